@@ -27,7 +27,7 @@ from rich.table import Table
 from agents.answer_cache.same_question import NEAR_ENOUGH, KnownGap, nearest_gap
 from benchmarks.material.asked_sets import DEMO, PUBLIC, ROOT, named_set, written
 from benchmarks.with_a_model import copilot_of, ingest
-from bot.features.gaps.gap import FAR_OFF
+from bot.features.gaps.gap import OFF_TOPIC_SIMILARITY
 from bot.features.gaps.naming import nearest_place
 from config.minilm import MiniLM
 from config.models import Vectors
@@ -218,7 +218,7 @@ def report_off_topic(console: Console, data: Path) -> None:
         for least in (0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5):
             here = sum(one < least for one in own)
             there = sum(one < least for one in others)
-            mark = " in use" if least == FAR_OFF else ""
+            mark = " in use" if least == OFF_TOPIC_SIMILARITY else ""
             console.print(f"{least:.2f}  {here / len(own):.3f}  {there / len(others):.3f}{mark}")
     copilot.index.close()
 

@@ -21,11 +21,11 @@ from bot.features.digest import store as digest_store
 from bot.features.digest.feature import build_digest
 from bot.features.feedback.feature import build_feedback
 from bot.features.feedback.store import FeedbackStore
+from bot.features.freshness import store as freshness_store
 from bot.features.freshness.feature import build_freshness
-from bot.features.freshness.store import AGING_KEPT, create_aging_tables
+from bot.features.gaps import store as gap_store
 from bot.features.gaps.feature import build_gaps
-from bot.features.gaps.store import KEPT_OF_GAPS, create_gap_tables
-from bot.features.handoff.calls import KEPT_CALLS, create_calls
+from bot.features.handoff import store as handoff_store
 from bot.features.handoff.feature import build_handoff, handoff_report
 from bot.features.handoff.service import HandoffService
 from bot.features.home.feature import build_home
@@ -34,9 +34,9 @@ from bot.features.home.store import WellAnsweredStore
 from bot.features.home.suggestions import Suggest, Suggestions, only_examples
 from bot.features.link_previews.feature import build_link_previews
 from bot.features.link_previews.service import LinkPreviews
+from bot.features.owner_drafts import store as owner_draft_store
 from bot.features.owner_drafts.feature import build_owner_drafts
 from bot.features.owner_drafts.proposals import propose
-from bot.features.owner_drafts.store import KEPT_OF_OWNERS, create_owner_tables
 from bot.privacy.tables import FeatureTables
 from bot.questions.store import QuestionStore
 from bot.slack.manifest import lacking
@@ -127,7 +127,7 @@ def build_features(context: FeatureContext, services: FeatureServices) -> tuple[
         parts=[one.digest for one in built if one.digest],
         waiting=report.waiting,
         alerts=AlertCounts(context.engine).question_ids,
-        whom=handoffs.whom,
+        whom=handoffs.on_call,
     )
     return (*built, digest, _home(context, services, built))
 
@@ -138,7 +138,7 @@ def _home(
     sources = ReportSources(services.feedback.verdicts, services.status, services.extras.problems)
     more = [one.home for one in others if one.home]
     home = HomeService(context, services.records, services.extras.suggest, sources, more)
-    examples = ExampleService(context, services.records, home, services.intake.asked)
+    examples = ExampleService(context, services.records, home, services.intake.receive)
     return build_home(home, examples)
 
 
@@ -146,20 +146,20 @@ FEATURE_TABLES = FeatureTables(
     tables=(
         *KEPT_ALERTS,
         *CHECKLISTS_KEPT,
-        KEPT_CALLS,
+        *handoff_store.PERSONAL_TABLES,
         *digest_store.PERSONAL_TABLES,
-        *KEPT_OF_OWNERS,
-        *KEPT_OF_GAPS,
-        *AGING_KEPT,
+        *owner_draft_store.PERSONAL_TABLES,
+        *gap_store.PERSONAL_TABLES,
+        *freshness_store.PERSONAL_TABLES,
     ),
     creators=(
         create_alert_tables,
         create_checklist_tables,
-        create_calls,
+        handoff_store.create_calls,
         digest_store.create_tables,
-        create_owner_tables,
-        create_gap_tables,
-        create_aging_tables,
+        owner_draft_store.create_owner_tables,
+        gap_store.create_gap_tables,
+        freshness_store.create_aging_tables,
     ),
     proposals=propose,
 )

@@ -11,13 +11,9 @@ from pathlib import Path
 
 import structlog
 from sqlalchemy import (
-    Column,
     Connection,
-    Date,
     Engine,
-    MetaData,
     String,
-    Table,
     delete,
     func,
     insert,
@@ -25,6 +21,7 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from agents.answer_cache import store as kept_answers
 from agents.thread.store import create_thread_tables, domains_kept, forget_begun_before
@@ -51,13 +48,17 @@ from index.store.database import scrub
 
 log = structlog.get_logger()
 
-_METADATA = MetaData()
-_UPKEEP = Table(
-    "bot_upkeep",
-    _METADATA,
-    Column("task", String(40), primary_key=True),
-    Column("done_on", Date, nullable=False, comment="UTC"),
-)
+
+class Base(DeclarativeBase):
+    """One migration part."""
+
+
+class UpkeepRow(Base):
+    __tablename__ = "bot_upkeep"
+    task: Mapped[str] = mapped_column(String(40), primary_key=True)
+    done_on: Mapped[date] = mapped_column(comment="UTC")
+
+
 _PURGE = "purge"
 
 
@@ -90,11 +91,11 @@ class Retention:
         create_tables(self.engine)
         create_thread_tables(self.engine)
         self.features.create(self.engine)
-        migrate(self.engine, _METADATA, "upkeep")
+        migrate(self.engine, Base.metadata, "upkeep")
         kept_answers.create_table(self.engine)
         try:
             with self.engine.begin() as connection:
-                connection.execute(insert(_UPKEEP).values(task=_PURGE, done_on=date.min))
+                connection.execute(insert(UpkeepRow).values(task=_PURGE, done_on=date.min))
         except IntegrityError:
             return  # as ever but the first time
 
@@ -107,8 +108,8 @@ class Retention:
         unfinished = self.unfinished()
         with self.engine.begin() as connection:
             claimed = connection.execute(
-                update(_UPKEEP)
-                .where(_UPKEEP.c.task == _PURGE, _UPKEEP.c.done_on < today)
+                update(UpkeepRow)
+                .where(UpkeepRow.task == _PURGE, UpkeepRow.done_on < today)
                 .values(done_on=today)
             )
             if not claimed.rowcount:

@@ -31,20 +31,20 @@ def gaps(
 
     Worst: asked by most people, then most often. What was asked in direct messages is counted; its
     words are not shown. With --json also each question and how the gap came about."""
-    from bot.features.gaps.gap import gaps_of, shown_gaps
-    from bot.features.gaps.questions import SAID
+    from bot.features.gaps.gap import gaps_of, relevant_gaps
+    from bot.features.gaps.questions import STATE_LABELS
     from bot.features.gaps.store import GapStore
 
     copilot = wired()
     names = [copilot.domain(domain).domain] if domain else list(copilot.domains)
-    kept = GapStore(copilot.index.engine)
+    store = GapStore(copilot.index.engine)
     found = [
         gap
         for name in names
         for gap in (
-            gaps_of(kept, name, SAID, history=True)
+            gaps_of(store, name, STATE_LABELS, history=True)
             if everything
-            else shown_gaps(kept, name, history=True)
+            else relevant_gaps(store, name, history=True)
         )
     ]
     if as_json:
@@ -60,35 +60,39 @@ def gaps(
 def _line(gap: Gap, snapshot: Callable[[str], Snapshot]) -> str:
     from bot.blocks.kit import short
     from bot.features.gaps.naming import where
-    from bot.features.gaps.questions import SAID
-    from bot.features.gaps.views import counted
+    from bot.features.gaps.questions import STATE_LABELS
+    from bot.features.gaps.views import summary
     from cli.output.terminal import visible
 
-    seen = gap.seen(lambda channel: True)
-    said = short(seen[0].name or seen[0].text, LONGEST_SHOWN) if seen else "(direct messages)"
+    visible_questions = gap.visible_questions(lambda channel: True)
+    text = (
+        short(visible_questions[0].name or visible_questions[0].text, LONGEST_SHOWN)
+        if visible_questions
+        else "(direct messages)"
+    )
     _, place = where(snapshot, gap.domain, (gap.document, gap.heading))
-    parts = [counted(gap), f"nearest: {place}" if place else "", SAID[gap.state]]
-    return f"{gap.domain}: {visible(said)}\n    {' · '.join(filter(None, parts))}"
+    parts = [summary(gap), f"nearest: {place}" if place else "", STATE_LABELS[gap.state]]
+    return f"{gap.domain}: {visible(text)}\n    {' · '.join(filter(None, parts))}"
 
 
 def _as_json(gap: Gap) -> dict[str, Any]:
-    seen = gap.seen(lambda channel: True)
+    visible_questions = gap.visible_questions(lambda channel: True)
     return {
         "id": gap.id,
         "domain": gap.domain,
-        "name": seen[0].name if seen else "",
+        "name": visible_questions[0].name if visible_questions else "",
         "state": gap.state,
         "times": gap.times,
         "people": gap.people,
         "since": gap.since.isoformat(),
-        "off_topic": gap.is_aside,
+        "off_topic": gap.is_off_topic,
         "nearest": {"document": gap.document, "heading": gap.heading},
         "questions": [
             {
                 "id": one.question_id,
                 "why": one.why,
                 "asked_at": one.asked_at.isoformat(),
-                "text": one.text if one in seen else "",
+                "text": one.text if one in visible_questions else "",
             }
             for one in gap.questions
         ],

@@ -62,7 +62,8 @@ def docs_stale(domain: DomainName, as_json: AsJson = False) -> None:
 
     They are past the review date that they state, or old and often cited."""
     from agents.freshness.stale_documents import stale_documents
-    from bot.features.freshness.store import CitationCountStore, create_aging_tables, today_utc
+    from bot.features.freshness.citation_counts import CitationCountStore, today_utc
+    from bot.features.freshness.store import create_aging_tables
 
     copilot = wired()
     known = copilot.domain(domain)
@@ -71,7 +72,7 @@ def docs_stale(domain: DomainName, as_json: AsJson = False) -> None:
     counts = CitationCountStore(engine=engine)
     stale = stale_documents(
         snapshot.documents.values(),
-        counts.cited(known.domain, today_utc()),
+        counts.totals(known.domain, today_utc()),
         review_months=known.aging.review_months,
     )
     if as_json:

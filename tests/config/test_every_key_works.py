@@ -28,8 +28,9 @@ from bot.bus.events import Suggestion
 from bot.feature import PublishedIndex
 from bot.features.digest.service import next_due
 from bot.features.digest.store import DigestRow, Period
-from bot.features.freshness.store import cited_days, owners_reminded, today_utc
-from bot.features.gaps.store import GapStore, gap_questions
+from bot.features.freshness.citation_counts import today_utc
+from bot.features.freshness.store import CitedDayRow, OwnerReminderRow
+from bot.features.gaps.store import GapQuestionRow, GapStore
 from bot.questions.tables import HandoffRow, PostRow, QuestionRow
 from config.domain import Domain
 from config.domain_files import read_domain
@@ -451,9 +452,9 @@ def looked_over(house: House, values: Mapping[str, Any]) -> object:
     desk = house.in_slack(values)
     row = {"domain": "tea", "document": "KEYS", "day": today_utc(), "answers": 9}
     with desk.bot.engine.begin() as connection:
-        for table in (cited_days, owners_reminded):
+        for table in (CitedDayRow, OwnerReminderRow):
             connection.execute(delete(table))
-        connection.execute(insert(cited_days).values(row))
+        connection.execute(insert(CitedDayRow).values(row))
     day = next(one.timers["aging_day"] for one in desk.bot.features if "aging_day" in one.timers)
     told: list[Suggestion] = []
     overdue = replace(cast("Any", day).__self__.overdue, suggest=told.append)
@@ -560,7 +561,7 @@ def reported(house: House, values: Mapping[str, Any]) -> object:
     # Years ahead: the clock of the bot itself plans nothing meanwhile.
     kept_gaps.noted("tea", reported="2031-01-01T00:00")
     with desk.bot.engine.begin() as connection:
-        connection.execute(update(gap_questions).values(asked_at=datetime(2031, 1, 20)))
+        connection.execute(update(GapQuestionRow).values(asked_at=datetime(2031, 1, 20)))
     places = ("U0INES", CHANNEL)
     before = {place: len(desk.slack.messages(place)) for place in places}
     weekly = cast("Any", room.plan).args[0]

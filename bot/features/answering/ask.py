@@ -1,4 +1,4 @@
-"""Putting one question to the agents of the right domain, and keeping what they said."""
+"""Puts one question to the agents of the right domain, and stores their answer."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class AskService:
         progress: Progress | None,
         spent: Usage = Usage(),
     ) -> tuple[Answer, Domain]:
-        """The answer, from the record when a crash came after it was made; made anew where what
-        the asker may read could have changed since.
+        """The answer; the stored one after a crash, unless the asker's permissions could have
+        changed since.
 
         `spent`: on reading its screenshots. Raises IndexUnavailable when no candidate has published
         documents."""
@@ -53,25 +53,25 @@ class AskService:
         if record.answer and answered_in and answered_in.access.audience == "channel":
             return decoded(record.answer), answered_in
         answer, domain = self.answering(
-            QuestionOrigin(id=event.id, door=_door(event), text=text),
+            QuestionOrigin(id=event.id, door=_entry_point(event), text=text),
             candidates,
             lambda domain: self._question_in(domain, event, text, history),
             lambda domain, question: self.ask(domain.domain)(
-                question, progress if may_watch(domain) else None
+                question, progress if can_stream(domain) else None
             ),
         )
         answer = replace(answer, usage=answer.usage + spent)
-        kept = self.records.advance(
+        stored = self.records.advance(
             record, domain=domain.domain, state="answered", answer=encoded(answer),
             path=answer.path, confidence=answer.confidence, generation=answer.generation,
             tokens=answer.usage.input_tokens + answer.usage.output_tokens, answered_at=now(),
         )  # fmt: skip
-        if not kept:  # deleted or edited meanwhile, and the agents have kept its words
+        if not stored:  # deleted or edited meanwhile, and the agents have stored its text
             self.records.forget_threads([record])
         return answer, domain
 
     def is_private(self, domain: Domain, answer: Answer) -> bool:
-        """Some of a channel may not read what the answer, or a question back, was made of."""
+        """Some of the channel may not read the documents of the answer, or of a question back."""
         if domain.access.audience == "channel" or not answer.drawn_from:
             return False
         return not self.everyone_may_read(domain.domain, answer.drawn_from)
@@ -84,7 +84,7 @@ class AskService:
         text: str,
         history: Sequence[Turn],
     ) -> bool:
-        """Of a question that nobody put to the bot; see `Answering.belongs_here`."""
+        """For a question that nobody put to the bot; see `DomainRouter.belongs_here`."""
         return self.answering.belongs_here(
             here, others, lambda domain: self._question_in(domain, event, text, history)
         )
@@ -110,7 +110,7 @@ class AskService:
         )
 
 
-def _door(event: IncomingMessage) -> QuestionDoor:
+def _entry_point(event: IncomingMessage) -> QuestionDoor:
     if event.direct:
         return "direct_message"
     if event.bot:
@@ -120,7 +120,6 @@ def _door(event: IncomingMessage) -> QuestionDoor:
     return "channel" if event.starts_thread else "follow_up"
 
 
-def may_watch(domain: Domain) -> bool:
-    """Whether an answer may be seen growing, before it is known what it draws from, and that is on
-    record."""
+def can_stream(domain: Domain) -> bool:
+    """Whether an answer may be visible while it is written, before its documents are known."""
     return domain.access.audience == "channel"

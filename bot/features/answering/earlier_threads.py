@@ -1,7 +1,7 @@
-"""Earlier threads about a question, found by Slack with its asker's own permissions.
+"""Earlier threads about a question, searched by Slack with its asker's own permissions.
 
-They are links under an answer and never evidence for it: no word of them is read by the agents,
-shown, or kept. See docs/decisions/117-earlier-threads-by-slack.md."""
+They are links under an answer and never evidence for it: their text is neither read by the agents
+nor displayed nor stored. See docs/decisions/117-earlier-threads-by-slack.md."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from config.domain import Domain
 log = structlog.get_logger()
 
 SCOPE = "search:read.public"
-MOST_SHOWN = 3
-ASKED_FOR = 10
-"""Some are of this very thread, or of one place twice."""
-LONGEST_QUERY = 500
+MAX_THREADS = 3
+SEARCH_LIMIT = 10
+"""Some hits are of this very thread, or of one place twice."""
+MAX_QUERY_CHARS = 500
 SECONDS = 1.0
-"""Counted from when the agents begin: what isn't found by then is not shown."""
+"""Time limit of a search, from when the agents begin."""
 REST_SECONDS = 600.0
 """After a refusal that concerns everybody."""
-AT_ONCE = 8
-ABOUT_THIS_SEARCH = frozenset(
+MAX_CONCURRENT = 8
+SINGLE_SEARCH_ERRORS = frozenset(
     {"access_denied", "invalid_action_token", "invalid_arguments", "missing_query"}
     | {"no_permission", "query_too_long"}
 )
 """Refusals that say nothing about the next search; guests may not search at all."""
-MOST_BLOCKS = 50
+MAX_BLOCKS = 50
 
 
 @dataclass(frozen=True, kw_only=True)
 class EarlierThread:
-    """Where it is, and no word of it."""
+    """Where it is, without its text."""
 
     channel: str
     """Its name."""
@@ -65,7 +65,7 @@ def no_thread_search(
 
 
 class EarlierThreads:
-    """See `Look`. Searches beside the agents, in threads of its own."""
+    """A `ThreadSearch` in threads of its own, while the agents work."""
 
     def __init__(
         self,
@@ -80,42 +80,42 @@ class EarlierThreads:
         self._host = urlsplit(team_url).netloc
         self._clock = clock
         self.seconds = SECONDS
-        self._free = threading.BoundedSemaphore(AT_ONCE)
+        self._free = threading.BoundedSemaphore(MAX_CONCURRENT)
         self._rests_until = float("-inf")
         self.problem = ""
-        """Why nothing is searched, for whoever runs the bot; empty while all is well."""
+        """Why nothing is searched, for the operator; empty while searches work."""
 
     def __call__(
         self, event: IncomingMessage, domains: Sequence[Domain], text: str
     ) -> ThreadsForDomain:
-        wanted = event.action_token and any(one.answer.earlier_threads for one in domains)
+        is_allowed = event.action_token and any(one.answer.earlier_threads for one in domains)
         began = self._clock()
-        if not wanted or began < self._rests_until or not self._free.acquire(blocking=False):
+        if not is_allowed or began < self._rests_until or not self._free.acquire(blocking=False):
             return no_thread_search(event, domains, text)
-        looked: Future[Sequence[EarlierThread]] = Future()
+        result: Future[Sequence[EarlierThread]] = Future()
 
-        def look() -> None:
+        def run() -> None:
             try:
-                looked.set_result(self._look(event, text))
+                result.set_result(self._search(event, text))
             except Exception as error:
-                looked.set_exception(error)
+                result.set_exception(error)
                 log.warning("earlier threads were not found", exc_info=error)
             finally:
                 self._free.release()
 
-        threading.Thread(target=look, name="earlier threads", daemon=True).start()
+        threading.Thread(target=run, name="earlier threads", daemon=True).start()
 
-        def found(domain: Domain) -> Sequence[EarlierThread]:
+        def threads(domain: Domain) -> Sequence[EarlierThread]:
             if not domain.answer.earlier_threads:
                 return ()
             try:
-                return looked.result(max(0.0, self.seconds - (self._clock() - began)))
-            except Exception:  # late, or failed, which the log has
+                return result.result(max(0.0, self.seconds - (self._clock() - began)))
+            except Exception:  # late, or failed and logged
                 return ()
 
-        return found
+        return threads
 
-    def _look(self, event: IncomingMessage, text: str) -> Sequence[EarlierThread]:
+    def _search(self, event: IncomingMessage, text: str) -> Sequence[EarlierThread]:
         try:
             reply = self._web.once(
                 "assistant.search.context",
@@ -125,10 +125,10 @@ class EarlierThreads:
                 content_types="messages",
                 include_bots=False,
                 before=int(event.sent_at.timestamp()),
-                limit=ASKED_FOR,
+                limit=SEARCH_LIMIT,
             )
         except SlackRefused as refused:
-            self._refused(refused.code)
+            self._handle_refusal(refused.code)
             return ()
         except SlackBusy as busy:
             self._rests_until = self._clock() + busy.after
@@ -144,12 +144,12 @@ class EarlierThreads:
         places: dict[tuple[str, str], EarlierThread] = {}
         for message in messages:
             channel, root = _place(message)
-            found = self._thread(message)
+            thread = self._thread(message)
             here = (channel, root) == (event.channel, event.thread_ts)
-            if found is None or here or (channel, root) in places or not self._is_public(channel):
+            if thread is None or here or (channel, root) in places or not self._is_public(channel):
                 continue
-            places[channel, root] = found
-            if len(places) == MOST_SHOWN:
+            places[channel, root] = thread
+            if len(places) == MAX_THREADS:
                 break
         return tuple(places.values())
 
@@ -165,8 +165,8 @@ class EarlierThreads:
         name = str(message.get("channel_name") or message.get("channel_id") or "")
         return EarlierThread(channel=name, permalink=permalink, at=at)
 
-    def _refused(self, code: str) -> None:
-        if code in ABOUT_THIS_SEARCH:
+    def _handle_refusal(self, code: str) -> None:
+        if code in SINGLE_SEARCH_ERRORS:
             log.info("earlier threads were not found", reason=code)
             return
         self._rests_until = self._clock() + REST_SECONDS
@@ -183,7 +183,7 @@ def with_earlier(
     messages: Sequence[SlackMessage], threads: Sequence[EarlierThread]
 ) -> list[SlackMessage]:
     """The answer with a line of links above its buttons."""
-    if not messages or not threads or len(messages[-1].blocks) >= MOST_BLOCKS:
+    if not messages or not threads or len(messages[-1].blocks) >= MAX_BLOCKS:
         return list(messages)
     *before, last = messages
     links = (
@@ -198,13 +198,13 @@ def with_earlier(
 
 def _unformatted(text: str) -> str:
     """Slack's search takes formatting for words."""
-    return " ".join(re.sub(r"[*_~`>]", " ", text).split())[:LONGEST_QUERY]
+    return " ".join(re.sub(r"[*_~`>]", " ", text).split())[:MAX_QUERY_CHARS]
 
 
 def _place(message: Mapping[str, Any]) -> tuple[str, str]:
     """Channel and root of the thread; a reply's permalink names the root."""
-    asked = parse_qs(urlsplit(str(message.get("permalink") or "")).query)
-    root = asked.get("thread_ts", [""])[0] or str(message.get("message_ts") or "")
+    query = parse_qs(urlsplit(str(message.get("permalink") or "")).query)
+    root = query.get("thread_ts", [""])[0] or str(message.get("message_ts") or "")
     return str(message.get("channel_id") or ""), root
 
 

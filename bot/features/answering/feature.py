@@ -1,5 +1,4 @@
-"""The shortcut, and the buttons that ask a question. What needs Slack's short-lived trigger happens
-after the ack, in Bolt's own threads; everything else goes through the inbox."""
+"""Questions: wiring, and the listeners of the shortcut and of buttons that ask one."""
 
 from __future__ import annotations
 
@@ -45,9 +44,9 @@ def build_answering(intake: Intake, bot_user: str) -> Feature:
     return Feature(
         listen=listen,
         handlers={
-            IncomingMessage: intake.asked,
-            MessageDeleted: intake.deleted,
-            QuestionAsked: lambda event_id, event: intake.asked(event_id, event.message),
+            IncomingMessage: intake.receive,
+            MessageDeleted: intake.withdraw,
+            QuestionAsked: lambda event_id, event: intake.receive(event_id, event.message),
         },
     )
 
@@ -68,7 +67,7 @@ def _listen_to_choices(app: App, put: Enqueue) -> None:
         ack()
 
     def look_in(ack: Ack, body: Json, action: Json) -> None:
-        event = asked_of_another(body, action)
+        event = question_for_domain(body, action)
         put(f"option-{event.id}", QuestionAsked(message=event))
         ack()
 
@@ -78,7 +77,7 @@ def _listen_to_choices(app: App, put: Enqueue) -> None:
 
 
 def shortcut_question(body: Json, bot_user: str) -> IncomingMessage | None:
-    """The message that the shortcut was used on, as a question of who used it."""
+    """The message of the shortcut, as a question of the person who used it."""
     message = body.get("message") or {}
     ts = str(body.get("message_ts") or message.get("ts") or "")
     text = plain(words_of(message), bot_user=bot_user)
@@ -101,8 +100,8 @@ def shortcut_question(body: Json, bot_user: str) -> IncomingMessage | None:
 
 
 def chosen_question(body: Json, action: Mapping[str, Any]) -> IncomingMessage:
-    """The option that was chosen, as a question of its own and of who chose it, whoever asked
-    first; twice by the same person is once."""
+    """The option as a question of the person who chose it. The same person's second click is the
+    same question."""
     channel, thread_ts = place_of(body)
     post = posted_at(body)
     text = str(action.get("value") or "")
@@ -120,9 +119,9 @@ def chosen_question(body: Json, action: Mapping[str, Any]) -> IncomingMessage:
     )
 
 
-def asked_of_another(body: Json, action: Mapping[str, Any]) -> IncomingMessage:
-    """The same question, of the domain that was chosen for it; its words are on record."""
+def question_for_domain(body: Json, action: Mapping[str, Any]) -> IncomingMessage:
+    """The same question, for the chosen domain; its text is on record."""
     domain, _, question_id = str(action.get("value") or "").partition(" ")
-    chosen = str((action.get("text") or {}).get("text") or "")
+    label = str((action.get("text") or {}).get("text") or "")
     event = chosen_question(body, action)
-    return replace(event, text="", domain=domain, again=question_id, lead=f"Chosen: {chosen}")
+    return replace(event, text="", domain=domain, again=question_id, lead=f"Chosen: {label}")

@@ -1,4 +1,4 @@
-"""From a stored event to a posted answer. Every path is safe to walk again after a crash."""
+"""From a stored event to a posted answer. Every path is safe to repeat after a crash."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, kw_only=True)
 class Intake:
-    """Decides what is a question and which domains may answer it, and has it seen through."""
+    """Decides what is a question and which domains may answer it, and has it answered."""
 
     web: SlackClient
     records: QuestionStore
@@ -33,33 +33,33 @@ class Intake:
     gate: Gate
     bot_user: str
     forget_cached: Callable[[str], None]
-    """See `bot.privacy.cached_words`; called while the answer is still on record."""
-    told: Told = field(default_factory=Told)
+    """See `bot.questions.store`; called while the answer is still on record."""
+    notices: Told = field(default_factory=Told)
 
-    def asked(self, event_id: str, event: IncomingMessage) -> None:
-        """Answer it if it is for the bot. The event that a crash left behind comes again."""
+    def receive(self, event_id: str, event: IncomingMessage) -> None:
+        """Answer a message if it is for the bot. After a crash, its event comes again."""
         if event.again:
             first = self.records.get(event.again)
-            if first is None or not first.text:  # taken back meanwhile
+            if first is None or not first.text:  # deleted meanwhile
                 return
             event = replace(event, text=first.text)
-        known = self.records.get(event.id)
-        if known and event.edited and event.bot:
-            return  # what a bot rewrites, such as a progress bar, asks nothing anew
-        if known and event.edited:
-            self._edited(event_id, event, known)
-        elif known is None or known.event_id == event_id:
-            self._considered(event_id, event, resumed=known is not None)
+        record = self.records.get(event.id)
+        if record and event.edited and event.bot:
+            return  # what a bot rewrites, such as a progress bar, is no new question
+        if record and event.edited:
+            self._answer_edit(event_id, event, record)
+        elif record is None or record.event_id == event_id:
+            self._answer_new(event_id, event, resumed=record is not None)
 
-    def deleted(self, event_id: str, event: MessageDeleted) -> None:
-        """The question is gone: no answer, and none left standing."""
+    def withdraw(self, event_id: str, event: MessageDeleted) -> None:
+        """A question was deleted: no answer is posted, and a posted one is removed."""
         if self.records.of_post(event.channel, event.ts):
             return
-        gone = IncomingMessage(
+        message = IncomingMessage(
             channel=event.channel, ts=event.ts, thread_ts=event.ts, user="", team="", text=""
         )
         # Claimed even when unknown: the deletion may overtake the question.
-        self._claim(event_id, gone)
+        self._claim(event_id, message)
         record = self.records.get(event.id)
         self.forget_cached(event.id)
         self.records.withdraw(event.id)
@@ -67,7 +67,7 @@ class Intake:
             post = self.attempts.post(record.event, stream=self.attempts.streaming)
             post.withdraw()
 
-    def _considered(self, event_id: str, event: IncomingMessage, *, resumed: bool) -> None:
+    def _answer_new(self, event_id: str, event: IncomingMessage, *, resumed: bool) -> None:
         domain = domain_of(self.domains().values(), event.channel)
         if domain is None and not event.direct:
             if event.mentioned and not event.bot:
@@ -105,55 +105,56 @@ class Intake:
         domains: Sequence[Domain],
         **more: Any,
     ) -> None:
-        owned = event.direct or domain_of(self.domains().values(), event.channel)
+        is_home = event.direct or domain_of(self.domains().values(), event.channel)
         self.attempts.respond(
             AnswerJob(
-                event=event, record=record, thread=thread, domains=domains, privately=not owned,
+                event=event, record=record, thread=thread, domains=domains, privately=not is_home,
                 **more,
             )
         )  # fmt: skip
 
     def _open_to(self, event: IncomingMessage) -> list[Domain]:
         """The channel's domain, if the asker may ask it. In a direct message, and in a channel
-        that has none, all that they may ask directly, or the one that they chose; in the agent
-        pane that of the channel they came from alone, which is the client's word and counts only
-        among these."""
-        known = self.domains().values()
-        here = domain_of(known, event.channel)
+        without one, all that they may ask directly, or the one that they chose. In the agent
+        pane only that of the channel they came from: the client names it, so it counts only if
+        they may ask it."""
+        domains = self.domains().values()
+        here = domain_of(domains, event.channel)
         if here and not event.direct:
             return self.gate.open_to(door_of(event), event.user, [here])
-        door = door_of(event) if event.direct else EntryPoint.DIRECT_MESSAGE
-        found = self.gate.open_to(door, event.user, known)
-        if chosen := [one for one in found if one.domain == event.domain]:
-            return chosen
-        beside = domain_of(found, event.context_channel)
-        return [beside] if beside else found
+        entry_point = door_of(event) if event.direct else EntryPoint.DIRECT_MESSAGE
+        allowed = self.gate.open_to(entry_point, event.user, domains)
+        if choice := [one for one in allowed if one.domain == event.domain]:
+            return choice
+        of_context = domain_of(allowed, event.context_channel)
+        return [of_context] if of_context else allowed
 
     def _others(self, event: IncomingMessage, here: Domain) -> tuple[Domain, ...]:
-        """Domains beside that of the channel to which a question there may belong."""
-        known = [one for one in self.domains().values() if one.domain != here.domain]
-        return tuple(self.gate.open_to(EntryPoint.DIRECT_MESSAGE, event.user, known))
+        """Other domains than the channel's, to which a question there may belong."""
+        others = [one for one in self.domains().values() if one.domain != here.domain]
+        return tuple(self.gate.open_to(EntryPoint.DIRECT_MESSAGE, event.user, others))
 
-    def _edited(self, event_id: str, event: IncomingMessage, known: QuestionRecord) -> None:
-        """The same post gets a new answer, when the words really changed."""
-        again = known.event_id == event_id
-        if known.state in {"withdrawn", "limited"} or (known.text == event.text and not again):
+    def _answer_edit(self, event_id: str, event: IncomingMessage, record: QuestionRecord) -> None:
+        """Write a new answer into the same post, if the text has changed."""
+        resumed = record.event_id == event_id
+        is_same = record.text == event.text and not resumed
+        if record.state in {"withdrawn", "limited"} or is_same:
             return
         domains = self._open_to(event)
         if not domains:
             self._turn_away(event)
             return
-        if not again:
+        if not resumed:
             self.records.reopen(event.id, event_id=event_id, text=event.text)
-        record = self.records.get(event.id)
-        if record and record.state in {"working", "answered", "failed"}:
+        latest = self.records.get(event.id)
+        if latest and latest.state in {"working", "answered", "failed"}:
             notes = ("Answered again because the question was edited.",)
-            self._attempt(event, record, self._thread(event), domains, resumed=True, notes=notes)
+            self._attempt(event, latest, self._thread(event), domains, resumed=True, notes=notes)
 
     def _turn_away(self, event: IncomingMessage) -> None:
-        """Nothing is asked, shown or kept; who addressed the bot is told why, and nobody else.
+        """Answer nothing and store nothing; only a person who mentioned the bot learns why.
 
-        What an attempt before a crash had begun to show is taken back."""
+        A post of an attempt before a crash is removed."""
         record = self.records.get(event.id)
         if record and record.asker == event.user and record.state in {"working", "answered"}:
             self.records.withdraw(record.id)
@@ -164,15 +165,15 @@ class Intake:
             self.say_why_not(event)
 
     def say_why_not(self, event: IncomingMessage) -> None:
-        """To them alone, and not for ever."""
-        if self.told.once(event.user, event.id):
+        """Only to them, and not each time."""
+        if self.notices.once(event.user, event.id):
             here = domain_of(self.domains().values(), event.channel)
             about = [here] if here else self.domains().values()
             if why := self.gate.why_not(event.user, about):
                 self.attempts.tell_asker(event, why)
 
     def _thread(self, event: IncomingMessage) -> list[Message]:
-        """What was said before; who asks the bot itself is answered without it, if need be."""
+        """The messages so far; a mention is answered without them while Slack doesn't respond."""
         try:
             return [] if event.starts_thread else fetch(self.web, event.channel, event.thread_ts)
         except (SlackBusy, SlackUnsure) as error:
@@ -190,7 +191,7 @@ class Intake:
         )  # fmt: skip
 
     def _in_unknown_channel(self, event_id: str, event: IncomingMessage, *, resumed: bool) -> None:
-        """Answered privately: nobody says who of this channel may read which documents."""
+        """Answer privately: not everybody in this channel may read the documents."""
         domains = self._open_to(event)
         if not domains:
             self._no_documents_here(event_id, event)

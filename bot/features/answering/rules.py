@@ -1,6 +1,4 @@
-"""Which messages are questions to the bot. Pure: decided from the message and its thread.
-
-How much one person, channel or domain may ask; said politely, and only to the asker."""
+"""Which messages are questions to the bot, and how many a person, channel or domain may ask."""
 
 from __future__ import annotations
 
@@ -23,15 +21,15 @@ class Limiter:
         self._records = records
 
     def refusal(self, question: QuestionRecord, domain: Domain) -> str:
-        """Why `domain` does not answer this question now; empty when it does.
+        """Why `domain` does not answer this question now, for its asker; empty when it does.
 
-        Of questions that come at once, the first on record are answered."""
+        Of questions that come at once, the first ones stored are answered."""
         hour_ago, day_ago = now() - timedelta(hours=1), now() - timedelta(days=1)
         limits = domain.limits
-        asked = self._records.count(
+        by_asker = self._records.count(
             hour_ago, before=question, asker=question.asker, domain=domain.domain
         )
-        if asked >= limits.questions_per_user_per_hour:
+        if by_asker >= limits.questions_per_user_per_hour:
             return (
                 f"You have asked {limits.questions_per_user_per_hour} questions in the last hour, "
                 "which is as many as I may answer for one person. Please try again a little later."
@@ -80,7 +78,7 @@ def decide(
 
 
 def _to_alert(event: IncomingMessage, domain: Domain) -> Decision:
-    """Alert bots on the list; never other bots, which might answer back forever."""
+    """Only alert bots of the domain file: others might answer back forever."""
     if not is_by_alert_bot(event, domain):
         return "ignore"
     if event.mentioned or domain.answer.when == "always":
@@ -99,7 +97,7 @@ def _to_unmentioned(event: IncomingMessage, domain: Domain) -> Decision:
 def _continues(
     event: IncomingMessage, thread: Sequence[Any], askers: Collection[str], bot_user: str
 ) -> bool:
-    """The asker goes on talking with the bot, and nobody else has come between."""
+    """The asker continues with the bot, and nobody else has written since."""
     if event.others_mentioned or event.user not in askers or is_courtesy(event.text):
         return False
     since_bot: set[str] = set()

@@ -1,4 +1,5 @@
-"""Pictures in a question: downloaded from Slack, read once by a model that sees, never stored."""
+"""Pictures in a question: downloaded from Slack and read once by a vision model. Only the text that
+it reads is stored, with the question."""
 
 from __future__ import annotations
 
@@ -29,10 +30,10 @@ from loaders.pictures.image import (
 
 log = structlog.get_logger()
 
-MOST_SCREENSHOTS = 3
-_LONGEST_READ = 2_500
-"""Characters of each that join the question."""
-_LONGEST_TOLD = 220
+MAX_SCREENSHOTS = 3
+_MAX_TEXT_CHARS = 2_500
+"""Of each, that join the question."""
+_MAX_NOTE_CHARS = 220
 _FILE_HOSTS = frozenset({"files.slack.com", "files.slack-gov.com"})
 _IN_WORDS = "Please write what it says into your message"
 _SCOPE = (
@@ -49,25 +50,23 @@ class ScreenshotReply(BaseModel):
 
 @dataclass(frozen=True, kw_only=True)
 class ReadFile:
-    """What became of one attached file."""
+    """An attached file and the text in it, or why it was not read."""
 
     name: str
     words: str = ""
-    """What was read, one line after another; empty for nothing."""
+    """Its text by lines; empty for nothing."""
     why_not: str = ""
-    """A clause that goes on from the file's name."""
+    """A clause that follows the file's name."""
     usage: Usage = Usage()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attachments:
-    """What became of all of them."""
-
     files: tuple[ReadFile, ...] = ()
 
     @property
     def words(self) -> str:
-        """To stand below the question: data like the question itself, and marked as read."""
+        """For below the question, marked as read from a screenshot."""
         return "\n\n".join(
             f"From a screenshot, as a model read it:\n{one.words}"
             for one in self.files
@@ -80,22 +79,22 @@ class Attachments:
 
     @property
     def notes(self) -> list[str]:
-        """What the asker is told: what was read, so that a misreading is seen, and what wasn't."""
-        read = [_short(one.words) for one in self.files if one.words]
-        told = [f"I read your screenshot: “{one}”. Tell me if I misread it." for one in read]
-        return told + [f"I can't read `{one.name}`: {one.why_not}." for one in self.unread]
+        """For the asker: what was read, so that they notice a misreading, and what wasn't."""
+        texts = [_short(one.words) for one in self.files if one.words]
+        notes = [f"I read your screenshot: “{one}”. Tell me if I misread it." for one in texts]
+        return notes + [f"I can't read `{one.name}`: {one.why_not}." for one in self.unread]
 
     @property
     def unread(self) -> list[ReadFile]:
         return [one for one in self.files if one.why_not]
 
 
-_kept = TypeAdapter(tuple[ReadFile, ...])
+_files = TypeAdapter(tuple[ReadFile, ...])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Screenshots:
-    """Reads the files of a question. Whatever happens, the question goes on."""
+    """Reads the files of a question. No error stops the question."""
 
     web: SlackClient
     engine: Engine
@@ -104,22 +103,22 @@ class Screenshots:
     model: ChatModel | None = None
 
     def of(self, event: IncomingMessage) -> Attachments:
-        """Those of the message; what was read is kept with the question, so that a worker that
-        takes over after a crash neither downloads nor asks again."""
+        """Of a message. The text is stored with the question: a worker that takes over after a
+        crash neither downloads nor reads again."""
         question = event.again or event.id
-        if (found := self._known(question)) is not None:
-            return found
+        if (stored := self._stored(question)) is not None:
+            return stored
         if not event.attached:
             return Attachments()
-        read = [self._read(file) for file in event.attached[:MOST_SCREENSHOTS]]
-        read += [
-            ReadFile(name=file.name, why_not=f"I look at {MOST_SCREENSHOTS} files at most")
-            for file in event.attached[MOST_SCREENSHOTS : MOST_SCREENSHOTS + 1]
+        files = [self._read(file) for file in event.attached[:MAX_SCREENSHOTS]]
+        files += [
+            ReadFile(name=file.name, why_not=f"I look at {MAX_SCREENSHOTS} files at most")
+            for file in event.attached[MAX_SCREENSHOTS : MAX_SCREENSHOTS + 1]
         ]
-        found = Attachments(files=tuple(read))
-        if any(one.words for one in read):
-            self._keep(question, found)
-        return found
+        attachments = Attachments(files=tuple(files))
+        if any(one.words for one in files):
+            self._store(question, attachments)
+        return attachments
 
     def _read(self, file: AttachedFile) -> ReadFile:
         if not file.is_picture:
@@ -133,11 +132,11 @@ class Screenshots:
                 why_not=f"no model that looks at pictures is set up here. {_IN_WORDS}",
             )
         try:
-            picture = read_picture(self._downloaded(file))
+            picture = read_picture(self._download(file))
         except PictureRefused as refused:
             log.info("a screenshot was not read", reason=refused.reason)
-            said = str(refused) if isinstance(refused, _Explained) else f"it {refused.reason}"
-            return ReadFile(name=file.name, why_not=f"{said}. {_IN_WORDS}")
+            why = str(refused) if isinstance(refused, _ClauseRefused) else f"it {refused.reason}"
+            return ReadFile(name=file.name, why_not=f"{why}. {_IN_WORDS}")
         prompt = replace(render("read_screenshot"), pictures=(picture,))
         try:
             reply, usage = self.model.structured(prompt, ScreenshotReply)
@@ -152,55 +151,54 @@ class Screenshots:
             )
         return ReadFile(name=file.name, words=words, usage=usage)
 
-    def _downloaded(self, file: AttachedFile) -> bytes:
+    def _download(self, file: AttachedFile) -> bytes:
         """Raises PictureRefused."""
         if file.needs_a_look or not file.url:
-            file = self._looked_up(file)
+            file = self._file_info(file)
         if file.size > MAX_PICTURE_BYTES:
             raise PictureRefused(too_large(file.size))
         token = self.token.get_secret_value() if self.token else ""
         try:
-            got = download(
+            response = download(
                 file.url, allowed=self._allowed, headers={"Authorization": f"Bearer {token}"},
                 most_seconds=30.0,
             )  # fmt: skip
         except NotAllowed:
-            raise _Explained(_SCOPE) from None
-        # Without the right to a file Slack answers with the page to sign in at, and 200.
-        if got.media_type == "text/html" and not kind_of(got.data):
-            raise _Explained(_SCOPE)
-        return got.data
+            raise _ClauseRefused(_SCOPE) from None
+        # Without access to a file Slack answers 200, with its sign-in page.
+        if response.media_type == "text/html" and not kind_of(response.data):
+            raise _ClauseRefused(_SCOPE)
+        return response.data
 
-    def _looked_up(self, file: AttachedFile) -> AttachedFile:
-        """Of a channel shared between workspaces, the event tells little of its files."""
+    def _file_info(self, file: AttachedFile) -> AttachedFile:
+        """In a channel shared between workspaces, the event has only the file's id."""
         try:
-            told = self.web.call("files.info", patience=10.0, file=file.id).get("file") or {}
+            info = self.web.call("files.info", patience=10.0, file=file.id).get("file") or {}
         except SlackRefused as refused:
             if refused.code == "missing_scope":
-                raise _Explained(_SCOPE) from None
-            raise _Explained(f"Slack refuses it ({refused.code})") from None
+                raise _ClauseRefused(_SCOPE) from None
+            raise _ClauseRefused(f"Slack refuses it ({refused.code})") from None
         except (SlackBusy, SlackUnsure):
-            raise _Explained("Slack doesn't answer right now") from None
-        return AttachedFile.of(told)
+            raise _ClauseRefused("Slack doesn't answer right now") from None
+        return AttachedFile.of(info)
 
     def _allowed(self, address: str) -> bool:
-        """The token goes to Slack's file server, or to that of a stand-in for Slack, alone."""
+        """The token goes only to Slack's file server, or to that of a test server."""
         scheme, host, _ = origin(address)
-        ours = (urlsplit(self.api_url).hostname or "").lower()
-        if ours and not ours.endswith(("slack.com", "slack-gov.com")):
+        api_host = (urlsplit(self.api_url).hostname or "").lower()
+        if api_host and not api_host.endswith(("slack.com", "slack-gov.com")):
             return origin(address) == origin(self.api_url)
         return scheme == "https" and host in _FILE_HOSTS and "@" not in urlsplit(address).netloc
 
-    def _known(self, question: str) -> Attachments | None:
+    def _stored(self, question: str) -> Attachments | None:
+        query = select(ScreenshotRow.said).where(ScreenshotRow.question_id == question)
         with self.engine.connect() as connection:
-            said = connection.scalar(
-                select(ScreenshotRow.said).where(ScreenshotRow.question_id == question)
-            )
-        return None if said is None else Attachments(files=_kept.validate_json(said))
+            text = connection.scalar(query)
+        return None if text is None else Attachments(files=_files.validate_json(text))
 
-    def _keep(self, question: str, found: Attachments) -> None:
-        """Nothing of a question that was taken back while its pictures were looked at."""
-        row = {"question_id": question, "said": _kept.dump_json(found.files).decode()}
+    def _store(self, question: str, attachments: Attachments) -> None:
+        """Nothing of a question that was deleted while its pictures were read."""
+        row = {"question_id": question, "said": _files.dump_json(attachments.files).decode()}
         state = select(QuestionRow.state).where(QuestionRow.id == question).with_for_update()
         try:
             with self.engine.begin() as connection:
@@ -210,25 +208,25 @@ class Screenshots:
                 if connection.scalar(state) != "withdrawn":
                     connection.execute(insert(ScreenshotRow).values(row))
         except IntegrityError:
-            return  # another worker kept the same a moment ago
+            return  # another worker has just stored the same
 
 
-class _Explained(PictureRefused):
+class _ClauseRefused(PictureRefused):
     """Its reason is a whole clause."""
 
 
 def _words(reply: ScreenshotReply) -> str:
-    """Without what is written there for an AI."""
+    """Without instructions to a model."""
     if reply.kind == "nothing":
         return ""
     lines = [" ".join(line.split()) for line in (*reply.text, reply.shows)]
-    read = [one for one in map(clean_text, lines) if one and one != WITHHELD]
-    return _cut("\n".join(read), _LONGEST_READ)
+    safe = [one for one in map(clean_text, lines) if one and one != WITHHELD]
+    return _cut("\n".join(safe), _MAX_TEXT_CHARS)
 
 
 def _short(words: str) -> str:
-    return _cut(" / ".join(line.rstrip(".") for line in words.split("\n")), _LONGEST_TOLD)
+    return _cut(" / ".join(line.rstrip(".") for line in words.split("\n")), _MAX_NOTE_CHARS)
 
 
-def _cut(said: str, most: int) -> str:
-    return said if len(said) <= most else said[:most].rsplit(" ", 1)[0] + " …"
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[:limit].rsplit(" ", 1)[0] + " …"

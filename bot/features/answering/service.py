@@ -1,4 +1,4 @@
-"""Seeing one question through: progress, answer or apology, and what is kept of it."""
+"""Answers one question: progress, the answer or an apology, and its state on record."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.blocks.kit import short
 from bot.blocks.render import SlackMessage, apology, render, text_message
 from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.feature import AnswerExtras, OutgoingAnswer
-from bot.features.answering.ask import AskService, may_watch
+from bot.features.answering.ask import AskService, can_stream
 from bot.features.answering.earlier_threads import (
     ThreadSearch,
     ThreadsForDomain,
@@ -49,18 +49,18 @@ class AnswerJob:
     record: QuestionRecord
     thread: Sequence[Message]
     domains: Sequence[Domain]
-    """Those that may answer, the likeliest first; never empty."""
+    """Those that may answer, likeliest first; never empty."""
     resumed: bool = False
     """An earlier attempt may have posted something."""
     quiet: bool = False
-    """Nobody asked the bot: speak only when sure."""
+    """Nobody asked the bot: answer only when confident."""
     alert: bool = False
-    """A bot's alert, the first of its kind: worth a reply also where no runbook is for it, and no
-    question of anybody's share."""
+    """A bot's alert, the first of its kind: answered also without a runbook, and outside all
+    limits."""
     others: tuple[Domain, ...] = ()
-    """Of a quiet question: domains that its asker may ask as well, to which it may belong."""
+    """Of a quiet question: other domains that its asker may ask, to which it may belong."""
     privately: bool = False
-    """Where it was asked, nobody says who may read the documents of these domains."""
+    """The channel is none of the domains': not everybody in it may read the documents."""
     notes: tuple[str, ...] = ()
 
 
@@ -76,18 +76,18 @@ class AnsweringService:
     streaming: bool = False
     pace: UpdatePacer = field(default_factory=UpdatePacer)
     earlier: ThreadSearch = no_thread_search
-    additions: Callable[[OutgoingAnswer], AnswerExtras] = lambda shown: AnswerExtras()
-    """What stands below an answer besides; it has said all that it may when this is called."""
+    additions: Callable[[OutgoingAnswer], AnswerExtras] = lambda outgoing: AnswerExtras()
+    """Notes and buttons below an answer."""
 
     def respond(self, job: AnswerJob) -> None:
-        """Answer, apologise, or stay quiet. Safe to walk again after a crash."""
+        """Answer, apologize, or stay quiet. Safe to repeat after a crash."""
         if job.resumed or job.alert:
-            self._answered(job)
+            self._answer(job)
             return
         refusals = [self.limiter.refusal(job.record, domain) for domain in job.domains]
-        willing = tuple(d for d, refused in zip(job.domains, refusals, strict=True) if not refused)
-        if willing:
-            self._answered(replace(job, domains=willing))
+        domains = tuple(d for d, why in zip(job.domains, refusals, strict=True) if not why)
+        if domains:
+            self._answer(replace(job, domains=domains))
         else:
             self.records.mark(job.event.id, state="limited", domain=job.domains[0].domain)
             metrics.REFUSALS.labels(job.domains[0].domain, "limit").inc()
@@ -101,7 +101,7 @@ class AnsweringService:
         *,
         silently: bool = False,
     ) -> None:
-        """The reply to a bot's alert, the first of its kind; `silently`: on record alone."""
+        """Reply to a bot's alert, the first of its kind; `silently`: only store the answer."""
         if silently:
             self.asking.answer(event, record, [domain], record.text, (), None)
             return
@@ -112,26 +112,26 @@ class AnsweringService:
             )
         )  # fmt: skip
 
-    def _answered(self, job: AnswerJob) -> None:
-        watched = len(job.domains) == 1 and may_watch(job.domains[0]) and not job.privately
-        stream = self.streaming and watched
-        post = self.post(job.event, stream=stream, wanted=lambda: self._mine(job))
+    def _answer(self, job: AnswerJob) -> None:
+        is_visible = len(job.domains) == 1 and can_stream(job.domains[0]) and not job.privately
+        stream = self.streaming and is_visible
+        post = self.post(job.event, stream=stream, wanted=lambda: self._is_current(job))
         failed = False
         try:
             messages = self._messages(job, post)
         except SLACK_TROUBLE:
             raise
         except Exception as error:
-            messages, failed = self._sorry(job, error), True
+            messages, failed = self._apology(job, error), True
         finally:
             post.settle()
-        if messages and self._mine(job):
+        if messages and self._is_current(job):
             try:
                 post.finish(messages, failed=failed)
             except SlackRefused as refused:
                 if refused.code in NO_WAY_IN or failed:
                     raise
-                messages, failed = self._sorry(job, refused), True
+                messages, failed = self._apology(job, refused), True
                 post.finish(messages)
         self._conclude(job, post, state=_state(messages, failed=failed))
 
@@ -144,102 +144,102 @@ class AnsweringService:
         )  # fmt: skip
 
     def _conclude(self, job: AnswerJob, post: LiveAnswer, *, state: str) -> None:
-        """On record, unless the question was deleted or edited while the agents were thinking."""
-        mine = self.records.advance(job.record, state=state)
+        """Store the state, unless the question was deleted or edited meanwhile."""
+        stored = self.records.advance(job.record, state=state)
         current = self.records.get(job.record.id)
         waited = job.event.waited
-        if mine and current and state == "posted" and waited is not None:
+        if stored and current and state == "posted" and waited is not None:
             metrics.MENTION_TO_ANSWER.labels(current.domain).observe(waited)
-        if not mine and current and current.state == "withdrawn":
+        if not stored and current and current.state == "withdrawn":
             post.withdraw()
 
-    def _mine(self, job: AnswerJob) -> bool:
+    def _is_current(self, job: AnswerJob) -> bool:
         current = self.records.get(job.record.id)
         return bool(
             current and current.event_id == job.record.event_id and current.state != "withdrawn"
         )
 
     def _messages(self, job: AnswerJob, post: LiveAnswer) -> list[SlackMessage]:
-        """The answer's messages; none when it is better to stay quiet."""
+        """The answer's messages; none to stay quiet."""
         text = self._question_text(job)
         if not text and not job.event.attached:
-            return self._delivered(job, [text_message(_help(job))], privately=job.privately)
+            return self._deliver(job, [text_message(_help(job))], privately=job.privately)
         if not job.quiet:
-            shown = post.begin(THINKING, resumed=job.resumed)
-            if shown and (waited := job.event.waited) is not None:
+            visible = post.begin(THINKING, resumed=job.resumed)
+            if visible and (waited := job.event.waited) is not None:
                 metrics.FIRST_SIGN.observe(waited)
             post.title(text or "A screenshot")
         elif job.resumed:
             post.resume()
-        read = Attachments() if job.quiet else self.screenshots.of(job.event)
-        if not text and not read.words:
-            return [text_message(_nothing_read(read))]
+        files = Attachments() if job.quiet else self.screenshots.of(job.event)
+        if not text and not files.words:
+            return [text_message("\n".join(sanitize_mrkdwn(note) for note in files.notes))]
         history = turns(job.thread, before=job.event.ts, bot_user=self.bot_user)
-        asked = bounded("\n\n".join(filter(None, (text, read.words))))
+        question = bounded("\n\n".join(filter(None, (text, files.words))))
         if job.others and not self.asking.belongs_here(
-            job.event, job.domains[0], job.others, asked, history
+            job.event, job.domains[0], job.others, question, history
         ):
             return []
-        found = self.earlier(job.event, job.domains, text)
+        threads = self.earlier(job.event, job.domains, text)
         answer, domain = self.asking.answer(
-            job.event, job.record, job.domains, asked, history,
-            None if job.quiet or job.privately else post, read.usage,
+            job.event, job.record, job.domains, question, history,
+            None if job.quiet or job.privately else post, files.usage,
         )  # fmt: skip
         if job.quiet and not (job.alert or is_confident_enough(answer)):
             return []
-        notes = _about_files(job.event) if job.quiet else read.notes
+        notes = _about_files(job.event) if job.quiet else files.notes
         job = replace(job, notes=(*job.notes, *notes))
-        return self._rendered(job, text, answer, domain, found)
+        return self._render(job, text, answer, domain, threads)
 
-    def _rendered(
-        self, job: AnswerJob, text: str, answer: Answer, domain: Domain, found: ThreadsForDomain
+    def _render(
+        self, job: AnswerJob, text: str, answer: Answer, domain: Domain, threads: ThreadsForDomain
     ) -> list[SlackMessage]:
-        """For the thread; the answer itself goes elsewhere when some there may not read it."""
+        """For the thread; only the asker gets the answer when some there may not read it."""
         privately = job.privately or (
             not job.event.direct and self.asking.is_private(domain, answer)
         )
-        for shown, of in self._shown(job, answer, domain, privately=privately):
-            self.audit(shown, of)
-        added = self._added(job, answer, domain, privately=privately)
-        asked = f"You asked in <#{job.event.channel}>: {sanitize_mrkdwn(short(text, 300))}"
+        for entry, owner in self._audit_entries(job, answer, domain, privately=privately):
+            self.audit(entry, owner)
+        extras = self._extras(job, answer, domain, privately=privately)
+        lead = f"You asked in <#{job.event.channel}>: {sanitize_mrkdwn(short(text, 300))}"
         messages = render(
             answer,
             question_id=job.event.id,
             allowed_hosts=domain.answer.links,
-            notes=[*job.notes, *_about_length(job.event, answer), *added.notes],
-            more=added.buttons,
-            lead=asked if privately else sanitize_mrkdwn(short(job.event.lead, 300)),
+            notes=[*job.notes, *_about_length(job.event, answer), *extras.notes],
+            more=extras.buttons,
+            lead=lead if privately else sanitize_mrkdwn(short(job.event.lead, 300)),
         )
         if answer.path not in ("small_talk", "ambiguous_query"):
-            messages = with_earlier(messages, found(domain))
-        return self._delivered(job, messages, privately=privately)
+            messages = with_earlier(messages, threads(domain))
+        return self._deliver(job, messages, privately=privately)
 
-    def _added(
+    def _extras(
         self, job: AnswerJob, answer: Answer, domain: Domain, *, privately: bool
     ) -> AnswerExtras:
-        """An answer goes out without them where they fail."""
+        """None where they fail: the answer goes out without them."""
         record = self.records.get(job.event.id) or job.record
-        shown = OutgoingAnswer(record=record, answer=answer, domain=domain, privately=privately)
+        outgoing = OutgoingAnswer(record=record, answer=answer, domain=domain, privately=privately)
         try:
-            return self.additions(shown)
+            return self.additions(outgoing)
         except Exception as error:
             log.warning("nothing is added to an answer", cause=type(error).__name__)
             return AnswerExtras()
 
-    def _delivered(
+    def _deliver(
         self, job: AnswerJob, messages: list[SlackMessage], *, privately: bool
     ) -> list[SlackMessage]:
-        """What the thread is told: where the asker alone reads it, that they were answered."""
+        """Messages for the thread: a notice where only the asker gets the answer."""
         if not privately:
             return messages
         why = private.no_documents(job.event.channel) if job.privately else private.NOT_FOR_ALL
         return [private.send(self.web, self.records, job.record, messages, why)]
 
-    def _shown(
+    def _audit_entries(
         self, job: AnswerJob, answer: Answer, domain: Domain, *, privately: bool
     ) -> Iterator[tuple[AuditEntry, Domain]]:
-        """For the audit log of each domain. `privately`: the asker alone sees the answer."""
-        event, known = job.event, {one.domain: one for one in job.domains}
+        """For the audit log of each domain."""
+        event, domains = job.event, {one.domain: one for one in job.domains}
         door = "direct" if event.direct else "channel" if event.starts_thread else "thread"
         for name, generation, documents in shown_of_each(answer, domain.domain):
             yield (
@@ -252,41 +252,41 @@ class AnsweringService:
                     documents=documents,
                     showing=job.record.event_id,
                 ),
-                known.get(name, domain),
+                domains.get(name, domain),
             )
 
-    def _sorry(self, job: AnswerJob, error: Exception) -> list[SlackMessage]:
-        """What the asker is told; the log holds the rest, under the same reference."""
-        mark, domain = new_reference(), job.domains[0]
+    def _apology(self, job: AnswerJob, error: Exception) -> list[SlackMessage]:
+        """For the asker; the log holds the traceback, under the same reference."""
+        reference, domain = new_reference(), job.domains[0]
         metrics.FAILED.labels(domain.domain).inc()
-        log.exception("no answer", reference=mark, question=job.event.id, domain=domain.domain)
-        self.records.advance(job.record, reference=mark, domain=domain.domain)
+        log.exception("no answer", reference=reference, question=job.event.id, domain=domain.domain)
+        self.records.advance(job.record, reference=reference, domain=domain.domain)
         if job.quiet and not job.alert:
             return []
         if isinstance(error, PermissionsUnknown):
             return [
                 text_message(
                     "I can't check who may read these documents right now, so I don't answer from "
-                    f"them. Please ask again in a few minutes. Reference: `{mark}`"
+                    f"them. Please ask again in a few minutes. Reference: `{reference}`"
                 )
             ]
         if isinstance(error, IndexUnavailable):
-            # Where the domains are not the channel's, not everyone may know of them.
-            of, name = (
+            # Elsewhere than in the domain's channel, not everyone may know its name.
+            of_domain, name = (
                 ("", "")
                 if job.privately
                 else (f" of {sanitize_mrkdwn(domain.title)}", f" {domain.domain}")
             )
             return [
                 text_message(
-                    f"I have nothing to answer from yet: the documents{of} have not been read. "
-                    f"An operator can run `oncall ingest{name}`. Reference: `{mark}`"
+                    f"I have nothing to answer from yet: the documents{of_domain} have not been "
+                    f"read. An operator can run `oncall ingest{name}`. Reference: `{reference}`"
                 )
             ]
-        return [apology(mark, question_id=job.event.id)]
+        return [apology(reference, question_id=job.event.id)]
 
     def _question_text(self, job: AnswerJob) -> str:
-        """A bare mention in a thread asks about what was said before it."""
+        """A bare mention in a thread asks about the message before it."""
         event = job.event
         if event.text.strip() or event.starts_thread:
             return event.text.strip()
@@ -333,11 +333,6 @@ def _about_length(event: IncomingMessage, answer: Answer) -> list[str]:
     if answer.cut:
         notes.append("This answer came to its limit of length: ask for the part that is missing.")
     return notes
-
-
-def _nothing_read(read: Attachments) -> str:
-    """Of a message that has files and no words."""
-    return "\n".join(sanitize_mrkdwn(note) for note in read.notes)
 
 
 def _about_files(event: IncomingMessage) -> list[str]:

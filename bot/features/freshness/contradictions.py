@@ -1,8 +1,5 @@
-"""Places that contradict each other, met while answering: one entry for a pair, for people to
-settle. An answer is never changed by it.
-
-Two places that contradict each other as people see them, and what the owner of the one that
-wasn't kept is told."""
+"""Pairs of places that contradict each other, found while answering: admins settle them, and the
+owner of the rejected side gets a suggestion. No answer is changed by it."""
 
 from __future__ import annotations
 
@@ -11,30 +8,48 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Literal, cast
-
-from sqlalchemy import Engine, Row, Table, func, insert, select, update
-from sqlalchemy.exc import IntegrityError
+from typing import ClassVar, Literal, cast
 
 from agents.answer import CITED, Answer, Contradiction
 from agents.freshness.cited_places import CitedSection, as_it_is_now, has_changed, text_of_place
 from bot.blocks.kit import short
-from bot.bus.events import Suggestion
+from bot.bus.events import Event, Suggestion
 from bot.db import now
-from bot.features.freshness.places import SnapshotOf, kept_as, kept_place, place_meant
-from bot.features.freshness.store import contradictions, contradictions_met
+from bot.features.freshness.places import SnapshotOf, cited_place, dump_place, load_place
+from bot.features.freshness.store import OPEN, ContradictionRow, ContradictionStore
 from bot.questions.store import QuestionStore, decoded
 from config.domain import Domain
 from enrichment.chunk import is_out_of_force
 
+
+@dataclass(frozen=True, kw_only=True)
+class ContradictionsMet(Event):
+    """An answer cites places that contradict each other."""
+
+    kind: ClassVar[str] = "contradictions_met"
+    question_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContradictionSettled(Event):
+    """An admin chose which of two places is right."""
+
+    kind: ClassVar[str] = "settle_contradiction"
+    contradiction: str
+    choice: str
+    seen: str = ""
+    user: str
+    team: str = ""
+
+
 Choice = Literal["one", "other", "none"]
 CHOICES: frozenset[str] = frozenset(("one", "other", "none"))
-_LONGEST_WORDS = 500
+_MAX_WORDS_CHARS = 500
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sides:
-    """A pair that waits, as the documents of today have it."""
+    """An open pair, as today's documents have it."""
 
     id: str
     domain: str
@@ -46,35 +61,34 @@ class Sides:
     one_url: str
     other_url: str
     met: int
-    """Questions whose answer met it."""
+    """Questions in whose answer both occurred."""
     found_at: datetime
 
     @property
     def seen(self) -> str:
-        """Changes with what either side says, and with which of them is the first."""
+        """Changes with the text of either side, and with their order."""
         both = f"{self.one.key}{self.one.exact}{self.other.key}{self.other.exact}"
         return hashlib.sha256(both.encode()).hexdigest()[:12]
 
 
 def suggestion_of(sides: Sides, choice: Choice, user: str) -> Suggestion:
-    """To the owner of the side that wasn't kept."""
-    kept, lost = (sides.one, sides.other) if choice == "one" else (sides.other, sides.one)
+    """To the owner of the rejected side."""
+    kept_side, rejected = (sides.one, sides.other) if choice == "one" else (sides.other, sides.one)
     says = sides.one_says if choice == "one" else sides.other_says
     return Suggestion(
         id=f"contradiction-{sides.id}-{sides.found_at:%Y%m%d%H%M%S}",
         kind="contradiction",
         domain=sides.domain,
-        document=lost.document,
-        heading=" › ".join(filter(None, (lost.path, " ".join(lost.row)))),
+        document=rejected.document,
+        heading=" › ".join(filter(None, (rejected.path, " ".join(rejected.row)))),
         question=sides.about,
-        words=f"{kept.name} says otherwise: {short(says, _LONGEST_WORDS)}",
+        words=f"{kept_side.name} says otherwise: {short(says, _MAX_WORDS_CHARS)}",
         by=user,
     )
 
 
-OPEN = "open"
-MOST_NOTES = 2
-_LONGEST_ABOUT = 200
+MAX_NOTES = 2
+_MAX_ABOUT_CHARS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,141 +100,121 @@ class _Pair:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContradictionStore:
-    engine: Engine
+class ContradictionService:
+    contradictions: ContradictionStore
     records: QuestionStore
     domains: Callable[[], dict[str, Domain]]
     snapshot_of: SnapshotOf
     suggest: Callable[[Suggestion], None]
 
-    def met(self, question_id: str) -> None:
-        """What the answer to a question met. Called again, nothing is counted twice."""
+    def record(self, question_id: str) -> None:
+        """Store the contradictions of a question's answer. Safe to repeat."""
         record = self.records.get(question_id)
         if record is None or not record.answer:
             return
         for one in decoded(record.answer).contradictions:
-            self._met(record.domain, question_id, one)
+            self._record(record.domain, question_id, one)
 
-    def waiting(self, domain: str, *, most: int, since: datetime | None = None) -> list[Sides]:
-        """Those of which both sides may be read by everybody and say what they said, most often
-        met first. `since`: only those found later; UTC, without a zone."""
-        count = (
-            select(func.count())
-            .select_from(contradictions_met)
-            .where(contradictions_met.c.contradiction == contradictions.c.id)
-            .scalar_subquery()
-        )
-        query = (
-            select(contradictions, count.label("times"))
-            .where(contradictions.c.domain == domain, contradictions.c.state == OPEN)
-            .order_by(count.desc(), contradictions.c.found_at.desc(), contradictions.c.id)
-        )
-        if since:
-            query = query.where(contradictions.c.found_at >= since)
-        with self.engine.connect() as connection:
-            rows = connection.execute(query).all()
-        found = (self._sides(row) for row in rows)
-        return list(islice((sides for sides in found if sides), most))
+    def waiting(self, domain: str, *, limit: int, since: datetime | None = None) -> list[Sides]:
+        """Those whose sides everybody may read and have not changed, most often met first.
+        `since`: only those that opened later; UTC, without a zone."""
+        rows = self.contradictions.open_in(domain, since)
+        pairs = (self._sides(row, times) for row, times in rows)
+        return list(islice((sides for sides in pairs if sides), limit))
 
     def decide(self, contradiction: str, choice: str, user: str, seen: str) -> None:
-        """By an admin of its domain; whoever is first decides. The owner of the side that isn't
-        kept is told what the other one says. `seen`: see `Sides`; where a side says something else
-        than the admin saw, nothing is decided."""
-        row = self._row(contradiction)
+        """Settle a pair, by an admin of its domain; the first one decides. The owner of the
+        rejected side gets a suggestion. `seen`: see `Sides`; where a side says something else than
+        the admin saw, nothing is decided."""
+        row = self.contradictions.get(contradiction)
         domain = self.domains().get(row.domain) if row else None
         if row is None or domain is None or user not in domain.admins or choice not in CHOICES:
             return
         sides = self._sides(row)
         if sides is None or sides.seen != seen:
             return
-        change = update(contradictions).where(
-            contradictions.c.id == contradiction, contradictions.c.state == OPEN
-        )
-        with self.engine.begin() as connection:
-            connection.execute(change.values(state=choice, decided_by=user))
-        decided = self._row(contradiction)
-        is_theirs = decided and (decided.state, decided.decided_by) == (choice, user)
-        if is_theirs and choice != "none":
+        if self.contradictions.settle(contradiction, choice, user) and choice != "none":
             self.suggest(suggestion_of(sides, cast("Choice", choice), user))
 
     def notes(self, domain: str, answer: Answer) -> Iterator[str]:
-        """Where an answer doesn't cite both sides itself, or people have decided between them."""
-        said = {int(number) for number in CITED.findall(answer.text)}
-        for one in answer.contradictions[:MOST_NOTES]:
-            kept = self._kept(domain, one)
+        """One for each contradiction that people have settled, or whose sides the answer doesn't
+        both cite."""
+        cited = {int(number) for number in CITED.findall(answer.text)}
+        for one in answer.contradictions[:MAX_NOTES]:
+            chosen = self._chosen_side(domain, one)
             numbers = {one.one.number, one.other.number}
-            if kept == "" or (kept is None and 0 not in numbers and numbers <= said):
+            if chosen == "" or (chosen is None and 0 not in numbers and numbers <= cited):
                 continue
             sides = " and ".join(_named(side.title, side.heading) for side in (one.one, one.other))
-            about = f" about {short(one.about, _LONGEST_ABOUT)}" if one.about else ""
-            if kept:
-                yield f"An admin decided that {kept} holds: {sides} say different things{about}."
+            about = f" about {short(one.about, _MAX_ABOUT_CHARS)}" if one.about else ""
+            if chosen:
+                yield f"An admin decided that {chosen} holds: {sides} say different things{about}."
             else:
                 yield f"Two sources say different things{about}: {sides}."
 
-    def _kept(self, domain: str, met: Contradiction) -> str | None:
-        """The side that people decided for; '' for none, None where nobody decided on what they
-        say now."""
-        pair = self._pair(domain, met)
-        row = self._row(pair.id) if pair else None
-        if pair is None or row is None or row.state == OPEN or self._says_else(row, pair):
+    def _chosen_side(self, domain: str, contradiction: Contradiction) -> str | None:
+        """The side that an admin chose; '' for none, None where nobody decided on what they say
+        now."""
+        pair = self._pair(domain, contradiction)
+        row = self.contradictions.get(pair.id) if pair else None
+        if pair is None or row is None or row.state == OPEN or self._has_changed(row, pair):
             return None
-        kept = {"one": row.one, "other": row.other}.get(row.state)
-        place = kept_place(kept) if kept else None
+        text = {"one": row.one, "other": row.other}.get(row.state)
+        place = load_place(text) if text else None
         return _named(place.title, place.path) if place else ""
 
-    def _pair(self, domain: str, met: Contradiction) -> _Pair | None:
-        """None where it is none, or can't be shown to people: not everybody may read a side."""
+    def _pair(self, domain: str, contradiction: Contradiction) -> _Pair | None:
+        """None where both sides are one place, or not everybody may read one."""
         snapshot = self.snapshot_of(domain)
-        first, second = (place_meant(side, snapshot) for side in (met.one, met.other))
+        first, second = (
+            cited_place(side, snapshot) for side in (contradiction.one, contradiction.other)
+        )
         if first.key == second.key or not (first.exact and second.exact):
             return None
-        known = snapshot.cards([first.document, second.document]) if snapshot else []
-        if any(is_out_of_force(card) for card in known):
+        cards = snapshot.cards([first.document, second.document]) if snapshot else []
+        if any(is_out_of_force(card) for card in cards):
             return None
         keys = sorted((first.key, second.key))
         mark = hashlib.sha256("\x1f".join((domain, *keys)).encode()).hexdigest()[:32]
         return _Pair(id=mark, first=first, second=second)
 
-    def _met(self, domain: str, question_id: str, met: Contradiction) -> None:
-        found = self._pair(domain, met)
-        if found is None:
+    def _record(self, domain: str, question_id: str, contradiction: Contradiction) -> None:
+        pair = self._pair(domain, contradiction)
+        if pair is None:
             return
-        pair, first, second = found.id, found.first, found.second
         values = {
-            "one": kept_as(first),
-            "other": kept_as(second),
-            "about": short(met.about, _LONGEST_ABOUT),
+            "one": dump_place(pair.first),
+            "other": dump_place(pair.second),
+            "about": short(contradiction.about, _MAX_ABOUT_CHARS),
             "found_at": now(),
         }
-        fresh = {"id": pair, "domain": domain, "state": OPEN, "decided_by": "", "met_at": now()}
-        if not self._inserted(contradictions, {**fresh, **values}):
-            row = self._row(pair)
+        if not self.contradictions.add(pair.id, domain, **values):
+            row = self.contradictions.get(pair.id)
             settled = row is not None and row.state != OPEN
-            if row is not None and (not settled or self._says_else(row, found)):
-                # Kept as it is now: what it said when it was first met may be gone.
-                reopened = {"state": OPEN, "decided_by": ""} if settled else {}
-                was = {} if settled else {"found_at": row.found_at}
-                self._update(pair, {**values, **reopened, **was})
-            self._update(pair, {"met_at": now()})
-        of = {"contradiction": pair, "question_id": question_id, "domain": domain}
-        self._inserted(contradictions_met, {**of, "met_at": now()})
+            if row is not None and (not settled or self._has_changed(row, pair)):
+                # Stored as it is now: what it said at first may be deleted.
+                change = (
+                    {"state": OPEN, "decided_by": ""} if settled else {"found_at": row.found_at}
+                )
+                self.contradictions.set(pair.id, **{**values, **change})
+            self.contradictions.set(pair.id, met_at=now())
+        self.contradictions.add_sighting(pair.id, question_id, domain)
 
-    def _says_else(self, row: Row[tuple[str]], pair: _Pair) -> bool:
-        """Whether a side changed since people settled it."""
-        kept = {place.key: place for place in (kept_place(row.one), kept_place(row.other))}
+    def _has_changed(self, row: ContradictionRow, pair: _Pair) -> bool:
+        """Whether a side has changed since the row was stored."""
+        stored = {place.key: place for place in (load_place(row.one), load_place(row.other))}
         return any(
-            side.key in kept and has_changed(kept[side.key], side)
+            side.key in stored and has_changed(stored[side.key], side)
             for side in (pair.first, pair.second)
         )
 
-    def _sides(self, row: Row[tuple[str]]) -> Sides | None:
-        """None where a side is gone, says something else, or isn't for everybody to read."""
+    def _sides(self, row: ContradictionRow, times: int = 0) -> Sides | None:
+        """None where a side is deleted, has changed, or not everybody may read it."""
         snapshot = self.snapshot_of(row.domain)
         places = []
-        for kept in (kept_place(row.one), kept_place(row.other)):
-            place = as_it_is_now(kept, snapshot) if snapshot else None
-            if place is None or has_changed(kept, place):
+        for stored in (load_place(row.one), load_place(row.other)):
+            place = as_it_is_now(stored, snapshot) if snapshot else None
+            if place is None or has_changed(stored, place):
                 return None
             places.append(place)
         one, other = places
@@ -237,27 +231,9 @@ class ContradictionStore:
             other_says=text_of_place(other, snapshot),
             one_url=urls.get(one.document, ""),
             other_url=urls.get(other.document, ""),
-            met=getattr(row, "times", 0),
+            met=times,
             found_at=row.found_at,
         )
-
-    def _row(self, contradiction: str) -> Row[tuple[str]] | None:
-        query = select(contradictions).where(contradictions.c.id == contradiction)
-        with self.engine.connect() as connection:
-            return connection.execute(query).first()
-
-    def _inserted(self, table: Table, values: dict[str, object]) -> bool:
-        try:
-            with self.engine.begin() as connection:
-                connection.execute(insert(table).values(**values))
-        except IntegrityError:
-            return False
-        return True
-
-    def _update(self, contradiction: str, values: dict[str, object]) -> None:
-        change = update(contradictions).where(contradictions.c.id == contradiction)
-        with self.engine.begin() as connection:
-            connection.execute(change.values(**values))
 
 
 def _named(title: str, heading: str) -> str:

@@ -1,52 +1,57 @@
-"""What the bot does about documents that grow old, as one feature."""
+"""Documents that grow old: changed places, flags, contradictions and overdue reviews."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, ClassVar
+import json
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
-from agents.freshness.cited_places import CitedSection
-from bot.blocks.kit import Json, link, short
-from bot.blocks.sanitize.text import sanitize_mrkdwn
-from bot.bus.events import Enqueue, Event, SlackEvent, SuggestionDecided
+import structlog
+from slack_bolt import App
+
+from bot.blocks.kit import Json, submitted
+from bot.bus.events import Enqueue, SuggestionDecided
 from bot.feature import (
-    AnswerExtras,
-    DigestPart,
     Feature,
     FeatureContext,
     IsPrivate,
-    OutgoingAnswer,
 )
-from bot.features.freshness.contradictions import ContradictionStore
+from bot.features.freshness.citation_counts import CitationCountStore
+from bot.features.freshness.contradictions import (
+    CHOICES,
+    ContradictionService,
+    ContradictionSettled,
+    ContradictionsMet,
+)
 from bot.features.freshness.flags import FlagService, SourceFlagged
 from bot.features.freshness.overdue import OverdueDocuments
-from bot.features.freshness.places import HelpfulPlaceStore, SnapshotOf, places_of, snapshots
-from bot.features.freshness.store import CitationCountStore, create_aging_tables, today_utc
+from bot.features.freshness.places import HelpfulPlaceService, snapshots
+from bot.features.freshness.service import DAY, FreshnessService
+from bot.features.freshness.store import (
+    ContradictionStore,
+    FlagStore,
+    HelpfulPlaceStore,
+    ReminderStore,
+    create_aging_tables,
+)
 from bot.features.freshness.views import (
-    ContradictionSettled,
-    contradiction_blocks,
+    AGAIN,
+    ENOUGH,
+    FLAG,
+    FLAG_VIEW,
+    KEEP,
+    NOT_YOURS,
+    THANKS,
     flag_button,
-    listen_for_decisions,
-    listen_for_flags,
+    flag_view,
 )
 from bot.questions.store import QuestionStore
+from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from bot.slack.messages import permalink
-from config.domain import Domain
 
-DAY = "aging_day"
-_AFTER_MIDNIGHT = timedelta(minutes=10)
-"""Questions of the day before may still be on their way."""
-_MOST_LINES = 5
-
-
-@dataclass(frozen=True, kw_only=True)
-class ContradictionsMet(Event):
-    """An answer cites places that contradict each other."""
-
-    kind: ClassVar[str] = "contradictions_met"
-    question_id: str
+log = structlog.get_logger()
 
 
 def build_freshness(
@@ -55,16 +60,21 @@ def build_freshness(
     create_aging_tables(context.engine)
     snapshot_of = snapshots(context.published.snapshot if context.published else None)
     counts = CitationCountStore(engine=context.engine)
-    room = AgingRoom(
-        tools=context,
+    service = FreshnessService(
+        context=context,
         snapshot_of=snapshot_of,
         counts=counts,
-        helped=HelpfulPlaceStore(engine=context.engine, records=records, snapshot_of=snapshot_of),
-        overdue=OverdueDocuments(
-            engine=context.engine, counts=counts, snapshot_of=snapshot_of, suggest=context.suggest
+        helpful=HelpfulPlaceService(
+            helpful=HelpfulPlaceStore(context.engine), records=records, snapshot_of=snapshot_of
         ),
-        outdated=FlagService(
-            engine=context.engine,
+        overdue=OverdueDocuments(
+            reminders=ReminderStore(context.engine),
+            counts=counts,
+            snapshot_of=snapshot_of,
+            suggest=context.suggest,
+        ),
+        flags=FlagService(
+            flags=FlagStore(context.engine),
             records=records,
             domains=context.domains,
             is_private=is_private,
@@ -73,8 +83,8 @@ def build_freshness(
             suggest=context.suggest,
             address=lambda record: permalink(context.identity.team_url.rstrip("/"), record),
         ),
-        queue=ContradictionStore(
-            engine=context.engine,
+        contradictions=ContradictionService(
+            contradictions=ContradictionStore(context.engine),
             records=records,
             domains=lambda: dict(context.domains()),
             snapshot_of=snapshot_of,
@@ -82,112 +92,120 @@ def build_freshness(
         ),
     )
     return Feature(
-        listen=room.listen,
+        listen=partial(_listen, web=context.web, flags=service.flags),
         handlers={
-            SourceFlagged: room.outdated.flag,
-            ContradictionsMet: lambda _, event: room.queue.met(event.question_id),
-            ContradictionSettled: room.settled,
-            SuggestionDecided: room.outdated.decided,
+            SourceFlagged: service.flags.flag,
+            ContradictionsMet: lambda _, event: service.contradictions.record(event.question_id),
+            ContradictionSettled: service.decide,
+            SuggestionDecided: service.flags.record_outcome,
         },
-        timers={DAY: room.day},
-        plan=room.plan,
-        additions=room.additions,
-        home=room.home,
-        digest=room.digest,
+        timers={DAY: service.day},
+        plan=service.plan,
+        additions=service.additions,
+        home=service.home,
+        digest=service.digest,
     )
 
 
-@dataclass
-class AgingRoom:
-    """Its parts, and what they do together."""
+def _listen(app: App, put: Enqueue, *, web: SlackClient, flags: FlagService) -> None:
+    listen_for_flags(app, put, web=web, flags=flags)
+    listen_for_decisions(app, put)
 
-    tools: FeatureContext
-    snapshot_of: SnapshotOf
-    counts: CitationCountStore
-    helped: HelpfulPlaceStore
-    overdue: OverdueDocuments
-    outdated: FlagService
-    queue: ContradictionStore
-    _planned_for: date = date.min
-    """The day on which all domains were found to be counted: nothing is left to plan then."""
 
-    def listen(self, app: Any, put: Enqueue) -> None:
-        listen_for_flags(app, put, web=self.tools.web, outdated=self.outdated)
-        listen_for_decisions(app, put)
+def listen_for_decisions(app: App, put: Enqueue) -> None:
+    def decide(ack: Callable[..., Any], body: Json, action: Json) -> None:
+        choice, pair, seen, *_ = [*str(action.get("value") or "").split(" "), "", "", ""]
+        person = body.get("user") or {}
+        user = str(person.get("id") or "")
+        team = str(person.get("team_id") or (body.get("team") or {}).get("id") or "")
+        if choice in CHOICES and pair:
+            event = ContradictionSettled(
+                contradiction=pair, choice=choice, seen=seen, user=user, team=team
+            )
+            put(f"settle-{pair}-{choice}-{user}-{action.get('action_ts')}", event)
+        ack()
 
-    def plan(self) -> None:
-        """Each minute: what was found helpful is looked at, and once a day the rest is set."""
-        if self.tools.published is None:
+    app.action(re.compile(rf"^{KEEP}_\w+$"))(decide)
+
+
+def listen_for_flags(app: App, put: Enqueue, *, web: SlackClient, flags: FlagService) -> None:
+    def open_form(body: Json, action: Json) -> None:
+        user, (channel, thread_ts) = _user(body), _place(body)
+        question_id = str(action.get("value") or "")
+
+        def open_once() -> None:
+            target = flags.flaggable(question_id, user)
+            if not target or not flag_button(target.answer, question_id):
+                _whisper(web, user, channel, thread_ts, NOT_YOURS)
+                return
+            if flags.is_over_limit(user):
+                _whisper(web, user, channel, thread_ts, ENOUGH)
+                return
+            remember = json.dumps([question_id, channel, thread_ts])
+            view = flag_view(target, remember)
+            web.once("views.open", trigger_id=body.get("trigger_id"), view=view)
+
+        if not _succeeds(open_once):
+            _whisper(web, user, channel, thread_ts, AGAIN)
+
+    def submit(ack: Callable[..., Any], body: Json, view: Json) -> None:
+        words = submitted(view, "words").strip()
+        if not words:
+            ack(response_action="errors", errors={"words": "Say what is out of date."})
             return
-        self.helped.look()
-        today = today_utc()
-        if self._planned_for == today:
+        event = SourceFlagged(
+            question_id=_metadata(view)[0],
+            user=_user(body),
+            number=int(submitted(view, "source") or 0),
+            words=words,
+        )
+        put(f"flag-{view.get('id')}-{view.get('hash', '')}", event)
+        ack()
+
+    def thank(body: Json, view: Json) -> None:
+        if not submitted(view, "words").strip():
             return
-        waiting = [name for name in self.tools.domains() if not self.counts.is_done(name, today)]
-        due = datetime.combine(today, time(), UTC) + _AFTER_MIDNIGHT
-        for name in waiting:
-            self.tools.timers.set(DAY, name, due, keep=True)
-        if not waiting:
-            self._planned_for = today
+        _, channel, thread_ts = _metadata(view)
+        _whisper(web, _user(body), channel, thread_ts, THANKS)
 
-    def day(self, name: str) -> None:
-        """Count what was cited until yesterday, then remind owners."""
-        domain = self.tools.domains().get(name)
-        if domain:
-            self.counts.count(domain, today_utc())
-            self.overdue.remind(domain)
+    app.action(FLAG)(ack=lambda ack: ack(), lazy=[open_form])
+    app.view(FLAG_VIEW)(ack=submit, lazy=[thank])
 
-    def additions(self, shown: OutgoingAnswer) -> AnswerExtras:
-        answer, name = shown.answer, shown.domain.domain
-        if answer.contradictions:
-            event = ContradictionsMet(question_id=shown.record.id)
-            self.tools.put(f"{event.kind}-{shown.record.event_id}", event)
-        snapshot = self.snapshot_of(name) if answer.citations else None
-        places = list(places_of(answer, snapshot)) if snapshot else []
-        return AnswerExtras(
-            notes=(
-                *self.queue.notes(name, answer),
-                *self.outdated.notes(name, places),
-                *self.helped.notes(name, places),
-                *self.overdue.notes(name, answer),
-            ),
-            buttons=flag_button(answer, shown.record.id),
+
+def _whisper(web: SlackClient, user: str, channel: str, thread_ts: str, text: str) -> None:
+    _succeeds(
+        lambda: web.once(
+            "chat.postEphemeral",
+            channel=channel,
+            user=user,
+            thread_ts=thread_ts or None,
+            text=text,
         )
+    )
 
-    def home(self, _: str, domains: Sequence[Domain]) -> Iterator[Json]:
-        yield from contradiction_blocks(self.queue, domains)
-        yield from self.overdue.home(domains)
 
-    def settled(self, event_id: str, event: ContradictionSettled) -> None:
-        """An admin has decided; their home shows what is left."""
-        self.queue.decide(event.contradiction, event.choice, event.user, event.seen)
-        opened = {"type": "app_home_opened", "user": event.user, "tab": "home"}
-        self.tools.put(f"{event_id}-home", SlackEvent(event=opened, team=event.team))
+def _succeeds(act: Callable[[], object]) -> bool:
+    """Whether it worked. Its trigger is short-lived: a person who presses again tries again."""
+    try:
+        act()
+    except (SlackRefused, SlackUnsure, SlackBusy) as error:
+        log.warning("a press on flag outdated was not answered", reason=str(error))
+        return False
+    return True
 
-    def digest(self, domain: Domain, since: datetime) -> Sequence[DigestPart]:
-        name, after = domain.domain, since.astimezone(UTC).replace(tzinfo=None)
-        flagged = [self._named(name, flag.place) for flag in self.outdated.new_since(name, after)]
-        due = [
-            f"{link(one.url, short(one.title, 120))}: {one.told()}"
-            for one in self.overdue.due_since(domain, since)
-        ]
-        pairs = [
-            f"{sanitize_mrkdwn(short(one.one.name, 120))} and "
-            f"{sanitize_mrkdwn(short(one.other.name, 120))}"
-            + (f": {sanitize_mrkdwn(short(one.about, 120))}" if one.about else "")
-            for one in self.queue.waiting(name, most=_MOST_LINES, since=after)
-        ]
-        parts = (
-            DigestPart(title="Flagged as out of date", lines=flagged[:_MOST_LINES]),
-            DigestPart(title="Sources that say different things", lines=pairs),
-            DigestPart(title="Past their review date", lines=due[:_MOST_LINES]),
-        )
-        return [part for part in parts if part.lines]
 
-    def _named(self, domain: str, place: CitedSection) -> str:
-        """Nobody learns here of a document that not everybody may read."""
-        snapshot = self.snapshot_of(domain)
-        if not snapshot or not snapshot.cards([place.document]):
-            return "a document that is gone, or that not everybody may read"
-        row = f" › {' '.join(place.row)}" if place.row else ""
-        return sanitize_mrkdwn(short(f"{place.name}{row}", 200))
+def _user(body: Json) -> str:
+    return str((body.get("user") or {}).get("id") or "")
+
+
+def _place(body: Json) -> tuple[str, str]:
+    """Channel and thread of the message that was acted on."""
+    container, message = body.get("container") or {}, body.get("message") or {}
+    channel = (body.get("channel") or {}).get("id") or container.get("channel_id")
+    return str(channel or ""), str(message.get("thread_ts") or container.get("thread_ts") or "")
+
+
+def _metadata(view: Json) -> tuple[str, str, str]:
+    """Question, channel and thread that the form was opened for."""
+    question_id, channel, thread_ts = json.loads(view["private_metadata"])
+    return question_id, channel, thread_ts

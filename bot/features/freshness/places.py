@@ -1,20 +1,17 @@
-"""What cited places said when somebody was helped by them, and whether they still say it.
+"""Cited places: as they are stored, as today's documents have them, and whether a helpful one has
+changed since.
 
 Only *Helpful* counts. A tick in the thread says that the question is settled, perhaps by what a
-colleague wrote, and nothing of what the documents said.
-
-Cited places as they are kept, and as the documents of today have them."""
+colleague wrote, and nothing about the documents."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import structlog
 from pydantic import TypeAdapter
-from sqlalchemy import Engine, and_, delete, func, insert, select
-from sqlalchemy.exc import IntegrityError
 
 from agents.answer import Answer, Citation
 from agents.freshness.cited_places import (
@@ -27,9 +24,8 @@ from agents.freshness.cited_places import (
 from agents.freshness.stale_documents import on_day
 from bot.blocks.kit import short
 from bot.db import now
-from bot.features.freshness.store import helped_places, helpful_seen
+from bot.features.freshness.store import HelpfulPlaceStore
 from bot.questions.store import QuestionStore, decoded
-from bot.questions.tables import FeedbackRow
 from config.errors import CopilotError
 from index.search import Snapshot
 
@@ -37,20 +33,18 @@ log = structlog.get_logger()
 
 _places = TypeAdapter(CitedSection)
 SnapshotOf = Callable[[str], Snapshot | None]
-"""Domain name → what everybody may read of it now; None where nothing is published."""
+"""Domain name → what everybody may read of it now; None where nothing is published or readable."""
 
 
-def kept_as(place: CitedSection) -> str:
+def dump_place(place: CitedSection) -> str:
     return _places.dump_json(place).decode()
 
 
-def kept_place(text: str) -> CitedSection:
+def load_place(text: str) -> CitedSection:
     return _places.validate_json(text)
 
 
 def snapshots(published: Callable[[str], Snapshot] | None) -> SnapshotOf:
-    """None as well where the documents can't be looked at now."""
-
     def of(domain: str) -> Snapshot | None:
         if published is None:
             return None
@@ -73,112 +67,73 @@ def places_of(answer: Answer, snapshot: Snapshot) -> Iterator[CitedSection]:
                 yield place
 
 
-def place_meant(citation: Citation, snapshot: Snapshot | None) -> CitedSection:
-    """The nearest that is known of it; without marks where nobody in particular may read it, or it
-    is gone."""
+def cited_place(citation: Citation, snapshot: Snapshot | None) -> CitedSection:
+    """Without marks where the document is deleted, or not everybody may read it."""
     if snapshot:
-        found = next(iter(places_cited(citation, snapshot)), None)
-        if place := found or whole_section(citation, snapshot):
+        place = next(iter(places_cited(citation, snapshot)), None)
+        if place := place or whole_section(citation, snapshot):
             return place
     heading = "" if citation.heading == citation.title else citation.heading
     return CitedSection(document=citation.document, title=citation.title, path=heading)
 
 
-MOST_NOTES = 2
-_AT_ONCE = 50
-_LOOKED_BACK = timedelta(days=1)
-"""Verdicts are given to a bot that runs: what is older was looked at."""
-_LONGEST_CELL = 60
+MAX_NOTES = 2
+_BATCH_SIZE = 50
+_LOOKBACK = timedelta(days=1)
+"""Verdicts come while a bot runs: older ones were processed."""
+_MAX_CELL_CHARS = 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class HelpfulPlaceStore:
-    engine: Engine
+class HelpfulPlaceService:
+    helpful: HelpfulPlaceStore
     records: QuestionStore
     snapshot_of: SnapshotOf
 
-    def look(self) -> None:
-        """Keep what the places of newly helpful answers say. Several may do so at once."""
-        looked_at = 0
-        for question_id, given_at in self._new_verdicts():
+    def collect(self) -> None:
+        """Store what the places of newly helpful answers say. Several workers may do so at once."""
+        processed = 0
+        for question_id, given_at in self.helpful.new_verdicts(now() - _LOOKBACK):
             record = self.records.get(question_id)
             if record is None or not record.answer:
                 continue
             snapshot = self.snapshot_of(record.domain)
             if snapshot is None:
                 continue
-            looked_at += 1
-            if looked_at > _AT_ONCE:
+            processed += 1
+            if processed > _BATCH_SIZE:
                 return
-            common = {"question_id": question_id, "domain": record.domain}
-            rows = [
-                {
-                    **common,
-                    "place": place.key,
-                    "document": place.document,
-                    "kept": kept_as(place),
-                    "marked_at": given_at,
-                }
+            places = [
+                {"place": place.key, "document": place.document, "kept": dump_place(place)}
                 for place in places_of(decoded(record.answer), snapshot)
             ]
-            try:
-                with self.engine.begin() as connection:
-                    for table in (helped_places, helpful_seen):
-                        connection.execute(delete(table).where(table.c.question_id == question_id))
-                    if rows:
-                        connection.execute(insert(helped_places), rows)
-                    connection.execute(insert(helpful_seen).values(**common, given_at=given_at))
-            except IntegrityError:
-                continue  # another worker has just done it
+            self.helpful.replace(question_id, record.domain, given_at, places)
 
     def notes(self, domain: str, places: Sequence[CitedSection]) -> Iterator[str]:
-        """Of those that say something else than when an answer from them last helped."""
+        """One for each place that has changed since an answer from it was last helpful."""
         documents = {place.document for place in places}
         if not documents:
             return
-        helped = select(FeedbackRow.question_id).where(FeedbackRow.verdict == "helpful")
-        query = (
-            select(helped_places.c.kept, helped_places.c.marked_at)
-            .where(helped_places.c.domain == domain, helped_places.c.document.in_(documents))
-            .where(helped_places.c.question_id.in_(helped))
-            .order_by(helped_places.c.marked_at.desc())
-            .limit(1_000)
-        )
-        with self.engine.connect() as connection:
-            rows = [(kept_place(row.kept), row.marked_at) for row in connection.execute(query)]
-        told = 0
+        rows = self.helpful.places(domain, documents)
+        helpful = [(load_place(text), marked_at) for text, marked_at in rows]
+        count = 0
         for place in places:
-            kept, marked_at = next((row for row in rows if place.is_in(row[0])), (None, None))
-            if kept is None or marked_at is None or not has_changed(kept, place):
+            before, marked_at = next((row for row in helpful if place.is_in(row[0])), (None, None))
+            if before is None or marked_at is None or not has_changed(before, place):
                 continue
-            yield _told(kept, place, on_day(marked_at.date()))
-            told += 1
-            if told == MOST_NOTES:
+            yield _change_note(before, place, on_day(marked_at.date()))
+            count += 1
+            if count == MAX_NOTES:
                 return
 
-    def _new_verdicts(self) -> list[tuple[str, datetime]]:
-        seen = and_(
-            helpful_seen.c.question_id == FeedbackRow.question_id,
-            helpful_seen.c.given_at >= FeedbackRow.given_at,
-        )
-        query = (
-            select(FeedbackRow.question_id, func.max(FeedbackRow.given_at))
-            .outerjoin(helpful_seen, seen)
-            .where(FeedbackRow.verdict == "helpful", helpful_seen.c.question_id.is_(None))
-            .where(FeedbackRow.given_at >= now() - _LOOKED_BACK)
-            .group_by(FeedbackRow.question_id)
-        )
-        with self.engine.connect() as connection:
-            return [(row[0], row[1]) for row in connection.execute(query)]
 
-
-def _told(kept: CitedSection, place: CitedSection, day: str) -> str:
-    named = short(place.name, 200)
+def _change_note(old: CitedSection, place: CitedSection, day: str) -> str:
+    name = short(place.name, 200)
     if place.row:
-        named = f"The row “{short(' '.join(place.row), 80)}” of {named}"
-    cell = changed_cell(kept, place)
-    what = ""
+        name = f"The row “{short(' '.join(place.row), 80)}” of {name}"
+    cell = changed_cell(old, place)
+    change = ""
     if cell and all(cell):
-        before, after = (short(one, _LONGEST_CELL) for one in cell)
-        what = f" ({before} → {after})"
-    return f"{named} changed since an answer from it was last marked helpful, on {day}{what}."
+        before, after = (short(one, _MAX_CELL_CHARS) for one in cell)
+        change = f" ({before} → {after})"
+    return f"{name} changed since an answer from it was last marked helpful, on {day}{change}."

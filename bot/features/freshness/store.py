@@ -1,221 +1,314 @@
-"""What the bot remembers of documents that grow old: who was helped by what, what is flagged, what
-contradicts what.
-
-How often each document is cited: a count for each day, of nobody in particular."""
+"""What the bot stores about documents that grow old: helpful places, flags, contradictions,
+reminders of owners."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
 
 from sqlalchemy import (
-    Column,
-    DateTime,
+    ColumnElement,
     Engine,
     Index,
-    Integer,
-    MetaData,
     String,
-    Table,
     Text,
+    and_,
     delete,
     func,
     insert,
     select,
+    update,
 )
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from agents.freshness.stale_documents import COUNTED_DAYS
-from bot.db import PersonalTable
-from bot.questions.store import decoded
-from bot.questions.tables import QuestionRow
-from config.domain import Domain
+from bot.db import PersonalTable, insert_once, now, table_of
+from bot.questions.tables import FeedbackRow
 from durable.migration import migrate
 
-_METADATA = MetaData()
+OPEN = "open"
+"""State of a contradiction that nobody has settled."""
 
-helpful_seen = Table(
-    "bot_helpful_seen",
-    _METADATA,
-    Column("question_id", String(80), primary_key=True, comment="its verdict was looked at"),
-    Column("domain", String(64), nullable=False),
-    Column("given_at", DateTime, nullable=False, comment="when that verdict was given, UTC"),
-)
 
-helped_places = Table(
-    "bot_helped_places",
-    _METADATA,
-    Column("question_id", String(80), primary_key=True),
-    Column("place", String(24), primary_key=True, comment="a mark of document, heading and row"),
-    Column("domain", String(64), nullable=False),
-    Column("document", String(255), nullable=False),
-    Column("kept", Text, nullable=False, comment="what the place said, as JSON"),
-    Column("marked_at", DateTime, nullable=False, comment="when it was marked helpful, UTC"),
-    Index("bot_helped_places_document", "domain", "document"),
-)
+class Base(DeclarativeBase):
+    """Migration part `aging`."""
 
-cited_days = Table(
-    "bot_cited_days",
-    _METADATA,
-    Column("domain", String(64), primary_key=True),
-    Column("document", String(255), primary_key=True, comment="'': the day was counted"),
-    Column("day", DateTime, primary_key=True, comment="its midnight, UTC"),
-    Column("answers", Integer, nullable=False, comment="answers that cited it"),
-)
 
-owners_reminded = Table(
-    "bot_owners_reminded",
-    _METADATA,
-    Column("domain", String(64), primary_key=True),
-    Column("document", String(255), primary_key=True, comment="'': the week's reminders are done"),
-    Column("reminded_at", DateTime, nullable=False),
-)
+class HelpfulSeenRow(Base):
+    __tablename__ = "bot_helpful_seen"
+    question_id: Mapped[str] = mapped_column(
+        String(80), primary_key=True, comment="its verdict was looked at"
+    )
+    domain: Mapped[str] = mapped_column(String(64))
+    given_at: Mapped[datetime] = mapped_column(comment="when that verdict was given, UTC")
 
-flags = Table(
-    "bot_flags",
-    _METADATA,
-    Column("id", String(40), primary_key=True),
-    Column("domain", String(64), nullable=False),
-    Column("document", String(255), nullable=False),
-    Column("place", String(24), nullable=False),
-    Column("kept", Text, nullable=False, comment="what the place said, as JSON"),
-    Column("words", Text, nullable=False, comment="what is out of date, in a reader's words"),
-    Column("flagged_by", String(40), nullable=False),
-    Column("question_id", String(80), nullable=False),
-    Column("outcome", String(16), nullable=False, default="", comment="'' while it waits"),
-    Column("decided_by", String(40), nullable=False, default=""),
-    Column("flagged_at", DateTime, nullable=False),
-    Index("bot_flags_document", "domain", "document"),
-)
 
-contradictions = Table(
-    "bot_contradictions",
-    _METADATA,
-    Column("id", String(40), primary_key=True, comment="of two places: the same in either order"),
-    Column("domain", String(64), nullable=False),
-    Column("one", Text, nullable=False, comment="a place and marks of what it said, as JSON"),
-    Column("other", Text, nullable=False),
-    Column("about", Text, nullable=False, comment="on what they differ"),
-    Column("state", String(16), nullable=False, comment="open | one | other | none"),
-    Column("decided_by", String(40), nullable=False, default=""),
-    Column("found_at", DateTime, nullable=False, comment="when it last became open"),
-    Column("met_at", DateTime, nullable=False, comment="when it was last met"),
-    Index("bot_contradictions_domain", "domain", "state"),
-)
+class HelpedPlaceRow(Base):
+    __tablename__ = "bot_helped_places"
+    __table_args__ = (Index("bot_helped_places_document", "domain", "document"),)
+    question_id: Mapped[str] = mapped_column(String(80), primary_key=True)
+    place: Mapped[str] = mapped_column(
+        String(24), primary_key=True, comment="a mark of document, heading and row"
+    )
+    domain: Mapped[str] = mapped_column(String(64))
+    document: Mapped[str] = mapped_column(String(255))
+    kept: Mapped[str] = mapped_column(Text, comment="what the place said, as JSON")
+    marked_at: Mapped[datetime] = mapped_column(comment="when it was marked helpful, UTC")
 
-contradictions_met = Table(
-    "bot_contradictions_met",
-    _METADATA,
-    Column("contradiction", String(40), primary_key=True),
-    Column("question_id", String(80), primary_key=True),
-    Column("domain", String(64), nullable=False),
-    Column("met_at", DateTime, nullable=False),
-)
 
-AGING_KEPT = (
-    PersonalTable(table=helpful_seen, at="given_at", question="question_id"),
-    PersonalTable(table=helped_places, at="marked_at", question="question_id"),
-    PersonalTable(table=cited_days, at="day"),
+class CitedDayRow(Base):
+    __tablename__ = "bot_cited_days"
+    domain: Mapped[str] = mapped_column(String(64), primary_key=True)
+    document: Mapped[str] = mapped_column(
+        String(255), primary_key=True, comment="'': the day was counted"
+    )
+    day: Mapped[datetime] = mapped_column(primary_key=True, comment="its midnight, UTC")
+    answers: Mapped[int] = mapped_column(comment="answers that cited it")
+
+
+class OwnerReminderRow(Base):
+    __tablename__ = "bot_owners_reminded"
+    domain: Mapped[str] = mapped_column(String(64), primary_key=True)
+    document: Mapped[str] = mapped_column(
+        String(255), primary_key=True, comment="'': the week's reminders are done"
+    )
+    reminded_at: Mapped[datetime]
+
+
+class FlagRow(Base):
+    __tablename__ = "bot_flags"
+    __table_args__ = (Index("bot_flags_document", "domain", "document"),)
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    domain: Mapped[str] = mapped_column(String(64))
+    document: Mapped[str] = mapped_column(String(255))
+    place: Mapped[str] = mapped_column(String(24))
+    kept: Mapped[str] = mapped_column(Text, comment="what the place said, as JSON")
+    words: Mapped[str] = mapped_column(Text, comment="what is out of date, in a reader's words")
+    flagged_by: Mapped[str] = mapped_column(String(40))
+    question_id: Mapped[str] = mapped_column(String(80))
+    outcome: Mapped[str] = mapped_column(String(16), default="", comment="'' while it waits")
+    decided_by: Mapped[str] = mapped_column(String(40), default="")
+    flagged_at: Mapped[datetime]
+
+
+class ContradictionRow(Base):
+    __tablename__ = "bot_contradictions"
+    __table_args__ = (Index("bot_contradictions_domain", "domain", "state"),)
+    id: Mapped[str] = mapped_column(
+        String(40), primary_key=True, comment="of two places: the same in either order"
+    )
+    domain: Mapped[str] = mapped_column(String(64))
+    one: Mapped[str] = mapped_column(Text, comment="a place and marks of what it said, as JSON")
+    other: Mapped[str] = mapped_column(Text)
+    about: Mapped[str] = mapped_column(Text, comment="on what they differ")
+    state: Mapped[str] = mapped_column(String(16), comment="open | one | other | none")
+    decided_by: Mapped[str] = mapped_column(String(40), default="")
+    found_at: Mapped[datetime] = mapped_column(comment="when it last became open")
+    met_at: Mapped[datetime] = mapped_column(comment="when it was last met")
+
+
+class ContradictionSightingRow(Base):
+    __tablename__ = "bot_contradictions_met"
+    contradiction: Mapped[str] = mapped_column(String(40), primary_key=True)
+    question_id: Mapped[str] = mapped_column(String(80), primary_key=True)
+    domain: Mapped[str] = mapped_column(String(64))
+    met_at: Mapped[datetime]
+
+
+PERSONAL_TABLES = (
+    PersonalTable(table=table_of(HelpfulSeenRow), at="given_at", question="question_id"),
+    PersonalTable(table=table_of(HelpedPlaceRow), at="marked_at", question="question_id"),
+    PersonalTable(table=table_of(CitedDayRow), at="day"),
     PersonalTable(
-        table=flags,
+        table=table_of(FlagRow),
         at="flagged_at",
         people=("flagged_by", "decided_by"),
         words={"words": "flagged_by"},
         question="question_id",
     ),
-    PersonalTable(table=contradictions, at="met_at", people=("decided_by",)),
-    PersonalTable(table=contradictions_met, at="met_at", question="question_id"),
+    PersonalTable(table=table_of(ContradictionRow), at="met_at", people=("decided_by",)),
+    PersonalTable(table=table_of(ContradictionSightingRow), at="met_at", question="question_id"),
 )
 
 
 def create_aging_tables(engine: Engine) -> None:
     """Create what is missing; safe when several workers start at once."""
-    migrate(engine, _METADATA, "aging")
+    migrate(engine, Base.metadata, "aging")
 
 
-_PAGE = 200
-_DAY = timedelta(days=1)
-_COUNTED = ""
-"""Stands for the document in a row that says of its day that it was counted."""
+class HelpfulPlaceStore:
+    """What cited places said when somebody marked an answer helpful."""
 
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
-@dataclass(frozen=True, kw_only=True)
-class CitationCountStore:
-    engine: Engine
-
-    def is_done(self, domain: str, today: date) -> bool:
-        """Whether all days before this one are counted."""
-        return self._last_counted(domain) >= _midnight(today) - _DAY
-
-    def count(self, domain: Domain, today: date) -> None:
-        """The days that aren't counted yet, at most 90, up to yesterday. Done again, nothing is
-        counted twice."""
-        name, end = domain.domain, _midnight(today)
-        days = min(COUNTED_DAYS, domain.retention.days)
-        first = max(self._last_counted(name) + _DAY, end - timedelta(days=days))
-        if first >= end:
-            return
-        counts = self._cited(name, first, end)
-        rows = [
-            {"domain": name, "document": document, "day": day, "answers": number}
-            for (document, day), number in counts.items()
-        ]
-        counted = {"domain": name, "document": _COUNTED, "day": end - _DAY, "answers": 0}
-        with self.engine.begin() as connection:
-            connection.execute(
-                delete(cited_days).where(cited_days.c.domain == name, cited_days.c.day >= first)
-            )
-            connection.execute(insert(cited_days), [*rows, counted])
-
-    def cited(self, domain: str, today: date) -> Mapping[str, int]:
-        """Document → answers that cited it in the last 90 days, today's not yet among them."""
-        since = _midnight(today) - timedelta(days=COUNTED_DAYS)
+    def new_verdicts(self, since: datetime) -> list[tuple[str, datetime]]:
+        """(question id, time) of *Helpful* verdicts that were not processed yet."""
+        processed = and_(
+            HelpfulSeenRow.question_id == FeedbackRow.question_id,
+            HelpfulSeenRow.given_at >= FeedbackRow.given_at,
+        )
         query = (
-            select(cited_days.c.document, func.sum(cited_days.c.answers))
-            .where(cited_days.c.domain == domain, cited_days.c.document != _COUNTED)
-            .where(cited_days.c.day >= since)
-            .group_by(cited_days.c.document)
+            select(FeedbackRow.question_id, func.max(FeedbackRow.given_at))
+            .outerjoin(HelpfulSeenRow, processed)
+            .where(FeedbackRow.verdict == "helpful", HelpfulSeenRow.question_id.is_(None))
+            .where(FeedbackRow.given_at >= since)
+            .group_by(FeedbackRow.question_id)
         )
-        with self.engine.connect() as connection:
-            return {row[0]: int(row[1]) for row in connection.execute(query)}
+        with self._engine.connect() as connection:
+            return [(row[0], row[1]) for row in connection.execute(query)]
 
-    def _last_counted(self, domain: str) -> datetime:
-        query = select(func.max(cited_days.c.day)).where(
-            cited_days.c.domain == domain, cited_days.c.document == _COUNTED
+    def replace(
+        self, question_id: str, domain: str, given_at: datetime, places: Sequence[Mapping[str, Any]]
+    ) -> None:
+        """Store the places of a verdict's answer. `places`: place, document and kept of each."""
+        common = {"question_id": question_id, "domain": domain}
+        rows = [{**common, **place, "marked_at": given_at} for place in places]
+        try:
+            with self._engine.begin() as connection:
+                for row in (HelpedPlaceRow, HelpfulSeenRow):
+                    connection.execute(delete(row).where(row.question_id == question_id))
+                if rows:
+                    connection.execute(insert(HelpedPlaceRow), rows)
+                connection.execute(insert(HelpfulSeenRow).values(**common, given_at=given_at))
+        except IntegrityError:
+            return  # another worker has just done it
+
+    def places(self, domain: str, documents: Collection[str]) -> list[tuple[str, datetime]]:
+        """(place as JSON, when it was marked helpful), newest first."""
+        helpful = select(FeedbackRow.question_id).where(FeedbackRow.verdict == "helpful")
+        query = (
+            select(HelpedPlaceRow.kept, HelpedPlaceRow.marked_at)
+            .where(HelpedPlaceRow.domain == domain, HelpedPlaceRow.document.in_(documents))
+            .where(HelpedPlaceRow.question_id.in_(helpful))
+            .order_by(HelpedPlaceRow.marked_at.desc())
+            .limit(1_000)
         )
-        with self.engine.connect() as connection:
-            return connection.execute(query).scalar_one() or datetime.min
-
-    def _cited(self, domain: str, first: datetime, end: datetime) -> Counter[tuple[str, datetime]]:
-        """(document, day) → answers, read a page at a time."""
-        counts: Counter[tuple[str, datetime]] = Counter()
-        after = (first, "")
-        columns = QuestionRow.asked_at, QuestionRow.id, QuestionRow.answer
-        while True:
-            at, last = after
-            query = (
-                select(*columns)
-                .where(QuestionRow.domain == domain, QuestionRow.asked_at < end)
-                .where(QuestionRow.asked_at >= at)
-                .where((QuestionRow.asked_at > at) | (QuestionRow.id > last))
-                .where(QuestionRow.state == "posted", QuestionRow.answer.is_not(None))
-                .order_by(QuestionRow.asked_at, QuestionRow.id)
-                .limit(_PAGE)
-            )
-            with self.engine.connect() as connection:
-                rows = connection.execute(query).all()
-            for row in rows:
-                cited = {one.document for one in decoded(row.answer).citations if one.document}
-                counts.update((document, _midnight(row.asked_at.date())) for document in cited)
-            if len(rows) < _PAGE:
-                return counts
-            after = (rows[-1].asked_at, rows[-1].id)
+        with self._engine.connect() as connection:
+            return [(row.kept, row.marked_at) for row in connection.execute(query)]
 
 
-def today_utc() -> date:
-    return datetime.now(UTC).date()
+class FlagStore:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def count(self, user: str, since: datetime) -> int:
+        query = select(func.count()).where(FlagRow.flagged_by == user, FlagRow.flagged_at > since)
+        with self._engine.connect() as connection:
+            return int(connection.execute(query).scalar_one())
+
+    def exists(self, flag: str) -> bool:
+        with self._engine.connect() as connection:
+            query = select(FlagRow.id).where(FlagRow.id == flag)
+            return connection.execute(query).first() is not None
+
+    def add(self, flag: str, **values: str) -> None:
+        """Once: an attempt before a crash may have stored it."""
+        insert_once(self._engine, FlagRow, id=flag, flagged_at=now(), **values)
+
+    def set_outcome(self, flag: str, outcome: str, by: str) -> None:
+        """The first outcome stays."""
+        change = update(FlagRow).where(FlagRow.id == flag, FlagRow.outcome == "")
+        with self._engine.begin() as connection:
+            connection.execute(change.values(outcome=outcome, decided_by=by[:40]))
+
+    def waiting_since(self, domain: str, since: datetime) -> list[FlagRow]:
+        """Newest first."""
+        return self._flags(domain, FlagRow.outcome == "", FlagRow.flagged_at >= since)
+
+    def active(self, domain: str, documents: Collection[str]) -> list[FlagRow]:
+        """Waiting or accepted, newest first."""
+        in_documents = FlagRow.document.in_(documents)
+        return self._flags(domain, in_documents, FlagRow.outcome.in_(("", "accepted")))
+
+    def _flags(self, domain: str, *where: ColumnElement[bool]) -> list[FlagRow]:
+        query = select(FlagRow).where(FlagRow.domain == domain, *where)
+        query = query.order_by(FlagRow.flagged_at.desc()).limit(200)
+        with self._engine.connect() as connection:
+            return [FlagRow(**row) for row in connection.execute(query).mappings()]
 
 
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time())
+class ContradictionStore:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def get(self, contradiction: str) -> ContradictionRow | None:
+        query = select(ContradictionRow).where(ContradictionRow.id == contradiction)
+        with self._engine.connect() as connection:
+            row = connection.execute(query).mappings().first()
+        return ContradictionRow(**row) if row else None
+
+    def open_in(
+        self, domain: str, since: datetime | None = None
+    ) -> list[tuple[ContradictionRow, int]]:
+        """Each with the questions whose answer met it, most first. `since`: only those that opened
+        later; UTC, without a zone."""
+        sightings = (
+            select(func.count())
+            .select_from(ContradictionSightingRow)
+            .where(ContradictionSightingRow.contradiction == ContradictionRow.id)
+            .scalar_subquery()
+        )
+        query = (
+            select(ContradictionRow, sightings.label("times"))
+            .where(ContradictionRow.domain == domain, ContradictionRow.state == OPEN)
+            .order_by(sightings.desc(), ContradictionRow.found_at.desc(), ContradictionRow.id)
+        )
+        if since:
+            query = query.where(ContradictionRow.found_at >= since)
+        with self._engine.connect() as connection:
+            rows = [dict(row) for row in connection.execute(query).mappings()]
+        times = [row.pop("times") for row in rows]
+        return [(ContradictionRow(**row), count) for row, count in zip(rows, times, strict=True)]
+
+    def add(self, contradiction: str, domain: str, **values: object) -> bool:
+        """False where it exists."""
+        return insert_once(
+            self._engine, ContradictionRow, id=contradiction, domain=domain, state=OPEN,
+            decided_by="", met_at=now(), **values,
+        )  # fmt: skip
+
+    def add_sighting(self, contradiction: str, question_id: str, domain: str) -> None:
+        insert_once(
+            self._engine, ContradictionSightingRow, contradiction=contradiction,
+            question_id=question_id, domain=domain, met_at=now(),
+        )  # fmt: skip
+
+    def set(self, contradiction: str, *where: ColumnElement[bool], **values: object) -> None:
+        """`where`: nothing is changed unless that is so."""
+        change = update(ContradictionRow).where(ContradictionRow.id == contradiction, *where)
+        with self._engine.begin() as connection:
+            connection.execute(change.values(**values))
+
+    def settle(self, contradiction: str, choice: str, user: str) -> bool:
+        """Whether it is settled by this user in this way, now or before; the first one settles."""
+        self.set(contradiction, ContradictionRow.state == OPEN, state=choice, decided_by=user)
+        row = self.get(contradiction)
+        return row is not None and (row.state, row.decided_by) == (choice, user)
+
+
+class ReminderStore:
+    """When owners of documents were last reminded."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def last(self, domain: str) -> dict[str, datetime]:
+        """By document; under '' when reminders were last sent at all."""
+        query = select(OwnerReminderRow.document, OwnerReminderRow.reminded_at).where(
+            OwnerReminderRow.domain == domain
+        )
+        with self._engine.connect() as connection:
+            return {row.document: row.reminded_at for row in connection.execute(query)}
+
+    def set(self, domain: str, documents: Collection[str], at: datetime) -> None:
+        with self._engine.begin() as connection:
+            for document in ("", *documents):
+                connection.execute(
+                    delete(OwnerReminderRow).where(
+                        OwnerReminderRow.domain == domain, OwnerReminderRow.document == document
+                    )
+                )
+                row = {"domain": domain, "document": document, "reminded_at": at}
+                connection.execute(insert(OwnerReminderRow).values(**row))

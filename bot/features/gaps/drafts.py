@@ -1,4 +1,4 @@
-"""What a human said where the documents didn't: suggested to the owner, and what comes of it."""
+"""What a human answered where the documents didn't: suggested to the owner, and its outcome."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Engine, func, insert, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Engine, func, select, update
 
 from bot.bus.events import SuggestionDecided
-from bot.db import batches, now
-from bot.features.gaps.store import gap_drafts
+from bot.db import batches, insert_once, now
+from bot.features.gaps.store import GapDraftRow
 from bot.questions.tables import FeedbackRow, HandoffRow
 from bot.slack.messages import ERASED
 
 OUTCOMES = ("accepted", "dismissed", "gone")
-"""`gone`: the document was deleted before anybody decided, or before the comment stood there."""
+"""`gone`: the document was deleted before a decision, or before the comment was written."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HumanAnswer:
-    """Somebody's answer to a question that failed."""
+    """A person's answer to a question that failed."""
 
     question_id: str
     by: str
@@ -35,90 +34,73 @@ class HumanAnswer:
         return f"gap-{hashlib.sha256(seed).hexdigest()[:24]}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class GapDraft:
-    id: str
-    gap: str
-    question_id: str
-    by: str
-    outcome: str
-    words: str
-    """As an owner accepted them; empty before."""
-    document: str
-    heading: str
-    decided_at: datetime | None
-
-
-class GapDrafts:
+class GapDraftStore:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def said(self, ids: Collection[str]) -> Iterator[HumanAnswer]:
-        """What people said to these questions: resolving a hand-off, or correcting an answer. None
-        of what was asked in a direct message, which is its asker's alone."""
+    def human_answers(self, ids: Collection[str]) -> Iterator[HumanAnswer]:
+        """Resolutions of hand-offs and corrections of answers, by question id. Questions from
+        direct messages have none here: they are their asker's alone."""
         for batch in batches(one for one in ids if not one.startswith("D")):
             with self._engine.connect() as connection:
-                resolved = connection.execute(
+                resolutions = connection.execute(
                     select(HandoffRow.question_id, HandoffRow.resolved_by, HandoffRow.resolution)
                     .where(HandoffRow.question_id.in_(batch), HandoffRow.resolution != "")
                     .order_by(HandoffRow.question_id)
                 ).all()
-                corrected = connection.execute(
+                corrections = connection.execute(
                     select(FeedbackRow.question_id, FeedbackRow.user, FeedbackRow.correction)
                     .where(FeedbackRow.question_id.in_(batch), FeedbackRow.correction != "")
                     .where(FeedbackRow.verdict == "unhelpful")
                     .order_by(FeedbackRow.question_id, FeedbackRow.given_at)
                 ).all()
-            for question_id, by, words in (*resolved, *corrected):
+            for question_id, by, words in (*resolutions, *corrections):
                 if by and by != ERASED:
                     yield HumanAnswer(question_id=question_id, by=by, words=words.strip())
 
-    def known(self, ids: Collection[str]) -> set[str]:
-        """Which suggestions of these questions were made."""
-        found: set[str] = set()
+    def existing_ids(self, question_ids: Collection[str]) -> set[str]:
+        """Ids of the suggestions that these questions have."""
+        ids: set[str] = set()
         with self._engine.connect() as connection:
-            for batch in batches(ids):
-                query = select(gap_drafts.c.id).where(gap_drafts.c.question_id.in_(batch))
-                found |= set(connection.scalars(query))
-        return found
+            for batch in batches(question_ids):
+                query = select(GapDraftRow.id).where(GapDraftRow.question_id.in_(batch))
+                ids |= set(connection.scalars(query))
+        return ids
 
     def counts(self) -> dict[str, int]:
         """Question id → suggestions made."""
-        query = select(gap_drafts.c.question_id, func.count()).group_by(gap_drafts.c.question_id)
+        query = select(GapDraftRow.question_id, func.count()).group_by(GapDraftRow.question_id)
         with self._engine.connect() as connection:
             return {row[0]: int(row[1]) for row in connection.execute(query)}
 
-    def add(self, said: HumanAnswer, *, gap: str, domain: str, document: str, heading: str) -> None:
-        values = {
-            "id": said.id, "gap": gap, "question_id": said.question_id, "domain": domain,
-            "by": said.by, "outcome": "", "decided_by": "", "words": "", "words_by": "",
-            "document": document, "heading": heading, "made_at": now(),
-        }  # fmt: skip
-        try:
-            with self._engine.begin() as connection:
-                connection.execute(insert(gap_drafts).values(**values))
-        except IntegrityError:
-            return
+    def add(
+        self, answer: HumanAnswer, *, gap: str, domain: str, document: str, heading: str
+    ) -> None:
+        insert_once(
+            self._engine, GapDraftRow, id=answer.id, gap=gap, question_id=answer.question_id,
+            domain=domain, by=answer.by, outcome="", decided_by="", words="", words_by="",
+            document=document, heading=heading, made_at=now(),
+        )  # fmt: skip
 
-    def of(self, gap: str) -> list[GapDraft]:
-        """The one that was accepted last first, then those decided and those made before."""
-        columns = [gap_drafts.c[name] for name in GapDraft.__dataclass_fields__]
-        query = select(*columns).where(gap_drafts.c.gap == gap)
-        query = query.order_by(gap_drafts.c.made_at.desc(), gap_drafts.c.id)
+    def of_gap(self, gap: str) -> list[GapDraftRow]:
+        """Accepted ones first, the last decision before earlier ones."""
+        query = select(GapDraftRow).where(GapDraftRow.gap == gap)
+        query = query.order_by(GapDraftRow.made_at.desc(), GapDraftRow.id)
         with self._engine.connect() as connection:
-            found = [GapDraft(**row) for row in connection.execute(query).mappings()]
+            drafts = [GapDraftRow(**row) for row in connection.execute(query).mappings()]
         return sorted(
-            found,
+            drafts,
             key=lambda one: (one.outcome == "accepted", one.decided_at or datetime.min),
             reverse=True,
         )
 
-    def decided(self, event: SuggestionDecided) -> str:
-        """Returns the gap whose suggestion was decided on; '' for another feature's."""
-        query = select(gap_drafts).where(gap_drafts.c.id == event.id)
+    def record_outcome(self, event: SuggestionDecided) -> str:
+        """Store an owner's decision. Returns the id of the draft's gap; empty where the suggestion
+        is another feature's."""
+        query = select(GapDraftRow).where(GapDraftRow.id == event.id)
         with self._engine.connect() as connection:
-            known = connection.execute(query).first()
-        if known is None or event.outcome not in OUTCOMES:
+            draft = connection.execute(query).first()
+        if draft is None or event.outcome not in OUTCOMES:
             return ""
         values = {
             "outcome": event.outcome,
@@ -126,11 +108,11 @@ class GapDrafts:
             "decided_at": now(),
             "words": event.words.strip() if event.outcome == "accepted" else "",
             "words_by": event.words_by or event.by,
-            "document": (event.document or known.document)[:200],
-            "heading": event.heading or known.heading,
+            "document": (event.document or draft.document)[:200],
+            "heading": event.heading or draft.heading,
         }
         with self._engine.begin() as connection:
             connection.execute(
-                update(gap_drafts).where(gap_drafts.c.id == known.id).values(**values)
+                update(GapDraftRow).where(GapDraftRow.id == draft.id).values(**values)
             )
-        return str(known.gap)
+        return str(draft.gap)

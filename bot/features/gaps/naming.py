@@ -1,7 +1,8 @@
-"""The place in today's documents that is nearest to a question.
+"""What a gap is called and where it belongs: a short name by a model, and the nearest place in
+today's documents.
 
-A short name for a gap, where there is a model. It is made of one question and kept with it: it
-goes when that goes, and is shown to nobody who may not read it."""
+A name is stored with the question that it is made of: it is deleted with it, and visible only to
+those who may read it."""
 
 from __future__ import annotations
 
@@ -22,10 +23,10 @@ from index.search import SearchQuery, Snapshot
 
 log = structlog.get_logger()
 
-LONGEST_NAME = 80
-MOST_NAMED = 10
-"""Calls for one look: a name is no hurry."""
-_LONGEST_QUESTION = 600
+MAX_NAME_CHARS = 80
+MAX_NAMES = 10
+"""Calls in one run: a name is not urgent."""
+_MAX_QUESTION_CHARS = 600
 
 
 class GapName(BaseModel):
@@ -34,20 +35,20 @@ class GapName(BaseModel):
     name: str = Field(description="Three to eight words")
 
 
-def name_gaps(kept: GapStore, model: ChatModel, domain: str) -> None:
-    """Those that were asked more than once, by the question that leads them. What fails is tried
-    by the next look."""
-    leaders = (gap.questions[0] for gap in gaps_of(kept, domain) if gap.times > 1)
+def name_gaps(store: GapStore, model: ChatModel, domain: str) -> None:
+    """Name gaps that were asked more than once by their leading question. The next run tries again
+    what failed."""
+    leaders = (gap.questions[0] for gap in gaps_of(store, domain) if gap.times > 1)
     unnamed = [one for one in leaders if one.text and not one.name]
-    for one in unnamed[:MOST_NAMED]:
-        asked = Foreign("question", one.text[:_LONGEST_QUESTION])
+    for one in unnamed[:MAX_NAMES]:
+        question = Foreign("question", one.text[:_MAX_QUESTION_CHARS])
         try:
-            reply, _ = model.structured(render("gap_name", question=asked), GapName)
+            reply, _ = model.structured(render("gap_name", question=question), GapName)
         except ModelError as error:
-            log.info("a gap goes by its question", reason=error.kind)
+            log.info("a gap is named by its question", reason=error.kind)
             return
-        if name := " ".join(reply.name.split())[:LONGEST_NAME]:
-            kept.name(one.question_id, name)
+        if name := " ".join(reply.name.split())[:MAX_NAME_CHARS]:
+            store.update_question(one.question_id, name=name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,14 +56,14 @@ class NearestPlace:
     document: str = ""
     heading: str = ""
     similarity: float = 0.0
-    """Cosine of the question with it."""
+    """Cosine."""
 
 
 NOWHERE = NearestPlace()
 
 
 def nearest_place(snapshot: Snapshot, question: str) -> NearestPlace:
-    """Raises CopilotError, e.g. where the embedder is away."""
+    """Raises CopilotError, e.g. where the embedder is unavailable."""
     hits = snapshot.search(SearchQuery(variants=(question,), limit=5))
     best = max((hit.similarity for hit in hits), default=0.0)
     if not hits:
@@ -76,23 +77,23 @@ def nearest_place(snapshot: Snapshot, question: str) -> NearestPlace:
 
 
 def state_of(snapshot: Snapshot, documents: Sequence[str]) -> str:
-    """Changes with what these documents say; tells as well that one is gone."""
-    known = {card.id: card.content_hash for card in snapshot.cards(documents)}
-    states = "\0".join(f"{one}\0{known.get(one, 'gone')}" for one in documents)
+    """Changes with the content of these documents, or when one is deleted."""
+    hashes = {card.id: card.content_hash for card in snapshot.cards(documents)}
+    states = "\0".join(f"{one}\0{hashes.get(one, 'gone')}" for one in documents)
     return hashlib.sha256(states.encode()).hexdigest()
 
 
 def where(
     snapshot: Callable[[str], Snapshot], domain: str, place: tuple[str, str]
 ) -> tuple[str, str]:
-    """(address, `title › heading`) of a document and heading; empty for what is not there now."""
+    """(address, `title › heading`) of a document and heading; empty for a deleted document."""
     document, heading = place
     if not document:
         return "", ""
     try:
-        found = snapshot(domain)
-        titles = [card.title for card in found.cards([document])]
-        chunks = found.chunks(document) if titles else ()
+        current = snapshot(domain)
+        titles = [card.title for card in current.cards([document])]
+        chunks = current.chunks(document) if titles else ()
     except CopilotError:
         return "", ""
     if not titles:

@@ -1,12 +1,8 @@
-"""Which questions on record the documents failed.
+"""Which questions the documents failed to answer, and the states of a gap.
 
-An outage of ours is none, nor is courtesy, a question back, or one whose asker was shown passages
-and left content.
-
-Alerts without a runbook: a gap for each kind. What one says is mostly numbers and a form that
-all of its product share, so neither its words nor its figures tell kinds apart: its name does.
-
-What a gap goes through, from the first question to the document that answers it."""
+Outages, courtesy, questions back, and passages that satisfied the asker don't count. Alerts without
+a runbook have one gap for each name: their text is mostly numbers and a form that all alerts of a
+product share."""
 
 from __future__ import annotations
 
@@ -30,13 +26,12 @@ _PREFIX = "alert-"
 
 
 def alert_name(text: str, by_bot: Callable[[], bool]) -> str:
-    """Of the first alert in a message, '' where there is none: that of a person may be words that
-    are meant otherwise, see `agents.runbooks.lookup.worth_answering`."""
-    found = alerts_in(text)
-    if any(one.certain or one.labels for one in found):
-        return found[0].name
-    told = alerts_in(text, by_bot=True) if by_bot() else ()
-    return told[0].name if told else ""
+    """Of the first alert in a message; empty where there is none. A person's words count only
+    where they are certainly an alert, see `agents.runbooks.lookup.worth_answering`."""
+    alerts = alerts_in(text)
+    if not any(one.certain or one.labels for one in alerts):
+        alerts = alerts_in(text, by_bot=True) if by_bot() else ()
+    return alerts[0].name if alerts else ""
 
 
 def alert_gap(domain: str, name: str) -> str:
@@ -50,25 +45,24 @@ def is_of_alerts(gap: str) -> bool:
     return gap.startswith(_PREFIX)
 
 
-def called(name: str) -> str:
-    """What is missing, as the heading of what should be there."""
+def runbook_title(name: str) -> str:
     return f"Runbook for {name}"[:80]
 
 
 WhyFailed = Literal["refused", "unsupported", "unhelpful", "handed_off", "alert"]
-OF_THE_DOCUMENTS = frozenset(("wrong", "outdated", "incomplete", "no_answer"))
-"""Reasons of *Not helpful* that another document would mend; see `REASONS` of the feedback."""
+DOCUMENT_REASONS = frozenset(("wrong", "outdated", "incomplete", "no_answer"))
+"""Reasons of *Not helpful* that another document would fix; see `REASONS` of the feedback."""
 FAILED_PATHS = ("no_answer_found", "company_specific_rag_failure")
 ANSWERED_PATHS = ("company_specific_rag_success", "cached")
-NEVER = ("", "small_talk", "ambiguous_query")
-"""Paths of what asked the documents nothing."""
-SEEN_THROUGH = ("posted", "silent")
-"""States of a question whose answer stands: none that was taken back, failed or was limited."""
+NO_SEARCH_PATHS = ("", "small_talk", "ambiguous_query")
+"""Paths of messages for which no document was searched."""
+ANSWERED_STATES = ("posted", "silent")
+"""States of a question with an answer: neither deleted, failed nor limited."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FailureSignals:
-    """All that the record says of a question, but its words."""
+    """What is stored about a question, without its text."""
 
     question_id: str
     event_id: str
@@ -79,41 +73,41 @@ class FailureSignals:
     asked_at: datetime
     handed_off: bool = False
     reasons: frozenset[str] = frozenset()
-    """Of everybody who found it not helpful; '' for who said no more."""
+    """Of all who found it not helpful; '' for no reason."""
     words: int = 0
-    """How many people said what would have been right."""
+    """People who gave the right answer."""
 
     @property
     def marks(self) -> str:
-        """The same as long as nothing about it has changed."""
-        said = ",".join(sorted(one or "unsaid" for one in self.reasons))
-        return f"{self.event_id} {self.path} {self.handed_off:d} {said} {self.words}"
+        """Changes whenever one of the signals does."""
+        reasons = ",".join(sorted(one or "unsaid" for one in self.reasons))
+        return f"{self.event_id} {self.path} {self.handed_off:d} {reasons} {self.words}"
 
 
-def why_failed(signs: FailureSignals, answer: Answer, *, is_alert: bool) -> WhyFailed | None:
-    """None: no gap in the documents. `is_alert`: an alert, whoever put it there."""
-    if signs.path in NEVER or (signs.state == "silent" and not is_alert):
+def why_failed(signals: FailureSignals, answer: Answer, *, is_alert: bool) -> WhyFailed | None:
+    """None: no gap in the documents."""
+    if signals.path in NO_SEARCH_PATHS or (signals.state == "silent" and not is_alert):
         return None
-    if signs.handed_off:
+    if signals.handed_off:
         return "handed_off"
-    if signs.reasons & OF_THE_DOCUMENTS or ("" in signs.reasons and signs.path in UNSURE):
+    if signals.reasons & DOCUMENT_REASONS or ("" in signals.reasons and signals.path in UNSURE):
         return "unhelpful"
-    if signs.path not in FAILED_PATHS or _was_outage(answer):
+    if signals.path not in FAILED_PATHS or _was_outage(answer):
         return None
-    if signs.path == "company_specific_rag_failure":
+    if signals.path == "company_specific_rag_failure":
         return "unsupported"
     return "alert" if is_alert else "refused"
 
 
-def failing(engine: Engine) -> dict[str, FailureSignals]:
-    """By question id, in the order in which they were asked."""
+def failed_questions(engine: Engine) -> dict[str, FailureSignals]:
+    """By question id, oldest first."""
     disliked = select(FeedbackRow.question_id).where(FeedbackRow.verdict == "unhelpful")
     query = (
         select(
             QuestionRow.id, QuestionRow.event_id, QuestionRow.domain, QuestionRow.asker,
             QuestionRow.path, QuestionRow.state, QuestionRow.asked_at,
         )
-        .where(QuestionRow.state.in_(SEEN_THROUGH), QuestionRow.path.not_in(NEVER))
+        .where(QuestionRow.state.in_(ANSWERED_STATES), QuestionRow.path.not_in(NO_SEARCH_PATHS))
         .where(
             or_(
                 QuestionRow.path.in_(FAILED_PATHS),
@@ -130,13 +124,15 @@ def failing(engine: Engine) -> dict[str, FailureSignals]:
                 FeedbackRow.verdict == "unhelpful"
             )
         ).all()
-        called = connection.execute(select(HandoffRow.question_id, HandoffRow.resolution)).all()
+        resolutions = connection.execute(
+            select(HandoffRow.question_id, HandoffRow.resolution)
+        ).all()
     reasons: dict[str, set[str]] = defaultdict(set)
     for verdict in verdicts:
         reasons[verdict.question_id].add(verdict.reason)
     words = Counter(one.question_id for one in verdicts if one.correction)
-    words.update(one.question_id for one in called if one.resolution)
-    handed_off = {one.question_id for one in called}
+    words.update(one.question_id for one in resolutions if one.resolution)
+    handed_off = {one.question_id for one in resolutions}
     return {
         row.id: FailureSignals(
             question_id=row.id,
@@ -154,47 +150,47 @@ def failing(engine: Engine) -> dict[str, FailureSignals]:
     }
 
 
-def words_asked(engine: Engine, ids: Collection[str]) -> dict[str, str]:
-    """Question id → the question, self-contained; without those whose words are gone."""
-    found: dict[str, str] = {}
+def question_texts(engine: Engine, ids: Collection[str]) -> dict[str, str]:
+    """Question id → the question, self-contained; without those that were deleted."""
+    texts: dict[str, str] = {}
     with engine.connect() as connection:
         for batch in batches(ids):
             query = select(QuestionRow.id, QuestionRow.text, QuestionRow.answer)
-            query = query.where(QuestionRow.id.in_(batch), QuestionRow.state.in_(SEEN_THROUGH))
+            query = query.where(QuestionRow.id.in_(batch), QuestionRow.state.in_(ANSWERED_STATES))
             for row in connection.execute(query):
                 if text := _standalone(row.answer) or row.text.strip():
-                    found[row.id] = text
-    return found
+                    texts[row.id] = text
+    return texts
 
 
-def unanswered(engine: Engine, ids: Collection[str]) -> set[str]:
-    """Those that were answered from the documents all the same."""
-    found: set[str] = set()
+def answered_questions(engine: Engine, ids: Collection[str]) -> set[str]:
+    """Those that got an answer from the documents, which helped nobody."""
+    answered: set[str] = set()
     with engine.connect() as connection:
         for batch in batches(ids):
             query = select(QuestionRow.id).where(QuestionRow.path.in_(ANSWERED_PATHS))
-            found |= set(connection.scalars(query.where(QuestionRow.id.in_(batch))))
-    return found
+            answered |= set(connection.scalars(query.where(QuestionRow.id.in_(batch))))
+    return answered
 
 
 def _was_outage(answer: Answer) -> bool:
-    """The model was away, which had perhaps found it; unless it had read them and said no."""
+    """The model was unavailable, and might have found it; unless it had read the documents."""
     return bool(answer.degraded) and answer.refusal != "not_in_documents"
 
 
 def _standalone(answer: str | None) -> str:
-    kept: Mapping[str, Any] = json.loads(answer) if answer else {}
-    return str(kept.get("standalone_question") or "").strip()
+    stored: Mapping[str, Any] = json.loads(answer) if answer else {}
+    return str(stored.get("standalone_question") or "").strip()
 
 
 GapState = Literal["open", "proposed", "accepted", "closed", "dismissed", "reopened"]
-"""`open`: asked in vain; `proposed`: an owner has somebody's words for it; `accepted`: an owner
-took them, and the document doesn't say so yet; `closed`: the document answers; `dismissed`: an
-owner decided that it won't; `reopened`: it was closed, and isn't answered any more."""
+"""`open`: unanswered; `proposed`: an owner has a draft for it; `accepted`: an owner accepted the
+draft, and the document doesn't say so yet; `closed`: the document answers; `dismissed`: an owner
+decided that it won't; `reopened`: it was closed, and isn't answered any more."""
 
 UNANSWERED: frozenset[GapState] = frozenset(("open", "proposed", "accepted", "reopened"))
 
-SAID: dict[GapState, str] = {
+STATE_LABELS: dict[GapState, str] = {
     "open": "open",
     "proposed": "a draft is with the owner",
     "accepted": "accepted, not in the document yet",
@@ -204,17 +200,17 @@ SAID: dict[GapState, str] = {
 }
 
 
-def state_after(decided: str, before: GapState, outcomes: Collection[str]) -> GapState:
-    """Of a gap about one of whose drafts was decided. `outcomes`: of all its drafts, this one among
-    them, '' for those that wait."""
+def state_after(decision: str, before: GapState, outcomes: Collection[str]) -> GapState:
+    """State of a gap after the decision on a draft. `outcomes`: of all its drafts, this one
+    included; '' for those that wait."""
     if before == "closed":
         return before
-    if decided == "accepted":
+    if decision == "accepted":
         return "accepted"
     if before == "accepted" and "accepted" in outcomes:
         return before
     if "" in outcomes:
         return before
     if "accepted" in outcomes:
-        return "reopened"  # what was accepted once no longer answers, and nothing else will
+        return "reopened"  # an earlier draft no longer answers, and no other will
     return "dismissed" if set(outcomes) == {"dismissed"} else "open"

@@ -1,5 +1,5 @@
-"""A report of a domain's gaps, when its file says so: to its admins or to its channel, once for
-each planned time, over restarts and workers. With nothing to say, nothing is sent."""
+"""A report of a domain's gaps, at the times that its file names: to its admins or its channel, once
+for each planned time, over restarts and workers. Empty reports are not sent."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import structlog
 from bot.access.gate import Gate
 from bot.blocks.kit import Json, context
 from bot.blocks.render import SlackMessage
-from bot.blocks.sanitize.text import sanitize_mrkdwn, sanitize_plain
+from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.bus.timers import TimerStore
-from bot.features.gaps.gap import Gap, gaps_of, growing, shown_gaps
+from bot.features.gaps.gap import Gap, gaps_of, is_growing, relevant_gaps
 from bot.features.gaps.store import GapStore
-from bot.features.gaps.views import MaySee, WhereIs, day, in_sections, line
+from bot.features.gaps.views import MaySee, WhereIs, header, line, sections, short_date
 from bot.posting.posts import metadata_of, post_once
 from bot.questions.store import QuestionStore
 from bot.slack.client import SlackClient, SlackRefused
@@ -30,12 +30,12 @@ log = structlog.get_logger()
 SEND_REPORT = "gaps_report"
 REPORT = "oncall_gaps"
 """Type of its message's metadata."""
-MOST_OF_EACH = 5
+MAX_GAPS = 5
 _WEEK = timedelta(days=7)
 _CLOCK_CHANGE = timedelta(hours=3)
-"""More than a clock is ever set on or back."""
+"""More than any clock change."""
 _RECENT = 50
-"""Messages of a channel in which one that was sent already is looked for."""
+"""Messages of a channel that are searched for one that was sent already."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,71 +50,71 @@ class ReportSection:
 class WeeklyReport:
     web: SlackClient
     records: QuestionStore
-    kept: GapStore
+    store: GapStore
     gate: Gate
     timers: TimerStore
     domains: Callable[[], Mapping[str, Domain]]
     where: WhereIs
 
     def plan(self, domain: Domain, at: datetime) -> None:
-        """`at`: now, aware. A planned time before the report was first asked for sends none."""
-        _, reported = self.kept.last(domain.domain)
+        """`at`: now, aware. The first report comes at the first planned time after its setup."""
+        _, reported = self.store.progress(domain.domain)
         if not domain.gaps.report:
-            if reported:  # switched on again, it begins with the next planned time
-                self.kept.noted(domain.domain, reported="")
+            if reported:  # so that it begins anew when it is configured again
+                self.store.set_progress(domain.domain, reported="")
             return
-        due = latest(domain.gaps.report, domain.gaps.time_zone, at)
+        due = latest_planned(domain.gaps.report, domain.gaps.time_zone, at)
         if not reported:
-            self.kept.noted(domain.domain, reported=_told_as(due))
-        elif reported < _told_as(due):
-            self.timers.set(SEND_REPORT, f"{domain.domain}@{_told_as(due)}", due)
+            self.store.set_progress(domain.domain, reported=_key_of(due))
+        elif reported < _key_of(due):
+            self.timers.set(SEND_REPORT, f"{domain.domain}@{_key_of(due)}", due)
 
     def send(self, subject: str) -> None:
         """`subject`: domain and planned time."""
         name, _, planned = subject.partition("@")
         domain = self.domains().get(name)
-        _, reported = self.kept.last(name)
+        _, reported = self.store.progress(name)
         if domain is None or not domain.gaps.report or reported >= planned:
             return
         until = datetime.fromisoformat(planned)
         since = datetime.fromisoformat(reported) if reported else until - _WEEK
-        told = list(self._told(name, since, until))
-        if told:
+        sections = list(self._sections(name, since, until))
+        if sections:
             for place, may_see in self._readers(domain):
-                message = report(domain, told, may_see, self.where)
+                message = report_message(domain, sections, may_see, self.where)
                 self._send_once(f"gaps {subject} {place}"[:80], place, message)
-        self.kept.noted(name, reported=planned)
+        self.store.set_progress(name, reported=planned)
 
-    def _told(self, domain: str, since: datetime, until: datetime) -> Iterator[ReportSection]:
-        """Planned times of the report before and of this one, UTC without a zone."""
-        waiting = shown_gaps(self.kept, domain)
+    def _sections(self, domain: str, since: datetime, until: datetime) -> Iterator[ReportSection]:
+        """`since`, `until`: planned times of the last report and this one, UTC without a zone."""
+        waiting = relevant_gaps(self.store, domain)
         new = [gap for gap in waiting if gap.since >= since]
-        more = [gap for gap in waiting if growing(gap, since, until)]
+        more = [gap for gap in waiting if is_growing(gap, since, until)]
         accepted = [gap for gap in waiting if gap.state == "accepted"]
-        again = [g for g in waiting if g.state == "reopened" and g.changed_at >= since]
-        closed = gaps_of(self.kept, domain, ["closed"])
-        done = [gap for gap in closed if gap.changed_at >= since]
-        for title, found in (
-            (f"New since {day(since)}", new),
+        reopened = [g for g in waiting if g.state == "reopened" and g.changed_at >= since]
+        closed = gaps_of(self.store, domain, ["closed"])
+        answered = [gap for gap in closed if gap.changed_at >= since]
+        for title, gaps in (
+            (f"New since {short_date(since)}", new),
             ("Asked more and more", more),
             ("Accepted, and not answered yet", accepted),
-            ("Open again", again),
-            ("Answered by now", done),
+            ("Open again", reopened),
+            ("Answered by now", answered),
         ):
-            if found:
-                yield ReportSection(title=title, gaps=found)
+            if gaps:
+                yield ReportSection(title=title, gaps=gaps)
 
     def _readers(self, domain: Domain) -> Iterator[tuple[str, MaySee]]:
-        """To whom it goes, each with what they may see."""
+        """Channel or user id, each with what they may see."""
         if domain.gaps.to == "channel":
             for channel in domain.channels[:1]:
-                yield channel, partial(self._open_here, domain, channel)
+                yield channel, partial(self._is_visible_in, domain, channel)
             return
         for admin in dict.fromkeys(domain.admins):
             yield admin, partial(self.gate.may_see, admin)
 
-    def _open_here(self, domain: Domain, here: str, channel: str) -> bool:
-        """Whether everybody in `here` may see another channel: guests and other organisations see
+    def _is_visible_in(self, domain: Domain, here: str, channel: str) -> bool:
+        """Whether everybody in `here` may see another channel: guests and other organizations see
         no public ones."""
         channels = self.gate.channels
         if channel == here or domain.access.external or channels.is_shared_outside(here):
@@ -122,14 +122,14 @@ class WeeklyReport:
         return channels.is_public(channel)
 
     def _send_once(self, key: str, place: str, message: SlackMessage) -> None:
-        """`place`: a channel, or a person, of whose conversation Slack doesn't tell the id before
-        something is posted there: better the same twice in private than nothing."""
+        """`place`: a channel, or a person. Slack tells the id of a person's conversation only after
+        a post, so a crash may send the same twice there."""
         if self.records.place_of(key):
             return
         is_channel = not place.startswith(("U", "W"))
 
         def find() -> str | None:
-            return self._found(place, key) if is_channel else None
+            return self._find_sent(place, key) if is_channel else None
 
         try:
             ts = find() or post_once(
@@ -145,59 +145,58 @@ class WeeklyReport:
             return
         self.records.own_post(key, 0, place, ts)
 
-    def _found(self, channel: str, key: str) -> str | None:
-        """What an attempt before a crash had sent."""
+    def _find_sent(self, channel: str, key: str) -> str | None:
+        """Timestamp of the message that an attempt before a crash sent."""
         try:
-            held = self.web.call(
+            history = self.web.call(
                 "conversations.history", channel=channel, limit=_RECENT, include_all_metadata=True
             )
         except SlackRefused:
             return None
-        found = (one for one in held.get("messages") or () if question_id(one, REPORT) == key)
-        return next((str(one["ts"]) for one in found), None)
+        messages = history.get("messages") or ()
+        return next((str(one["ts"]) for one in messages if question_id(one, REPORT) == key), None)
 
 
-def report(
-    domain: Domain, told: Sequence[ReportSection], may_see: MaySee, where: WhereIs
+def report_message(
+    domain: Domain, parts: Sequence[ReportSection], may_see: MaySee, where: WhereIs
 ) -> SlackMessage:
-    """Gaps that are told of under two titles stand under the first."""
-    title = f"{sanitize_plain(domain.title)}: gaps in the documents"
-    shown: list[Json] = [{"type": "header", "text": {"type": "plain_text", "text": title[:150]}}]
-    before: set[str] = set()
-    for one in told:
-        gaps = [gap for gap in one.gaps if gap.id not in before]
-        before |= {gap.id for gap in gaps}
+    """Lists a gap of two sections under the first."""
+    blocks: list[Json] = [header(domain)]
+    listed: set[str] = set()
+    for one in parts:
+        gaps = [gap for gap in one.gaps if gap.id not in listed]
+        listed |= {gap.id for gap in gaps}
         if not gaps:
             continue
-        lines = [f"• {line(gap, may_see, where)}" for gap in gaps[:MOST_OF_EACH]]
+        lines = [f"• {line(gap, may_see, where)}" for gap in gaps[:MAX_GAPS]]
         if more := len(gaps) - len(lines):
             lines.append(f"… and {more} more")
-        shown += in_sections([f"*{one.title}*", *lines])
-    shown.append(context([f"All of them: `oncall gaps {domain.domain}`, or App Home for admins."]))
+        blocks += sections([f"*{one.title}*", *lines])
+    blocks.append(context([f"All of them: `oncall gaps {domain.domain}`, or App Home for admins."]))
     return SlackMessage(
-        text=f"Gaps in the documents of {sanitize_mrkdwn(domain.title)}", blocks=shown
+        text=f"Gaps in the documents of {sanitize_mrkdwn(domain.title)}", blocks=blocks
     )
 
 
-def latest(cron: str, time_zone: str, at: datetime) -> datetime:
+def latest_planned(cron: str, time_zone: str, at: datetime) -> datetime:
     """The last planned time that is not later than `at`; UTC.
 
-    A time that the clock skips in spring comes when it goes on, one that comes twice in autumn
-    counts the first time."""
+    A time that the clock skips in spring comes right after the change; one that comes twice in
+    autumn counts the first time."""
     from croniter import croniter
 
     zone = ZoneInfo(time_zone)
     wall = at.astimezone(zone).replace(tzinfo=None)
     times = croniter(cron, wall + _CLOCK_CHANGE)
-    found: datetime | None = None
+    last: datetime | None = None
     planned = wall
-    while found is None or planned >= wall - _CLOCK_CHANGE:
+    while last is None or planned >= wall - _CLOCK_CHANGE:
         planned = times.get_prev(datetime)
         moment = planned.replace(tzinfo=zone).astimezone(UTC)
-        if moment <= at and (found is None or moment > found):
-            found = moment
-    return found
+        if moment <= at and (last is None or moment > last):
+            last = moment
+    return last
 
 
-def _told_as(planned: datetime) -> str:
+def _key_of(planned: datetime) -> str:
     return f"{planned:%Y-%m-%dT%H:%M}"

@@ -1,28 +1,20 @@
-"""Gaps in the database: each change of one is made once, whichever worker makes it.
-
-What is kept of gaps in the documents: which questions are in one, what became of it, and what a
-human's words for it became. No question's words: these are read from the question itself."""
+"""Gaps in the database: tables, and every statement on them. Each change of a gap is made once,
+whichever worker makes it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
 from sqlalchemy import (
-    Column,
     ColumnElement,
     Connection,
-    DateTime,
     Engine,
     Float,
     Index,
-    Integer,
-    LargeBinary,
-    MetaData,
     String,
-    Table,
     Text,
     delete,
     func,
@@ -31,146 +23,120 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from bot.db import PersonalTable, batches, now
+from bot.db import PersonalTable, batches, insert_once, now, table_of
 from bot.features.gaps.questions import FailureSignals, GapState
 from config.models import Vectors
 from durable.migration import migrate
 
-_METADATA = MetaData()
+MAX_COLLECTION_TIME = timedelta(minutes=10)
+"""A worker that has held a domain for longer has died."""
 
-gaps = Table(
-    "bot_gaps",
-    _METADATA,
-    Column("id", String(40), primary_key=True),
-    Column("domain", String(64), nullable=False),
-    Column("state", String(16), nullable=False, comment="see bot/features/gaps/questions.py"),
-    Column("document", String(200), nullable=False, default="", comment="nearest to it"),
-    Column("heading", Text, nullable=False, default="", comment="of that document"),
-    Column(
-        "asked_of",
+
+class Base(DeclarativeBase):
+    """Migration part `gaps`. No text of a question is stored here but in `bot_questions`."""
+
+
+class GapRow(Base):
+    __tablename__ = "bot_gaps"
+    __table_args__ = (Index("bot_gaps_domain", "domain", "state"),)
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    domain: Mapped[str] = mapped_column(String(64))
+    state: Mapped[GapState] = mapped_column(
+        String(16), comment="see bot/features/gaps/questions.py"
+    )
+    document: Mapped[str] = mapped_column(String(200), default="", comment="nearest to it")
+    heading: Mapped[str] = mapped_column(Text, default="", comment="of that document")
+    asked_of: Mapped[str] = mapped_column(
         String(120),
-        nullable=False,
         default="",
         comment="what the places it waits for were like when it was last asked anew",
-    ),
-    Column("opened_at", DateTime, nullable=False),
-    Column("changed_at", DateTime, nullable=False, comment="its state, UTC"),
-    Column("touched_at", DateTime, nullable=False, comment="its questions or its state, UTC"),
-    Index("bot_gaps_domain", "domain", "state"),
-)
+    )
+    opened_at: Mapped[datetime]
+    changed_at: Mapped[datetime] = mapped_column(comment="its state, UTC")
+    touched_at: Mapped[datetime] = mapped_column(comment="its questions or its state, UTC")
 
-gap_questions = Table(
-    "bot_gap_questions",
-    _METADATA,
-    Column("question_id", String(80), primary_key=True),
-    Column("gap", String(40), nullable=False, comment="empty: looked at, and in none"),
-    Column("domain", String(64), nullable=False),
-    Column("asker", String(40), nullable=False),
-    Column("why", String(16), nullable=False, default=""),
-    Column("marks", Text, nullable=False, comment="what was known of it when it was looked at"),
-    Column("near", Float, nullable=False, default=0.0, comment="cosine of the nearest passage"),
-    Column("name", Text, nullable=False, default="", comment="a model's short form of its words"),
-    Column("asked_at", DateTime, nullable=False),
-    Index("bot_gap_questions_gap", "gap"),
-)
 
-gap_vectors = Table(
-    "bot_gap_vectors",
-    _METADATA,
-    Column("question_id", String(80), primary_key=True),
-    Column("domain", String(64), nullable=False),
-    Column("vector", LargeBinary, nullable=False, comment="of its words; float32"),
-    Column("embedder", String(200), nullable=False, default="", comment="which model made it"),
-    Column("asked_at", DateTime, nullable=False),
-)
+class GapQuestionRow(Base):
+    __tablename__ = "bot_gap_questions"
+    __table_args__ = (Index("bot_gap_questions_gap", "gap"),)
+    question_id: Mapped[str] = mapped_column(String(80), primary_key=True)
+    gap: Mapped[str] = mapped_column(String(40), comment="empty: looked at, and in none")
+    domain: Mapped[str] = mapped_column(String(64))
+    asker: Mapped[str] = mapped_column(String(40))
+    why: Mapped[str] = mapped_column(String(16), default="")
+    marks: Mapped[str] = mapped_column(Text, comment="what was known of it when it was looked at")
+    near: Mapped[float] = mapped_column(Float, default=0.0, comment="cosine of the nearest passage")
+    name: Mapped[str] = mapped_column(Text, default="", comment="a model's short form of its words")
+    asked_at: Mapped[datetime]
 
-gap_changes = Table(
-    "bot_gap_changes",
-    _METADATA,
-    Column("id", Integer, primary_key=True, autoincrement=True),
-    Column("gap", String(40), nullable=False),
-    Column("domain", String(64), nullable=False),
-    Column("state", String(16), nullable=False),
-    Column("by", String(40), nullable=False, default="", comment="who decided; empty: the bot"),
-    Column("generation", Integer, nullable=False, default=0),
-    Column("at", DateTime, nullable=False),
-    Index("bot_gap_changes_gap", "gap"),
-)
 
-gap_drafts = Table(
-    "bot_gap_drafts",
-    _METADATA,
-    Column("id", String(80), primary_key=True, comment="of the suggestion"),
-    Column("gap", String(40), nullable=False),
-    Column("question_id", String(80), nullable=False),
-    Column("domain", String(64), nullable=False),
-    Column("by", String(40), nullable=False, comment="whose words were suggested"),
-    Column("outcome", String(16), nullable=False, default="", comment="accepted | dismissed"),
-    Column("decided_by", String(40), nullable=False, default=""),
-    Column("words", Text, nullable=False, default="", comment="as they were accepted"),
-    Column("words_by", String(40), nullable=False, default=""),
-    Column("document", String(200), nullable=False, default=""),
-    Column("heading", Text, nullable=False, default=""),
-    Column("made_at", DateTime, nullable=False),
-    Column("decided_at", DateTime),
-    Index("bot_gap_drafts_gap", "gap"),
-)
+class GapVectorRow(Base):
+    __tablename__ = "bot_gap_vectors"
+    question_id: Mapped[str] = mapped_column(String(80), primary_key=True)
+    domain: Mapped[str] = mapped_column(String(64))
+    vector: Mapped[bytes] = mapped_column(comment="of its words; float32")
+    embedder: Mapped[str] = mapped_column(String(200), default="", comment="which model made it")
+    asked_at: Mapped[datetime]
 
-gap_looks = Table(
-    "bot_gap_looks",
-    _METADATA,
-    Column("domain", String(64), primary_key=True),
-    Column("generation", Integer, nullable=False, default=0, comment="after which was asked anew"),
-    Column("reported", String(40), nullable=False, default="", comment="planned time, UTC"),
-    Column("busy_until", DateTime, nullable=False, comment="somebody is looking"),
-)
 
-KEPT_OF_GAPS = (
+class GapChangeRow(Base):
+    __tablename__ = "bot_gap_changes"
+    __table_args__ = (Index("bot_gap_changes_gap", "gap"),)
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    gap: Mapped[str] = mapped_column(String(40))
+    domain: Mapped[str] = mapped_column(String(64))
+    state: Mapped[str] = mapped_column(String(16))
+    by: Mapped[str] = mapped_column(String(40), default="", comment="who decided; empty: the bot")
+    generation: Mapped[int] = mapped_column(default=0)
+    at: Mapped[datetime]
+
+
+class GapDraftRow(Base):
+    __tablename__ = "bot_gap_drafts"
+    __table_args__ = (Index("bot_gap_drafts_gap", "gap"),)
+    id: Mapped[str] = mapped_column(String(80), primary_key=True, comment="of the suggestion")
+    gap: Mapped[str] = mapped_column(String(40))
+    question_id: Mapped[str] = mapped_column(String(80))
+    domain: Mapped[str] = mapped_column(String(64))
+    by: Mapped[str] = mapped_column(String(40), comment="whose words were suggested")
+    outcome: Mapped[str] = mapped_column(String(16), default="", comment="accepted | dismissed")
+    decided_by: Mapped[str] = mapped_column(String(40), default="")
+    words: Mapped[str] = mapped_column(Text, default="", comment="as they were accepted")
+    words_by: Mapped[str] = mapped_column(String(40), default="")
+    document: Mapped[str] = mapped_column(String(200), default="")
+    heading: Mapped[str] = mapped_column(Text, default="")
+    made_at: Mapped[datetime]
+    decided_at: Mapped[datetime | None]
+
+
+class GapLookRow(Base):
+    __tablename__ = "bot_gap_looks"
+    domain: Mapped[str] = mapped_column(String(64), primary_key=True)
+    generation: Mapped[int] = mapped_column(default=0, comment="after which was asked anew")
+    reported: Mapped[str] = mapped_column(String(40), default="", comment="planned time, UTC")
+    busy_until: Mapped[datetime] = mapped_column(comment="somebody is looking")
+
+
+PERSONAL_TABLES = (
     PersonalTable(
-        table=gap_questions, at="asked_at", people=("asker",), words={"name": "asker"},
+        table=table_of(GapQuestionRow), at="asked_at", people=("asker",), words={"name": "asker"},
         question="question_id",
     ),
-    PersonalTable(table=gap_vectors, at="asked_at", question="question_id"),
+    PersonalTable(table=table_of(GapVectorRow), at="asked_at", question="question_id"),
     PersonalTable(
-        table=gap_drafts, at="made_at", people=("by", "decided_by", "words_by"),
+        table=table_of(GapDraftRow), at="made_at", people=("by", "decided_by", "words_by"),
         words={"words": "words_by"}, question="question_id",
     ),
-    PersonalTable(table=gap_changes, at="at", people=("by",)),
-    PersonalTable(table=gaps, at="touched_at"),
+    PersonalTable(table=table_of(GapChangeRow), at="at", people=("by",)),
+    PersonalTable(table=table_of(GapRow), at="touched_at"),
 )  # fmt: skip
 
 
 def create_gap_tables(engine: Engine) -> None:
     """Create what is missing; safe when several workers start at once."""
-    migrate(engine, _METADATA, "gaps")
-
-
-LONGEST_LOOK = timedelta(minutes=10)
-"""After that, whoever looked has died."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Member:
-    """A question that was looked at."""
-
-    question_id: str
-    gap: str
-    """Empty: in none."""
-    domain: str
-    marks: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class GapRow:
-    id: str
-    domain: str
-    state: GapState
-    document: str
-    heading: str
-    asked_of: str
-    opened_at: datetime
-    changed_at: datetime
+    migrate(engine, Base.metadata, "gaps")
 
 
 class GapStore:
@@ -180,172 +146,189 @@ class GapStore:
         self.engine = engine
         create_gap_tables(engine)
 
-    def members(self, domain: str = "") -> dict[str, Member]:
-        query = select(
-            gap_questions.c.question_id, gap_questions.c.gap, gap_questions.c.domain,
-            gap_questions.c.marks,
-        ).order_by(gap_questions.c.asked_at, gap_questions.c.question_id)  # fmt: skip
+    def questions(self, domain: str = "") -> dict[str, GapQuestionRow]:
+        """By question id, oldest first: all that were examined, also those in no gap."""
+        query = select(GapQuestionRow).order_by(GapQuestionRow.asked_at, GapQuestionRow.question_id)
         if domain:
-            query = query.where(gap_questions.c.domain == domain)
+            query = query.where(GapQuestionRow.domain == domain)
         with self.engine.connect() as connection:
             rows = connection.execute(query).mappings()
-            return {row["question_id"]: Member(**row) for row in rows}
+            return {row["question_id"]: GapQuestionRow(**row) for row in rows}
 
     def add(
-        self, signs: FailureSignals, *, gap: str, why: str = "", near: float = 0.0,
+        self, signals: FailureSignals, *, gap: str, why: str = "", near: float = 0.0,
         vector: Vectors | None = None, embedder: str = "", name: str = "",
     ) -> None:  # fmt: skip
-        """A question that was looked at; one that is known already stays where it is."""
+        """Store an examined question; an existing one stays where it is. `gap`: empty for none."""
         values = {
-            "question_id": signs.question_id, "gap": gap, "domain": signs.domain, "why": why,
-            "asker": signs.asker, "marks": signs.marks, "near": near, "name": name,
-            "asked_at": signs.asked_at,
+            "question_id": signals.question_id, "gap": gap, "domain": signals.domain, "why": why,
+            "asker": signals.asker, "marks": signals.marks, "near": near, "name": name,
+            "asked_at": signals.asked_at,
         }  # fmt: skip
         try:
             with self.engine.begin() as connection:
-                connection.execute(insert(gap_questions).values(**values))
+                connection.execute(insert(GapQuestionRow).values(**values))
                 if vector is not None:
                     connection.execute(
-                        insert(gap_vectors).values(
-                            question_id=signs.question_id,
-                            domain=signs.domain,
+                        insert(GapVectorRow).values(
+                            question_id=signals.question_id,
+                            domain=signals.domain,
                             vector=np.asarray(vector, np.float32).tobytes(),
                             embedder=embedder,
-                            asked_at=signs.asked_at,
+                            asked_at=signals.asked_at,
                         )
                     )
                 if gap:
-                    touched = update(gaps).where(gaps.c.id == gap)
-                    connection.execute(touched.values(touched_at=now()))
+                    touch = update(GapRow).where(GapRow.id == gap)
+                    connection.execute(touch.values(touched_at=now()))
         except IntegrityError:
             return
 
-    def note(self, signs: FailureSignals, why: str) -> None:
-        """What is known of a question by now; it stays in its gap."""
-        change = update(gap_questions).where(gap_questions.c.question_id == signs.question_id)
+    def update_question(self, question_id: str, **values: str) -> None:
+        change = update(GapQuestionRow).where(GapQuestionRow.question_id == question_id)
         with self.engine.begin() as connection:
-            connection.execute(change.values(marks=signs.marks, why=why))
+            connection.execute(change.values(**values))
 
     def drop(self, ids: Collection[str]) -> None:
-        """Questions that are in no gap any more."""
+        """Delete questions that are in no gap any more."""
         with self.engine.begin() as connection:
             for batch in batches(ids):
-                for table in (gap_questions, gap_vectors):
-                    connection.execute(delete(table).where(table.c.question_id.in_(batch)))
+                for row in (GapQuestionRow, GapVectorRow):
+                    connection.execute(delete(row).where(row.question_id.in_(batch)))
 
-    def name(self, question_id: str, name: str) -> None:
-        change = update(gap_questions).where(gap_questions.c.question_id == question_id)
+    def vectors(self, ids: Collection[str]) -> dict[str, Vectors]:
+        """By question id."""
+        query = select(GapVectorRow.question_id, GapVectorRow.vector)
+        vectors: dict[str, Vectors] = {}
+        with self.engine.connect() as connection:
+            for batch in batches(ids):
+                rows = connection.execute(query.where(GapVectorRow.question_id.in_(batch)))
+                vectors |= {row.question_id: np.frombuffer(row.vector, np.float32) for row in rows}
+        return vectors
+
+    def outdated_vectors(self, domain: str, embedder: str) -> list[str]:
+        """Ids of the questions whose vector is another embedder's."""
+        query = select(GapVectorRow.question_id).where(
+            GapVectorRow.domain == domain, GapVectorRow.embedder != embedder
+        )
+        with self.engine.connect() as connection:
+            return list(connection.scalars(query))
+
+    def replace_vectors(self, vectors: Iterable[tuple[str, Vectors]], embedder: str) -> None:
+        """`vectors`: question id and vector."""
         with self.engine.begin() as connection:
-            connection.execute(change.values(name=name))
+            for question_id, vector in vectors:
+                change = update(GapVectorRow).where(GapVectorRow.question_id == question_id)
+                stored = np.asarray(vector, np.float32).tobytes()
+                connection.execute(change.values(vector=stored, embedder=embedder))
 
     def open(self, gap: str, domain: str, *, asked_at: datetime) -> bool:
-        """Whether it began now, and was not there."""
+        """Whether the gap is new."""
         values = {
             "id": gap, "domain": domain, "state": "open", "document": "", "heading": "",
             "asked_of": "", "opened_at": asked_at, "changed_at": now(), "touched_at": now(),
         }  # fmt: skip
         try:
             with self.engine.begin() as connection:
-                connection.execute(insert(gaps).values(**values))
-                self._changed(connection, gap, domain, "open", "", 0)
+                connection.execute(insert(GapRow).values(**values))
+                _add_change(connection, gap=gap, domain=domain, state="open")
         except IntegrityError:
             return False
         return True
 
     def get(self, gap: str) -> GapRow | None:
-        return next(iter(self._gaps(gaps.c.id == gap)), None)
+        return next(iter(self._gaps(GapRow.id == gap)), None)
 
-    def of(self, domain: str) -> list[GapRow]:
-        return self._gaps(gaps.c.domain == domain)
+    def in_domain(self, domain: str) -> list[GapRow]:
+        """Oldest first."""
+        return self._gaps(GapRow.domain == domain)
 
     def move(self, gap: GapRow, state: GapState, *, by: str = "", generation: int = 0) -> bool:
-        """To another state, if nobody has moved it since; its history tells."""
+        """To another state, unless its state has changed since `gap` was read."""
         if state == gap.state:
             return False
-        change = update(gaps).where(gaps.c.id == gap.id, gaps.c.state == gap.state)
+        change = update(GapRow).where(GapRow.id == gap.id, GapRow.state == gap.state)
         with self.engine.begin() as connection:
             values = {"state": state, "changed_at": now(), "touched_at": now()}
             moved = connection.execute(change.values(**values)).rowcount > 0
             if moved:
-                self._changed(connection, gap.id, gap.domain, state, by, generation)
+                _add_change(
+                    connection, gap=gap.id, domain=gap.domain, state=state, by=by,
+                    generation=generation,
+                )  # fmt: skip
         return moved
 
     def set(self, gap: str, **values: str) -> None:
         with self.engine.begin() as connection:
-            connection.execute(update(gaps).where(gaps.c.id == gap).values(**values))
+            connection.execute(update(GapRow).where(GapRow.id == gap).values(**values))
 
-    def forget_empty(self, domain: str) -> None:
-        """Gaps whose questions are all gone."""
-        inhabited = select(gap_questions.c.gap)
+    def delete_empty(self, domain: str) -> None:
+        """Delete gaps that have no questions any more."""
+        with_questions = select(GapQuestionRow.gap)
         with self.engine.begin() as connection:
             empty = connection.scalars(
-                select(gaps.c.id).where(gaps.c.domain == domain, gaps.c.id.not_in(inhabited))
+                select(GapRow.id).where(GapRow.domain == domain, GapRow.id.not_in(with_questions))
             ).all()
             for batch in batches(empty):
-                for table, column in (
-                    (gaps, gaps.c.id), (gap_changes, gap_changes.c.gap),
-                    (gap_drafts, gap_drafts.c.gap),
-                ):  # fmt: skip
-                    connection.execute(delete(table).where(column.in_(batch)))
+                for column in (GapRow.id, GapChangeRow.gap, GapDraftRow.gap):
+                    connection.execute(delete(column.class_).where(column.in_(batch)))
 
     def counts(self) -> Mapping[tuple[str, str], int]:
         """(domain, state) → gaps that have questions."""
         query = (
-            select(gaps.c.domain, gaps.c.state, func.count())
-            .where(gaps.c.id.in_(select(gap_questions.c.gap)))
-            .group_by(gaps.c.domain, gaps.c.state)
+            select(GapRow.domain, GapRow.state, func.count())
+            .where(GapRow.id.in_(select(GapQuestionRow.gap)))
+            .group_by(GapRow.domain, GapRow.state)
         )
         with self.engine.connect() as connection:
             return {(row[0], row[1]): int(row[2]) for row in connection.execute(query)}
 
-    def look(self, domain: str) -> bool:
-        """Whether to look now: nobody else is at it."""
-        self._begin(domain)
-        free = update(gap_looks).where(
-            gap_looks.c.domain == domain, gap_looks.c.busy_until <= now()
+    def changes(self, domain: str) -> list[GapChangeRow]:
+        """Of all its gaps, oldest first."""
+        query = select(GapChangeRow).where(GapChangeRow.domain == domain).order_by(GapChangeRow.id)
+        with self.engine.connect() as connection:
+            return [GapChangeRow(**row) for row in connection.execute(query).mappings()]
+
+    def claim_domain(self, domain: str) -> bool:
+        """Whether this worker may examine the domain's questions now; until `release_domain`."""
+        self._add_domain(domain)
+        change = update(GapLookRow).where(
+            GapLookRow.domain == domain, GapLookRow.busy_until <= now()
         )
         with self.engine.begin() as connection:
-            taken = connection.execute(free.values(busy_until=now() + LONGEST_LOOK))
-            return taken.rowcount > 0
+            claim = change.values(busy_until=now() + MAX_COLLECTION_TIME)
+            return connection.execute(claim).rowcount > 0
 
-    def looked(self, domain: str) -> None:
-        self.noted(domain, busy_until=now())
+    def release_domain(self, domain: str) -> None:
+        self.set_progress(domain, busy_until=now())
 
-    def noted(self, domain: str, **values: object) -> None:
-        self._begin(domain)
-        change = update(gap_looks).where(gap_looks.c.domain == domain)
+    def progress(self, domain: str) -> tuple[int, str]:
+        """The generation that was last asked again, and the planned time of the last report."""
+        query = select(GapLookRow.generation, GapLookRow.reported)
+        with self.engine.connect() as connection:
+            row = connection.execute(query.where(GapLookRow.domain == domain)).first()
+        return (row.generation, row.reported) if row else (0, "")
+
+    def set_progress(self, domain: str, **values: object) -> None:
+        self._add_domain(domain)
+        change = update(GapLookRow).where(GapLookRow.domain == domain)
         with self.engine.begin() as connection:
             connection.execute(change.values(**values))
 
-    def last(self, domain: str) -> tuple[int, str]:
-        """The generation after which was asked anew, and the report sent last."""
-        query = select(gap_looks.c.generation, gap_looks.c.reported)
+    def _add_domain(self, domain: str) -> None:
+        query = select(GapLookRow.domain).where(GapLookRow.domain == domain)
         with self.engine.connect() as connection:
-            row = connection.execute(query.where(gap_looks.c.domain == domain)).first()
-        return (row.generation, row.reported) if row else (0, "")
-
-    def _begin(self, domain: str) -> None:
-        values = {"domain": domain, "generation": 0, "reported": "", "busy_until": now()}
-        try:
-            with self.engine.begin() as connection:
-                known = select(gap_looks.c.domain).where(gap_looks.c.domain == domain)
-                if connection.execute(known).first() is None:
-                    connection.execute(insert(gap_looks).values(**values))
-        except IntegrityError:
-            return
+            exists = connection.execute(query).first() is not None
+        if not exists:
+            insert_once(
+                self.engine, GapLookRow, domain=domain, generation=0, reported="", busy_until=now()
+            )
 
     def _gaps(self, where: ColumnElement[bool]) -> list[GapRow]:
-        columns = [gaps.c[name] for name in GapRow.__dataclass_fields__]
-        query = select(*columns).where(where).order_by(gaps.c.opened_at, gaps.c.id)
+        query = select(GapRow).where(where).order_by(GapRow.opened_at, GapRow.id)
         with self.engine.connect() as connection:
             return [GapRow(**row) for row in connection.execute(query).mappings()]
 
-    @staticmethod
-    def _changed(
-        connection: Connection, gap: str, domain: str, state: str, by: str, generation: int
-    ) -> None:
-        values = {
-            "gap": gap, "domain": domain, "state": state, "by": by, "generation": generation,
-            "at": now(),
-        }  # fmt: skip
-        connection.execute(insert(gap_changes).values(**values))
+
+def _add_change(connection: Connection, **values: Any) -> None:
+    connection.execute(insert(GapChangeRow).values(**values, at=now()))

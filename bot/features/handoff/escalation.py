@@ -1,45 +1,90 @@
-"""An open hand-off goes from one to the next until somebody takes it, and is asked after then."""
+"""Escalates an open hand-off level by level until someone takes it, then reminds them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
 from bot.access.directory import People
 from bot.bus.events import Enqueue, Event
 from bot.bus.timers import TimerStore
 from bot.db import now
-from bot.features.handoff.calls import (
-    FREED,
-    LEVEL,
-    NOT_AT_ALL,
-    SHIFT,
-    CallStep,
-    HandoffCall,
-    NextCall,
-    next_call,
-)
 from bot.features.handoff.notifications import AskerNotifier, CallMessages, news_of
 from bot.features.handoff.service import HandoffService
-from bot.features.handoff.views import Handoff
+from bot.features.handoff.store import (
+    AGAIN,
+    FIRST,
+    FREE,
+    LEVEL,
+    SHIFT,
+    Handoff,
+    HandoffCall,
+)
 from bot.questions.store import QuestionRecord, QuestionStore
 from bot.questions.tables import WITHDRAWN
 from bot.rotas.shifts import begins_after
 from bot.slack.messages import ERASED
-from config.domain import SHIFT_CHANGE, Domain, EscalationLevel
+from config.domain import SHIFT_CHANGE, Domain, Escalation, EscalationLevel
 from config.errors import ConfigError
 from telemetry import metrics
 
 CALL, TAKER = "handoff-call", "handoff-taker"
 """Kinds of timers."""
-TAKER_ASKED_AFTER = timedelta(hours=24)
-"""The same hour of the next day, when whoever took it is likely to be at work again."""
-GIVEN_UP_AFTER = timedelta(days=7)
-"""Nobody is called any more; digests tell of it as long as it is on record."""
-LOOK_AGAIN = timedelta(hours=1)
-"""At one that waits and has no timer."""
+REMINDER_DELAY = timedelta(hours=24)
+"""The same hour of the next day, when the taker is likely to be at work again."""
+MAX_AGE = timedelta(days=7)
+"""Nobody is called for older ones; digests still list them."""
+RETRY_DELAY = timedelta(hours=1)
+"""For one that waits and has no timer."""
+
+
+NO_WAIT = timedelta(0)
+
+
+@dataclass(frozen=True)
+class CallStep:
+    name: str
+    wait: timedelta
+    """After the call before it."""
+    level: EscalationLevel | None = None
+    """None: the one who is called first."""
+
+
+@dataclass(frozen=True)
+class NextCall:
+    step: CallStep
+    due_at: datetime
+    """UTC, without a zone."""
+
+
+def escalation_steps(escalation: Escalation) -> list[CallStep]:
+    again = timedelta(minutes=escalation.remind_minutes)
+    return [
+        CallStep(FIRST, NO_WAIT),
+        *([CallStep(AGAIN, again)] if again else []),
+        *(
+            CallStep(f"{LEVEL}{number}", timedelta(minutes=level.after_minutes), level)
+            for number, level in enumerate(escalation.levels, start=1)
+        ),
+    ]
+
+
+def next_call(escalation: Escalation, calls: Sequence[HandoffCall]) -> NextCall | None:
+    """None once everybody was called. `calls`: oldest first, the first call included.
+
+    People who can't be reached are skipped at once."""
+    steps = escalation_steps(escalation)
+    made = {one.step: one for one in calls}
+    reached = max((at for at, step in enumerate(steps) if step.name in made), default=0)
+    for step in steps[reached + 1 :]:
+        first = made.get(FIRST)  # None: requested by a release that called once
+        if step.name == AGAIN and first and not first.who:
+            continue
+        wait = step.wait if calls[-1].who else NO_WAIT
+        return NextCall(step, calls[-1].called_at + wait)
+    return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,51 +110,51 @@ class EscalationTimer:
     handoffs: HandoffService
     records: QuestionStore
     timers: TimerStore
-    posts: CallMessages
-    told: AskerNotifier
+    messages: CallMessages
+    notifier: AskerNotifier
     people: People
     put: Enqueue
 
-    def changed(self, question_id: str) -> None:
-        """Asked for, taken, or resolved. Safe to repeat."""
-        handoff, record = self.handoffs.get(question_id), self.records.get(question_id)
+    def update(self, question_id: str) -> None:
+        """After it was requested, taken, resolved or withdrawn. Safe to repeat."""
+        handoff, record = self._load(question_id)
         if not (handoff and record):
             return
-        withdrawn = record.state == WITHDRAWN
-        if not (handoff.is_taken or handoff.resolved_by or withdrawn):
+        is_withdrawn = record.state == WITHDRAWN
+        if not (handoff.is_taken or handoff.resolved_by or is_withdrawn):
             self.call(question_id)
             return
         self.timers.cancel(CALL, question_id)
-        if handoff.resolved_by or withdrawn:
+        if handoff.resolved_by or is_withdrawn:
             self.timers.cancel(TAKER, question_id)
         elif handoff.taken_at:
-            due = handoff.taken_at.replace(tzinfo=UTC) + TAKER_ASKED_AFTER
+            due = handoff.taken_at.replace(tzinfo=UTC) + REMINDER_DELAY
             self.timers.set(TAKER, question_id, due)
-        self.posts.settle(record, handoff)
-        if not withdrawn:
+        self.messages.close(record, handoff)
+        if not is_withdrawn:
             news = AskerNews(question_id=question_id, news=news_of(handoff))
             self.put(f"told-{question_id}-{news.news}", news)
 
-    def tell_asker(self, event_id: str, event: AskerNews) -> None:
-        """Unless something newer is to be told. Safe to repeat."""
-        handoff, record = self._known(event.question_id)
+    def notify_asker(self, event_id: str, event: AskerNews) -> None:
+        """Unless there is newer news. Safe to repeat."""
+        handoff, record = self._load(event.question_id)
         if handoff and record and news_of(handoff) == event.news:
             domain = self.handoffs.domain_of(record)
-            self.told.tell_asker(record, handoff, domain.domain if domain else "")
+            self.notifier.notify_asker(record, handoff, domain.domain if domain else "")
 
     def post_call(self, event_id: str, event: CallStored) -> None:
-        """A call that is on record. Safe to repeat."""
-        handoff, record = self._known(event.question_id)
+        """Post a stored call. Safe to repeat."""
+        handoff, record = self._load(event.question_id)
         call = self.handoffs.calls.get(event.question_id, event.step)
         if not (handoff and record and call) or call.ts:
             return
         if _is_over(record, handoff):
-            self.posts.give_up(call)
+            self.messages.skip(call)
         else:
-            self.posts.post(record, handoff, call)
+            self.messages.post(record, handoff, call)
 
     def call(self, question_id: str) -> None:
-        """Whoever is due, and a timer for who is next. Safe to repeat."""
+        """Call who is due, and set a timer for the next. Safe to repeat."""
         record = self.records.get(question_id)
         domain = self.handoffs.domain_of(record) if record else None
         while True:
@@ -121,67 +166,67 @@ class EscalationTimer:
             if due is None or due.due_at > now():
                 break
             self._call_next(record, domain, due.step)
-            self.handoffs.show(question_id)
+            self.handoffs.refresh(question_id)
         if due:
             self.timers.set(CALL, question_id, due.due_at.replace(tzinfo=UTC))
 
-    def look_after(self, question_id: str) -> None:
-        """It was taken a day ago: by somebody who is still here?"""
-        handoff, record = self.handoffs.get(question_id), self.records.get(question_id)
+    def check_taker(self, question_id: str) -> None:
+        """Remind the taker a day later; call somebody else where they have left."""
+        handoff, record = self._load(question_id)
         if not (handoff and record) or handoff.resolved_by or record.state == WITHDRAWN:
             return
         domain = self.handoffs.domain_of(record)
         if not handoff.taken_by:
-            self.call(question_id)  # freed, and died before anybody was called
+            self.call(question_id)  # released, and crashed before anybody was called
             return
-        if self._is_gone(handoff.taken_by):
+        if self._has_left(handoff.taken_by):
             self._free(record, handoff, domain)
-        elif handoff.taken_at and handoff.taken_at <= now() - TAKER_ASKED_AFTER:
-            self.told.remind_taker(record, handoff, domain.domain if domain else "")
+        elif handoff.taken_at and handoff.taken_at <= now() - REMINDER_DELAY:
+            self.notifier.remind_taker(record, handoff, domain.domain if domain else "")
 
-    def _known(self, question_id: str) -> tuple[Handoff | None, QuestionRecord | None]:
+    def _load(self, question_id: str) -> tuple[Handoff | None, QuestionRecord | None]:
         return self.handoffs.get(question_id), self.records.get(question_id)
 
     def _post_calls(self, record: QuestionRecord, handoff: Handoff) -> None:
-        """Each as an item of its own. Its id has the hour: an item that Slack's absence outlasted
-        is followed by another."""
-        for call in self.posts.waiting(record, handoff):
+        """Each as an event of its own. Its id has the hour: one that was abandoned while Slack was
+        down is followed by another."""
+        for call in self.messages.pending(record, handoff):
             hour = (now() - call.called_at) // timedelta(hours=1)
             event = CallStored(question_id=record.id, step=call.step)
             self.put(f"called-{record.id}-{call.step}-{hour}", event)
 
     def _due(self, record: QuestionRecord, domain: Domain) -> NextCall | None:
-        """Who is called next; None when that is nobody as far as is known."""
-        called = self.handoffs.calls.of(record.id)
-        if not called:
-            return None  # asked for by a release that called once
-        if due := next_call(domain.escalation, called):
+        """Who is called next; None where that is nobody, as far as the rotas say."""
+        calls = self.handoffs.calls.of(record.id)
+        if not calls:
+            return None  # requested by a release that called once
+        if due := next_call(domain.escalation, calls):
             return due
-        shifts = self._next_shifts(record, domain, called)
+        shifts = self._next_shifts(record, domain, calls)
         return min(shifts, key=lambda one: one.due_at, default=None)
 
     def _next_shifts(
-        self, record: QuestionRecord, domain: Domain, called: Sequence[HandoffCall]
+        self, record: QuestionRecord, domain: Domain, calls: Sequence[HandoffCall]
     ) -> Iterator[NextCall]:
-        """Of the rota, and of levels that nobody was to be called for, as in a gap."""
-        told_by_digest = (
+        """Of the rota, and of levels at which nobody was on call."""
+        in_digest = (
             domain.digest
             and domain.digest.at == SHIFT_CHANGE
             and record.channel == domain.channels[0]
         )
-        if domain.escalation.rota and not told_by_digest:
-            yield from self._begins(domain, domain.escalation.rota, called[-1], SHIFT)
+        if domain.escalation.rota and not in_digest:
+            yield from self._next_shift(domain, domain.escalation.rota, calls[-1], SHIFT)
         for number, level in enumerate(domain.escalation.levels, start=1):
             prefix = f"{SHIFT}{number}-"
             tried = [
                 one
-                for one in called
+                for one in calls
                 if one.step == f"{LEVEL}{number}" or one.step.startswith(prefix)
             ]
             if level.rota and tried and not any(one.who for one in tried):
-                yield from self._begins(domain, level.rota, tried[-1], prefix, level)
+                yield from self._next_shift(domain, level.rota, tried[-1], prefix, level)
 
-    def _begins(
+    def _next_shift(
         self,
         domain: Domain,
         rota: str,
@@ -190,39 +235,39 @@ class EscalationTimer:
         level: EscalationLevel | None = None,
     ) -> Iterator[NextCall]:
         try:
-            seen = self.handoffs.rotas.of(domain, rota)
+            cached = self.handoffs.rotas.of(domain, rota)
         except ConfigError:
             return
-        if begins := begins_after(seen.shifts, after.called_at.replace(tzinfo=UTC)):
-            step = CallStep(f"{prefix}{begins:%Y%m%dT%H%M%S}", NOT_AT_ALL, level)
+        if begins := begins_after(cached.shifts, after.called_at.replace(tzinfo=UTC)):
+            step = CallStep(f"{prefix}{begins:%Y%m%dT%H%M%S}", NO_WAIT, level)
             yield NextCall(step, begins.replace(tzinfo=None))
 
     def _call_next(self, record: QuestionRecord, domain: Domain, step: CallStep) -> None:
-        whom, level = self.handoffs.whom, step.level
-        reached = whom.level(domain, level) if level else whom.first(domain)
+        on_call, level = self.handoffs.on_call, step.level
+        target = on_call.level(domain, level) if level else on_call.first(domain)
         label = level.name if level else ""
-        self._keep(record, domain, step.name, who=reached.who, why=reached.why, label=label)
+        self._add(record, domain, step.name, who=target.who, why=target.why, label=label)
 
-    def _keep(self, record: QuestionRecord, domain: Domain, step: str, **more: str) -> None:
-        if self.handoffs.calls.keep(record.id, step, domain.domain, **more) and more["who"]:
-            kind = next((one for one in (SHIFT, FREED) if step.startswith(one)), step).rstrip("-")
+    def _add(self, record: QuestionRecord, domain: Domain, step: str, **more: str) -> None:
+        if self.handoffs.calls.add(record.id, step, domain.domain, **more) and more["who"]:
+            kind = next((one for one in (SHIFT, FREE) if step.startswith(one)), step).rstrip("-")
             metrics.HANDOFF_CALLS.labels(domain.domain, kind).inc()
 
-    def _is_gone(self, taker: str) -> bool:
+    def _has_left(self, taker: str) -> bool:
         return taker == ERASED or self.people.known(taker).standing == "gone"
 
     def _free(self, record: QuestionRecord, handoff: Handoff, domain: Domain | None) -> None:
-        """Somebody else is called at once: whoever asked believes that they are helped."""
+        """Call somebody else at once: the asker believes that they are helped."""
         if domain:
-            reached = self.handoffs.whom.first(domain)
+            target = self.handoffs.on_call.first(domain)
             when = f"{handoff.taken_at:%Y%m%dT%H%M%S}" if handoff.taken_at else ""
-            self._keep(record, domain, f"{FREED}-{when}", who=reached.who, why=reached.why)
+            self._add(record, domain, f"{FREE}-{when}", who=target.who, why=target.why)
         self.handoffs.free(record.id, handoff.taken_by)
         self.call(record.id)
 
 
 def _is_over(record: QuestionRecord, handoff: Handoff) -> bool:
-    """Nobody is to be called for it any more."""
+    """Whether nobody is called for it any more."""
     age = now() - handoff.requested_at if handoff.requested_at else timedelta()
     done = bool(handoff.resolved_by) or handoff.is_taken or record.state == WITHDRAWN
-    return done or age > GIVEN_UP_AFTER
+    return done or age > MAX_AGE

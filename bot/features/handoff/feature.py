@@ -1,6 +1,4 @@
-"""The clock of hand-offs as a feature of the bot.
-
-*Ask a human*, *I'll take it* and *Resolved*: what a press of them stores."""
+"""Hand-offs: wiring, and the listeners of *Ask a human*, *I'll take it* and *Resolved*."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from bot.bus.events import Enqueue
 from bot.feature import Feature, FeatureContext, SayWhyNot
 from bot.features.handoff.escalation import (
     CALL,
-    LOOK_AGAIN,
+    RETRY_DELAY,
     TAKER,
     AskerNews,
     CallStored,
@@ -45,7 +43,7 @@ def listen_for_steps(app: App, put: Enqueue, web: SlackClient) -> None:
     def ask_human(ack: Ack, body: Json, action: Json) -> None:
         question_id = str(action.get("value") or "")
         user = user_of(body)
-        # Of each who presses: not everybody may, and who may not must not use up the first press.
+        # One event per person: a press by somebody who may not must not use up another's.
         channel, _ = place_of(body)
         pressed = {"channel": channel, "ts": posted_at(body)}
         event = HumanRequested(question_id=question_id, user=user, pressed=pressed)
@@ -60,7 +58,7 @@ def listen_for_steps(app: App, put: Enqueue, web: SlackClient) -> None:
     def ask_resolution(body: Json, action: Json) -> None:
         open_modal(web, body, resolution_view(str(action.get("value") or "")))
 
-    def resolved(ack: Ack, body: Json, view: Json) -> None:
+    def resolve(ack: Ack, body: Json, view: Json) -> None:
         event = ResolveRequested(
             question_id=str(view.get("private_metadata") or ""),
             user=user_of(body),
@@ -72,7 +70,7 @@ def listen_for_steps(app: App, put: Enqueue, web: SlackClient) -> None:
     app.action(ASK_HUMAN)(ask_human)
     app.action(TAKE)(take)
     app.action(RESOLVE)(ack=lambda ack: ack(), lazy=[ask_resolution])
-    app.view(RESOLVE_VIEW)(resolved)
+    app.view(RESOLVE_VIEW)(resolve)
 
 
 def handoff_report(
@@ -100,8 +98,8 @@ def build_handoff(
         handoffs=handoffs,
         records=records,
         timers=context.timers,
-        posts=CallMessages(web=context.web, calls=calls, bot_user=bot_user),
-        told=AskerNotifier(
+        messages=CallMessages(web=context.web, calls=calls, bot_user=bot_user),
+        notifier=AskerNotifier(
             web=context.web,
             calls=calls,
             people=context.gate.people,
@@ -111,19 +109,19 @@ def build_handoff(
         people=context.gate.people,
         put=context.put,
     )
-    handoffs.follow(timer.changed)
+    handoffs.follow(timer.update)
 
     def plan() -> None:
         by_domain, now = report.by_domain(), datetime.now(UTC)
         report.observe(by_domain)
-        for asked in by_domain.values():
-            for one in (one for one in asked if not one.handoff.resolved_by):
+        for entries in by_domain.values():
+            for one in (one for one in entries if not one.handoff.resolved_by):
                 if one.handoff.taken_by == ERASED:
-                    # By a command, of which no worker hears.
+                    # By the privacy command, which no worker notices.
                     context.timers.set(TAKER, one.record.id, now)
                 elif not one.handoff.taken_by:
-                    # Whatever became of its timer, e.g. while Slack was away for hours.
-                    context.timers.set(CALL, one.record.id, now + LOOK_AGAIN, keep=True)
+                    # Its timer may be lost, e.g. while Slack was down for hours.
+                    context.timers.set(CALL, one.record.id, now + RETRY_DELAY, keep=True)
 
     steps = HandoffSteps(
         web=context.web,
@@ -139,12 +137,12 @@ def build_handoff(
             HumanRequested: steps.request,
             TakeRequested: steps.take,
             ResolveRequested: steps.resolve,
-            ReactionAdded: steps.reacted,
-            MessageDeleted: lambda _, event: handoffs.withdrawn(event.id),
+            ReactionAdded: steps.tick,
+            MessageDeleted: lambda _, event: handoffs.withdraw(event.id),
             CallStored: timer.post_call,
-            AskerNews: timer.tell_asker,
+            AskerNews: timer.notify_asker,
         },
-        timers={CALL: timer.call, TAKER: timer.look_after},
+        timers={CALL: timer.call, TAKER: timer.check_taker},
         plan=plan,
         home=report.home,
     )

@@ -1,7 +1,5 @@
-"""Messages of calls: an edit of the card would notify nobody.
-
-Whoever asked hears once that somebody came, and once that it is solved; whoever came is asked
-once, a day later, whether it is. None of it in the channel."""
+"""Messages of hand-offs: to the people who are called, as an edit of the card notifies nobody; to
+the asker when it is taken and resolved; to the taker once, a day later."""
 
 from __future__ import annotations
 
@@ -15,20 +13,20 @@ from bot.access.directory import People
 from bot.blocks.kit import actions, button, link, section, short
 from bot.blocks.render import SlackMessage
 from bot.blocks.sanitize.text import sanitize_mrkdwn
-from bot.features.handoff.calls import (
+from bot.features.handoff.store import (
     AGAIN,
     DIRECT,
     FIRST,
-    FREED,
-    GIVEN_UP,
+    FREE,
     LEVEL,
+    NO_MESSAGE,
+    NOTICE,
     SHIFT,
-    TOLD,
     CallStore,
+    Handoff,
     HandoffCall,
-    lasting,
 )
-from bot.features.handoff.views import TAKE, Handoff
+from bot.features.handoff.views import TAKE, duration_text
 from bot.posting.posts import metadata_of, own_messages, post_once
 from bot.questions.store import QuestionRecord
 from bot.questions.tables import WITHDRAWN
@@ -37,9 +35,9 @@ from bot.slack.messages import ERASED, Message, mention, permalink, question_id
 
 log = structlog.get_logger()
 
-TOLD_EVENT = "oncall_handoff_told"
+NOTICE_EVENT = "oncall_handoff_told"
 MAX_RESOLUTION = 600
-"""Characters; the whole stands on the card."""
+"""Characters; all of it stands on the card."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,21 +48,21 @@ class AskerNotifier:
     team_url: str
     bot_user: str
 
-    def tell_asker(self, record: QuestionRecord, handoff: Handoff, domain: str) -> None:
-        """What became of their hand-off. Safe to repeat, and not to be done twice at once."""
+    def notify_asker(self, record: QuestionRecord, handoff: Handoff, domain: str) -> None:
+        """That it is taken, or resolved. Safe to repeat, but not twice at once."""
         by = handoff.resolved_by or handoff.taken_by
-        whom = self._asker(record, handoff)
-        if by in ("", ERASED, whom) or whom in ("", ERASED):
+        asker = self._asker(record, handoff)
+        if by in ("", ERASED, asker) or asker in ("", ERASED):
             return
         about, news = self._about(record), news_of(handoff)
         if not handoff.resolved_by:
-            self._tell(record, domain, news, whom, f":eyes: {mention(by)} took {about}.")
+            self._send(record, domain, news, asker, f":eyes: {mention(by)} took {about}.")
             return
         text = f":white_check_mark: {mention(by)} resolved {about}."
         if handoff.resolution:
-            quoted = sanitize_mrkdwn(short(handoff.resolution, MAX_RESOLUTION))
-            text += f"\n> {quoted}"
-        self._tell(record, domain, news, whom, text)
+            quote = sanitize_mrkdwn(short(handoff.resolution, MAX_RESOLUTION))
+            text += f"\n> {quote}"
+        self._send(record, domain, news, asker, text)
 
     def remind_taker(self, record: QuestionRecord, handoff: Handoff, domain: str) -> None:
         """Once each time that it is taken."""
@@ -79,11 +77,11 @@ class AskerNotifier:
                 "day ago, and it isn't marked as resolved. If they are waiting, please write to "
                 "them."
             )
-        what = f"taker-{_taken(handoff)}"
-        self._tell(record, domain, what, handoff.taken_by, text, directly=True)
+        key = f"taker-{_taken_key(handoff)}"
+        self._send(record, domain, key, handoff.taken_by, text, directly=True)
 
     def _asker(self, record: QuestionRecord, handoff: Handoff) -> str:
-        """Of an alert, whoever asked for a human."""
+        """Of an alert, the person who requested a human."""
         if record.asker and self.people.known(record.asker).standing != "bot":
             return record.asker
         return handoff.requested_by
@@ -93,26 +91,26 @@ class AskerNotifier:
             return nameless
         return f"{nameless} ({link(permalink(self.team_url, record), short(record.text, 150))})"
 
-    def _tell(
+    def _send(
         self,
         record: QuestionRecord,
         domain: str,
-        what: str,
-        whom: str,
+        key: str,
+        person: str,
         text: str,
         *,
         directly: bool = False,
     ) -> None:
-        step = f"{TOLD}{what}"
-        self.calls.keep(record.id, step, domain, who=whom)
-        known = self.calls.get(record.id, step)
-        if known is None or known.ts:
+        step = f"{NOTICE}{key}"
+        self.calls.add(record.id, step, domain, who=person)
+        notice = self.calls.get(record.id, step)
+        if notice is None or notice.ts:
             return
         in_thread = record.channel.startswith("D") and not directly
 
         def find() -> str | None:
-            """In a person's direct messages there is nowhere to look until one is posted; better
-            told twice than never."""
+            """A person's direct messages can't be searched before one is posted: a crash may send
+            the same twice there."""
             own = own_messages(self.web, record.event, self.bot_user) if in_thread else ()
             return next((str(one["ts"]) for one in own if _is_notice_of(one, record, step)), None)
 
@@ -120,34 +118,34 @@ class AskerNotifier:
             ts = find() or post_once(
                 self.web,
                 SlackMessage(text=text, blocks=[section(text)]),
-                channel=record.channel if in_thread else whom,
+                channel=record.channel if in_thread else person,
                 thread_ts=record.thread_ts if in_thread else None,
-                metadata=metadata_of(TOLD_EVENT, record.id, step=step),
+                metadata=metadata_of(NOTICE_EVENT, record.id, step=step),
                 find=find,
             )
         except SlackRefused as refused:
             log.info("somebody could not be told of a hand-off", reason=refused.code)
-            ts = GIVEN_UP
-        self.calls.posted(record.id, step, ts)
+            ts = NO_MESSAGE
+        self.calls.set(record.id, step, ts=ts)
 
 
 def news_of(handoff: Handoff) -> str:
-    """What there is to tell the asker: each time that somebody takes it, and that it is solved."""
-    return "resolved" if handoff.resolved_by else f"taken-{_taken(handoff)}"
+    """Changes each time that somebody takes it, and when it is resolved."""
+    return "resolved" if handoff.resolved_by else f"taken-{_taken_key(handoff)}"
 
 
-def _taken(handoff: Handoff) -> str:
+def _taken_key(handoff: Handoff) -> str:
     return f"{handoff.taken_at:%Y%m%d%H%M%S%f}" if handoff.taken_at else ""
 
 
 def _is_notice_of(message: Message, record: QuestionRecord, step: str) -> bool:
     payload = (message.get("metadata") or {}).get("event_payload") or {}
-    return question_id(message, TOLD_EVENT) == record.id and payload.get("step") == step
+    return question_id(message, NOTICE_EVENT) == record.id and payload.get("step") == step
 
 
 CALL_EVENT = "oncall_call"
-MOST_MEMBERS = 15
-"""Of a group, called one by one because nobody but the asker sees a direct message."""
+MAX_MEMBERS = 15
+"""Of a group, called one by one where the question is in a direct message."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,35 +154,34 @@ class CallMessages:
     calls: CallStore
     bot_user: str
 
-    def waiting(self, record: QuestionRecord, handoff: Handoff) -> list[HandoffCall]:
-        """Those on record that have no message yet; the first one's is the card."""
-        found = []
+    def pending(self, record: QuestionRecord, handoff: Handoff) -> list[HandoffCall]:
+        """Stored calls that have no message yet; the first one's is the card."""
+        pending = []
         for call in self.calls.of(record.id):
             if not call.who or call.ts:
                 continue
-            by_the_card = call.who == handoff.called and not self._others_before(record, call)
+            by_the_card = call.who == handoff.called and not self._has_earlier_call(record, call)
             if by_the_card and not record.channel.startswith("D"):
-                self.calls.posted(record.id, call.step, handoff.card_ts)
+                self.calls.set(record.id, call.step, ts=handoff.card_ts)
             else:
-                found.append(call)
-        return found
+                pending.append(call)
+        return pending
 
     def post(self, record: QuestionRecord, handoff: Handoff, call: HandoffCall) -> None:
-        """Safe to repeat, and not to be done twice at once: neither would find what the other is
-        about to post."""
+        """Safe to repeat, but not twice at once: neither would find the other's message."""
         if record.channel.startswith("D"):
             self._call_directly(record, call)
         else:
             self._post(record, handoff, call)
 
-    def give_up(self, call: HandoffCall) -> None:
-        """Somebody came before it was posted."""
-        self.calls.posted(call.question_id, call.step, GIVEN_UP)
+    def skip(self, call: HandoffCall) -> None:
+        """Somebody took it before the call was posted."""
+        self.calls.set(call.question_id, call.step, ts=NO_MESSAGE)
 
-    def settle(self, record: QuestionRecord, handoff: Handoff) -> None:
-        """Somebody came, or nobody has to any more: calls offer nothing."""
-        for call in self.calls.everything_of(record.id):
-            if call.step.startswith(TOLD) or call.ts in ("", GIVEN_UP, handoff.card_ts):
+    def close(self, record: QuestionRecord, handoff: Handoff) -> None:
+        """Remove the buttons of all calls: nobody has to come any more."""
+        for call in self.calls.with_messages(record.id):
+            if call.step.startswith(NOTICE) or call.ts in ("", NO_MESSAGE, handoff.card_ts):
                 continue
             directly = record.channel.startswith("D")
             channel = call.channel if directly else record.channel
@@ -203,13 +200,13 @@ class CallMessages:
             except SlackRefused as refused:
                 log.debug("a call still shows its button", reason=refused.code)
 
-    def _others_before(self, record: QuestionRecord, call: HandoffCall) -> bool:
-        """Somebody else was reached earlier, if only by a release that kept no calls: the card's
-        mention was theirs."""
+    def _has_earlier_call(self, record: QuestionRecord, call: HandoffCall) -> bool:
+        """Somebody else was called earlier, perhaps by a release that stored no calls: the card
+        mentions them."""
         if call.step != FIRST and not call.step.startswith(LEVEL):
             return True
-        reached = [one for one in self.calls.of(record.id) if one.who]
-        return reached[0].step != call.step
+        calls = [one for one in self.calls.of(record.id) if one.who]
+        return calls[0].step != call.step
 
     def _post(self, record: QuestionRecord, handoff: Handoff, call: HandoffCall) -> None:
         def find() -> str | None:
@@ -220,7 +217,7 @@ class CallMessages:
         try:
             ts = find() or post_once(
                 self.web,
-                SlackMessage(text=text, blocks=[section(text), _take(record)]),
+                SlackMessage(text=text, blocks=[section(text), _take_button(record)]),
                 channel=record.channel,
                 thread_ts=record.thread_ts,
                 metadata=metadata_of(CALL_EVENT, record.id, step=call.step),
@@ -228,38 +225,41 @@ class CallMessages:
             )
         except SlackRefused as refused:
             log.error("a call could not be posted", step=call.step, reason=refused.code)
-            ts = GIVEN_UP
-        self.calls.posted(record.id, call.step, ts)
+            ts = NO_MESSAGE
+        self.calls.set(record.id, call.step, ts=ts)
 
     def _call_directly(self, record: QuestionRecord, call: HandoffCall) -> None:
-        """Nobody but the asker sees a direct message: who is called hears of it in their own, and
-        is told who asks and not what."""
+        """Call each person in a direct message of their own, which says who asks and not what:
+        nobody but the asker sees the asker's direct message."""
         text = f":raising_hand: {mention(record.asker)} asked me in a direct message and would "
         text += "like a human to help. Please write to them."
         for number, person in enumerate(self._people(call.who)):
             if person == record.asker:
                 continue
             step = f"{call.step}{DIRECT}{number}"
-            self.calls.keep(record.id, step, call.domain, who=person)
-            known = self.calls.get(record.id, step)
-            if known is None or known.ts:
+            self.calls.add(record.id, step, call.domain, who=person)
+            direct = self.calls.get(record.id, step)
+            if direct is None or direct.ts:
                 continue
             try:
                 ts = post_once(
                     self.web,
-                    SlackMessage(text=text, blocks=[section(text), _take(record)]),
+                    SlackMessage(text=text, blocks=[section(text), _take_button(record)]),
                     channel=person,
                     thread_ts=None,
                     metadata=metadata_of(CALL_EVENT, record.id, step=step),
-                    # Where to look isn't known. Better called twice than not at all.
+                    # Nothing can be searched there: better called twice than not at all.
                     find=lambda: None,
-                    placed=partial(self.calls.placed, record.id, step),
+                    placed=partial(self._set_channel, record.id, step),
                 )
             except SlackRefused as refused:
                 log.error("somebody could not be called", step=step, reason=refused.code)
-                ts = GIVEN_UP
-            self.calls.posted(record.id, step, ts)
-        self.calls.posted(record.id, call.step, GIVEN_UP)
+                ts = NO_MESSAGE
+            self.calls.set(record.id, step, ts=ts)
+        self.calls.set(record.id, call.step, ts=NO_MESSAGE)
+
+    def _set_channel(self, question_id: str, step: str, channel: str) -> None:
+        self.calls.set(question_id, step, channel=channel)
 
     def _people(self, who: str) -> Sequence[str]:
         if not who.startswith("S"):
@@ -268,26 +268,27 @@ class CallMessages:
         if isinstance(members, str):
             log.error("a group could not be called", group=who, reason=members)
             return []
-        return sorted(members)[:MOST_MEMBERS]
+        return sorted(members)[:MAX_MEMBERS]
 
 
 def call_text(call: HandoffCall, handoff: Handoff) -> str:
     label = f" ({sanitize_mrkdwn(call.label)})" if call.label else ""
     whom = f":raising_hand: {mention(call.who)}{label}"
-    came = handoff.is_taken or handoff.resolved_by
-    waits = lasting(call.called_at - handoff.requested_at) if handoff.requested_at else "a while"
+    waits = (
+        duration_text(call.called_at - handoff.requested_at) if handoff.requested_at else "a while"
+    )
     if call.step.startswith(SHIFT):
         return f"{whom} you have the shift now, and nobody has taken this for {waits}."
-    if call.step.startswith(FREED):
+    if call.step.startswith(FREE):
         return f"{whom} whoever had taken this is gone. Can you help?"
-    if came:  # nobody is to come for nothing
+    if handoff.is_taken or handoff.resolved_by:  # nobody has to come any more
         return f"{mention(call.who)}{label} was called after {waits}."
     again = " once more:" if call.step == AGAIN else ":" if label else ""
     return f"{whom}{again} nobody has taken this for {waits}. Can you help?"
 
 
 def settled_text(call: HandoffCall, record: QuestionRecord, handoff: Handoff) -> str:
-    """To who was called in a direct message of their own."""
+    """For a person who was called in a direct message of their own."""
     asker = mention(record.asker)
     if record.state == WITHDRAWN:
         return f":wastebasket: {asker} asked me in a direct message, and took it back."
@@ -299,7 +300,7 @@ def settled_text(call: HandoffCall, record: QuestionRecord, handoff: Handoff) ->
     return f":eyes: {taker} took this: {asker} asked me in a direct message."
 
 
-def _take(record: QuestionRecord) -> dict[str, object]:
+def _take_button(record: QuestionRecord) -> dict[str, object]:
     return actions([button("I'll take it", TAKE, record.id, style="primary")])
 
 

@@ -1,29 +1,26 @@
-"""Ask a human: a card for whoever is on call, and what came of it."""
+"""*Ask a human*: the card of a hand-off, who takes it, and how it is resolved."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
-from typing import Any
 
 import structlog
 from prometheus_client import Histogram
-from sqlalchemy import Engine, RowMapping, insert, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Engine
 
 from agents.answer import Answer
 from bot.blocks.kit import Json
 from bot.blocks.render import SlackMessage
 from bot.db import now
-from bot.features.handoff.calls import FIRST, LEVEL, CallStore
-from bot.features.handoff.views import Handoff, card, show_used
+from bot.features.handoff.store import FIRST, LEVEL, CallStore, Handoff, HandoffStore
+from bot.features.handoff.views import card, shows_button, with_used_button
 from bot.posting.posts import find_post, metadata_of, post_key, post_once, post_with_fallback
 from bot.questions.store import QuestionRecord, QuestionStore, decoded
 from bot.questions.tables import HandoffRow
 from bot.rotas.on_call import OnCallResolver
 from bot.rotas.rota import RotaCache
 from bot.slack.client import SlackClient, SlackRefused
-from bot.slack.messages import ERASED
+from bot.slack.messages import ERASED, Message, fetch
 from config.domain import Domain
 from config.domain import domain_of as channel_owner
 from config.errors import IndexUnavailable
@@ -36,7 +33,7 @@ DONE_EMOJI = "white_check_mark"
 
 
 class HandoffService:
-    """Calls a human once per question, and remembers who came and what they said."""
+    """One hand-off per question: requested, taken, resolved. Every method is safe to repeat."""
 
     def __init__(
         self,
@@ -50,31 +47,28 @@ class HandoffService:
     ) -> None:
         """`is_private`: whether some of a domain's channel may not read what an answer says."""
         self._web = web
-        self._engine = engine
         self._records = records
         self._domains = domains
         self._bot_user = bot_user
         self._is_private = is_private
         self.rotas = RotaCache()
-        self.whom = OnCallResolver(web, self.rotas)
+        self.on_call = OnCallResolver(web, self.rotas)
+        self.store = HandoffStore(engine)
         self.calls = CallStore(engine)
         self._followers: list[Callable[[str], None]] = []
 
     def follow(self, changed: Callable[[str], None]) -> None:
-        """`changed` is called with a question's id after its hand-off was asked for, taken,
+        """`changed` is called with a question's id after its hand-off was requested, taken,
         resolved or withdrawn, and again when that is repeated after a crash."""
         self._followers.append(changed)
 
     def get(self, question_id: str) -> Handoff | None:
-        query = select(HandoffRow).where(HandoffRow.question_id == question_id)
-        with self._engine.connect() as connection:
-            row = connection.execute(query).mappings().first()
-        return _handoff(row) if row else None
+        return self.store.get(question_id)
 
     def request(
         self, question_id: str, user: str, pressed: Mapping[str, str] | None = None
     ) -> None:
-        """Post the card, unless there is one. Safe to repeat.
+        """Call somebody and post the card, unless there is one.
 
         `pressed`: channel and timestamp of the message whose button it was."""
         record = self._records.get(question_id)
@@ -82,21 +76,22 @@ class HandoffService:
             log.warning("a human was asked about an unknown question", question=question_id)
             return
         domain = self.domain_of(record)
-        known = self.get(question_id)
-        if known is None:
-            self._insert(record, user, self._call_first(record, domain))
-            known = self.get(question_id)
-        if known is None:
+        handoff = self.get(question_id)
+        if handoff is None:
+            called = self._call_first(record, domain)
+            self.store.add(record.id, record.channel, called=called, requested_by=user)
+            handoff = self.get(question_id)
+        if handoff is None:
             return
-        if not known.card_ts:
-            self._post_card(record, known, domain)
+        if not handoff.card_ts:
+            self._post_card(record, handoff, domain)
         if pressed and pressed["channel"] != record.channel:
             key = post_key(record.event_id)
             self._records.found_in(key, pressed["ts"], pressed["channel"])
-        show_used(self._web, self._records, record, known)
-        self._tell_followers(question_id)
+        _update_used_buttons(self._web, self._records, record, handoff)
+        self._notify_followers(question_id)
 
-    def _post_card(self, record: QuestionRecord, known: Handoff, domain: Domain | None) -> None:
+    def _post_card(self, record: QuestionRecord, handoff: Handoff, domain: Domain | None) -> None:
         event = record.event
 
         def find() -> str | None:
@@ -104,110 +99,83 @@ class HandoffService:
 
         ts = find() or post_once(
             self._web,
-            self._card(record, known, domain),
+            self._card(record, handoff, domain),
             channel=record.channel,
             thread_ts=record.thread_ts,
             metadata=metadata_of(CARD_EVENT, record.id),
             find=find,
         )
-        self._set(record.id, card_ts=ts)
+        self.store.set(record.id, card_ts=ts)
 
     def take(self, question_id: str, user: str) -> None:
-        """Somebody is on it; the first who says so, unless that one was erased since."""
+        """The first one takes it, unless that one was erased since."""
         values = {"taken_by": user, "taken_at": now()}
-        if self._set(question_id, HandoffRow.taken_by.in_(["", ERASED]), **values):
+        if self.store.set(question_id, HandoffRow.taken_by.in_(["", ERASED]), **values):
             self._observe(question_id, metrics.HANDOFF_TAKEN)
-        self._refresh(question_id)
-        self._tell_followers(question_id)
+        self.refresh(question_id)
+        self._notify_followers(question_id)
 
     def free(self, question_id: str, taker: str) -> None:
-        """Whoever had taken it can't go on."""
-        self._set(question_id, HandoffRow.taken_by == taker, taken_by="", taken_at=None)
-        self._refresh(question_id)
+        """The person who took it has left."""
+        self.store.set(question_id, HandoffRow.taken_by == taker, taken_by="", taken_at=None)
+        self.refresh(question_id)
 
     def resolve(self, question_id: str, user: str, resolution: str = "") -> None:
-        """A human solved it; their words are kept when there are any."""
+        """Store who solved it, and their answer where there is one."""
         if self.get(question_id) is None:
             return
         values: Json = {"resolved_by": user, "resolved_at": now()}
-        if self._set(question_id, HandoffRow.resolved_by == "", **values):
+        if self.store.set(question_id, HandoffRow.resolved_by == "", **values):
             self._observe(question_id, metrics.HANDOFF_RESOLVED)
         if resolution.strip():
-            self._set(question_id, resolution=resolution.strip())
+            self.store.set(question_id, resolution=resolution.strip())
         self._records.mark(question_id, resolved_by=user)
-        self._refresh(question_id)
+        self.refresh(question_id)
         self._tick(question_id)
-        self._tell_followers(question_id)
+        self._notify_followers(question_id)
 
-    def withdrawn(self, question_id: str) -> None:
-        """The question was taken back: its words go from the card, and nobody has to come."""
+    def withdraw(self, question_id: str) -> None:
+        """The question was deleted: its text leaves the card, and nobody has to come."""
         if self.get(question_id):
-            self._refresh(question_id)
-            self._tell_followers(question_id)
+            self.refresh(question_id)
+            self._notify_followers(question_id)
 
     def was_called(self, question_id: str, user: str) -> bool:
-        """In a direct message of their own, which is where they may act on it."""
-        return any(one.who == user for one in self.calls.everything_of(question_id))
-
-    def show(self, question_id: str) -> None:
-        """What is known now, on the card and wherever it was asked for. Safe to repeat."""
-        self._refresh(question_id)
-
-    def asked_since(self, at: datetime) -> list[Handoff]:
-        """Oldest first; `at`: UTC, without a zone."""
-        query = select(HandoffRow).where(HandoffRow.requested_at >= at)
-        with self._engine.connect() as connection:
-            rows = connection.execute(query.order_by(HandoffRow.requested_at)).mappings().all()
-        return [_handoff(row) for row in rows]
-
-    def any_open(self, channel: str) -> bool:
-        """Somebody in the channel waits for a human."""
-        query = select(HandoffRow.question_id).where(
-            HandoffRow.channel == channel, HandoffRow.resolved_by == ""
-        )
-        with self._engine.connect() as connection:
-            return connection.execute(query.limit(1)).first() is not None
+        """Also in a direct message of their own, where they may act on it."""
+        return any(one.who == user for one in self.calls.with_messages(question_id))
 
     def open_in(self, channel: str, thread_ts: str) -> list[Handoff]:
         """Unresolved hand-offs of a thread."""
         ids = [record.id for record in self._records.in_thread(channel, thread_ts)]
-        found = [self.get(question_id) for question_id in ids]
-        return [handoff for handoff in found if handoff and not handoff.resolved_by]
+        handoffs = [self.get(question_id) for question_id in ids]
+        return [handoff for handoff in handoffs if handoff and not handoff.resolved_by]
 
-    def of_card(self, channel: str, ts: str) -> Handoff | None:
-        query = select(HandoffRow.question_id).where(
-            HandoffRow.channel == channel, HandoffRow.card_ts == ts
-        )
-        with self._engine.connect() as connection:
-            found = connection.execute(query).scalar()
-        return self.get(found) if found else None
-
-    def _refresh(self, question_id: str) -> None:
-        """Show on the card what is known now."""
-        known, record = self.get(question_id), self._records.get(question_id)
-        if not (known and record and known.card_ts):
+    def refresh(self, question_id: str) -> None:
+        """Update the card, and the buttons wherever it was requested."""
+        handoff, record = self.get(question_id), self._records.get(question_id)
+        if not (handoff and record and handoff.card_ts):
             return
-        show_used(self._web, self._records, record, known)
+        _update_used_buttons(self._web, self._records, record, handoff)
         arguments = {
-            "channel": known.channel,
-            "ts": known.card_ts,
+            "channel": handoff.channel,
+            "ts": handoff.card_ts,
             "metadata": metadata_of(CARD_EVENT, question_id),
         }
-        shown = self._card(record, known, self.domain_of(record))
+        message = self._card(record, handoff, self.domain_of(record))
         try:
-            post_with_fallback(self._web, self._web.call, "chat.update", shown, arguments)
+            post_with_fallback(self._web, self._web.call, "chat.update", message, arguments)
         except SlackRefused as refused:
             log.warning("the hand-off card could not be updated", reason=refused.code)
 
     def _card(
         self, record: QuestionRecord, handoff: Handoff, domain: Domain | None
     ) -> SlackMessage:
-        called = self.calls.of(record.id)
-        return card(record, handoff, domain, private=self._hides(record, domain), called=called)
+        private, calls = self._is_private_card(record, domain), self.calls.of(record.id)
+        return card(record, handoff, domain, private=private, calls=calls)
 
-    def _hides(self, record: QuestionRecord, domain: Domain | None) -> bool:
-        """Some who see the card may not read what was answered: where the channel is none of the
-        domain's, nobody says that they may."""
+    def _is_private_card(self, record: QuestionRecord, domain: Domain | None) -> bool:
+        """Some who see the card may not read the answer: also where the channel is none of the
+        domain's."""
         if not (record.answer and domain):
             return False
         if not record.channel.startswith("D") and record.channel not in domain.channels:
@@ -215,7 +183,7 @@ class HandoffService:
         try:
             return self._is_private(domain, decoded(record.answer))
         except IndexUnavailable:
-            return True  # A human is called all the same.
+            return True  # a human is called all the same
 
     def _tick(self, question_id: str) -> None:
         record = self._records.get(question_id)
@@ -233,58 +201,68 @@ class HandoffService:
             log.debug("no tick on the thread", reason=refused.code)
 
     def _call_first(self, record: QuestionRecord, domain: Domain | None) -> str:
-        """Slack id of the first who can be reached, on record with those who couldn't be."""
+        """Slack id of the first who can be reached; stores them, and those who can't."""
         if domain is None:
             return ""
-        reached = self.whom.first(domain)
-        self._keep_call(record, FIRST, domain, who=reached.who, why=reached.why)
+        target = self.on_call.first(domain)
+        self._add_call(record, FIRST, domain, who=target.who, why=target.why)
         for number, level in enumerate(domain.escalation.levels, start=1):
-            if reached.who:
+            if target.who:
                 break
-            reached = self.whom.level(domain, level)
-            more = {"who": reached.who, "why": reached.why, "label": level.name}
-            self._keep_call(record, f"{LEVEL}{number}", domain, **more)
-        # After a crash what was decided before it stands.
+            target = self.on_call.level(domain, level)
+            more = {"who": target.who, "why": target.why, "label": level.name}
+            self._add_call(record, f"{LEVEL}{number}", domain, **more)
+        # After a crash, the calls that were stored before it count.
         return next((one.who for one in self.calls.of(record.id) if one.who), "")
 
-    def _keep_call(self, record: QuestionRecord, step: str, domain: Domain, **more: str) -> None:
-        if self.calls.keep(record.id, step, domain.domain, **more) and more["who"]:
+    def _add_call(self, record: QuestionRecord, step: str, domain: Domain, **more: str) -> None:
+        if self.calls.add(record.id, step, domain.domain, **more) and more["who"]:
             metrics.HANDOFF_CALLS.labels(domain.domain, step).inc()
 
     def domain_of(self, record: QuestionRecord) -> Domain | None:
-        """Whose question it is; None when no domain file knows its channel any more."""
-        known = self._domains()
-        return known.get(record.domain) or channel_owner(known.values(), record.channel)
-
-    def _insert(self, record: QuestionRecord, user: str, called: str) -> None:
-        values = {
-            "question_id": record.id, "channel": record.channel, "called": called,
-            "requested_by": user, "requested_at": now(),
-        }  # fmt: skip
-        try:
-            with self._engine.begin() as connection:
-                connection.execute(insert(HandoffRow).values(**values))
-        except IntegrityError:
-            log.debug("a human was asked already", question=record.id)
-
-    def _set(self, question_id: str, *only_if: Any, **values: Any) -> bool:
-        """False where that isn't so any more."""
-        change = update(HandoffRow).where(HandoffRow.question_id == question_id, *only_if)
-        with self._engine.begin() as connection:
-            return connection.execute(change.values(**values)).rowcount > 0
+        """None where no domain file names its channel any more."""
+        domains = self._domains()
+        return domains.get(record.domain) or channel_owner(domains.values(), record.channel)
 
     def _observe(self, question_id: str, seconds: Histogram) -> None:
-        """From when it was asked for until now."""
-        known, record = self.get(question_id), self._records.get(question_id)
-        if known and record and known.requested_at:
+        """From the request until now."""
+        handoff, record = self.get(question_id), self._records.get(question_id)
+        if handoff and record and handoff.requested_at:
             domain = self.domain_of(record)
-            took = (now() - known.requested_at).total_seconds()
-            seconds.labels(domain.domain if domain else "").observe(took)
+            elapsed = (now() - handoff.requested_at).total_seconds()
+            seconds.labels(domain.domain if domain else "").observe(elapsed)
 
-    def _tell_followers(self, question_id: str) -> None:
+    def _notify_followers(self, question_id: str) -> None:
         for changed in self._followers:
             changed(question_id)
 
 
-def _handoff(row: RowMapping) -> Handoff:
-    return Handoff(**{name: row[name] for name in Handoff.__dataclass_fields__})
+def _update_used_buttons(
+    web: SlackClient, records: QuestionStore, record: QuestionRecord, handoff: Handoff
+) -> None:
+    """Wherever this question was answered."""
+    threads: dict[tuple[str, str], set[str]] = {}
+    for channel, ts in records.places(record.id, post_key(record.event_id)):
+        thread_ts = record.thread_ts if channel == record.channel else ts
+        threads.setdefault((channel, thread_ts), set()).add(ts)
+    for (channel, thread_ts), timestamps in threads.items():
+        for message in fetch(web, channel, thread_ts):
+            if message.get("ts") in timestamps and shows_button(message.get("blocks") or []):
+                _update_used_button(web, channel, message, handoff)
+
+
+def _update_used_button(web: SlackClient, channel: str, message: Message, handoff: Handoff) -> None:
+    blocks = with_used_button(message["blocks"], handoff)
+    if blocks == message["blocks"]:
+        return
+    try:
+        web.call(
+            "chat.update",
+            channel=channel,
+            ts=message["ts"],
+            text=message.get("text") or "",
+            blocks=blocks,
+            metadata=message.get("metadata"),
+        )
+    except SlackRefused as refused:
+        log.warning("a used button is still shown", reason=refused.code)

@@ -1,4 +1,4 @@
-"""The steps of a hand-off that people take, by its buttons and by ticks on messages."""
+"""What people do with a hand-off: press its buttons, and put ticks on messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bot.slack.client import SlackClient
 from bot.slack.events import ReactionAdded
 from bot.slack.messages import earlier, fetch, is_own, plain, words_of
 
-RESOLVED = {"white_check_mark", "heavy_check_mark", "ballot_box_with_check"}
+RESOLVING_EMOJI = {"white_check_mark", "heavy_check_mark", "ballot_box_with_check"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,28 +79,28 @@ class HandoffSteps:
         event: HumanRequested | TakeRequested | ResolveRequested,
         act: Callable[[str, str], None],
     ) -> None:
-        """A step of a hand-off, if whoever pressed its button may ask in the question's domain."""
+        """Call `act` if this person may ask in the question's domain."""
         record = self.records.get(event.question_id)
         if record and self._may_act(EntryPoint.HAND_OFF, event.user, record):
             act(event.question_id, event.user)
         elif record and not record.channel.startswith("D"):
             self.say_why_not(replace(record.event, user=event.user))
 
-    def _may_act(self, door: EntryPoint, user: str, record: QuestionRecord) -> bool:
-        """What was asked in a direct message is its asker's alone, and whose they had called."""
+    def _may_act(self, entry_point: EntryPoint, user: str, record: QuestionRecord) -> bool:
+        """In a direct message only the asker may, and the people who were called."""
         if record.channel.startswith("D") and user != record.asker:
-            return door is EntryPoint.HAND_OFF and self.handoffs.was_called(record.id, user)
+            return entry_point is EntryPoint.HAND_OFF and self.handoffs.was_called(record.id, user)
         domain = self.handoffs.domain_of(record)
-        return bool(domain and self.gate.open_to(door, user, [domain]))
+        return bool(domain and self.gate.open_to(entry_point, user, [domain]))
 
-    def reacted(self, _: str, event: ReactionAdded) -> None:
+    def tick(self, _: str, event: ReactionAdded) -> None:
         """A tick by a person: on an answer, a question, a card, or the reply that solved it."""
-        if event.reaction not in RESOLVED or event.user == self.bot_user:
+        if event.reaction not in RESOLVING_EMOJI or event.user == self.bot_user:
             return
         record = self.records.of_post(event.channel, event.ts) or self.records.get(
             f"{event.channel}:{event.ts}"
         )
-        card = self.handoffs.of_card(event.channel, event.ts)
+        card = self.handoffs.store.of_card(event.channel, event.ts)
         about = record or (self.records.get(card.question_id) if card else None)
         if about and not self._may_act(EntryPoint.REACTION, event.user, about):
             return
@@ -110,10 +110,10 @@ class HandoffSteps:
             self.handoffs.resolve(card.question_id, event.user, self._last_words(card.question_id))
         elif record and self.handoffs.get(record.id):
             self.handoffs.resolve(record.id, event.user, self._last_words(record.id))
-        elif not record and self.handoffs.any_open(event.channel):
-            self._solved_by(event)
+        elif not record and self.handoffs.store.has_open(event.channel):
+            self._resolve_with_reply(event)
 
-    def _solved_by(self, event: ReactionAdded) -> None:
+    def _resolve_with_reply(self, event: ReactionAdded) -> None:
         """The ticked message is a reply in a thread that waits for a human."""
         for message in fetch(self.web, event.channel, event.ts):
             if message.get("ts") != event.ts:
@@ -126,15 +126,15 @@ class HandoffSteps:
                     self.handoffs.resolve(handoff.question_id, event.user, words)
 
     def _last_words(self, question_id: str) -> str:
-        """What a human other than the asker said last, after the card was posted."""
+        """The last message of a human other than the asker, after the card was posted."""
         record, handoff = self.records.get(question_id), self.handoffs.get(question_id)
         if not (record and handoff):
             return ""
-        said = [
+        messages = [
             message
             for message in fetch(self.web, record.channel, record.thread_ts)
             if not is_own(message, self.bot_user)
             and message.get("user") != record.asker
             and earlier({"ts": handoff.card_ts}, str(message.get("ts")))
         ]
-        return plain(words_of(said[-1]), bot_user=self.bot_user) if said else ""
+        return plain(words_of(messages[-1]), bot_user=self.bot_user) if messages else ""

@@ -1,6 +1,5 @@
-"""From a suggestion to a draft in somebody's direct messages: found whose it is, sent, reminded.
-
-Whom a draft goes to: the document's owner where they may see the words, else an admin."""
+"""Sends a draft to one person, and reminds them once: the document's owner where they may see the
+words, else an admin."""
 
 from __future__ import annotations
 
@@ -21,8 +20,8 @@ from config.errors import CopilotError
 from index.search import Snapshot
 from loaders.google.owners import OwnersFound
 
-MOST_ASKED_FOR = 8
-"""Addresses that Slack is asked about; a shared drive may have dozens of managers."""
+MAX_LOOKUPS = 8
+"""Addresses that are looked up in Slack; a shared drive may have dozens of managers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,11 +49,11 @@ def addressee_of(draft: OwnerDraft, owners: OwnersFound, rights: DraftRights) ->
 
 
 def _candidates(draft: OwnerDraft, owners: OwnersFound, rights: DraftRights) -> Iterator[Addressee]:
-    """Colleagues who are in Slack now, whoever should be asked first."""
-    for email, role in owners.people[:MOST_ASKED_FOR]:
-        known = rights.gate.people.known_by_email(email)
-        if known.standing == "member":
-            yield Addressee(user=known.person.slack_user, role=role)
+    """Colleagues who are in Slack now, in the order of preference."""
+    for email, role in owners.people[:MAX_LOOKUPS]:
+        member = rights.gate.people.known_by_email(email)
+        if member.standing == "member":
+            yield Addressee(user=member.person.slack_user, role=role)
     domain = rights.domains().get(draft.domain)
     if domain is None:
         return
@@ -69,9 +68,9 @@ log = structlog.get_logger()
 
 SEND = "owner_draft_send"
 REMIND = "owner_draft_remind"
-REMIND_AFTER = timedelta(days=7)
-ASK_DRIVE_AGAIN = timedelta(minutes=10)
-NOBODY_KNOWN = OwnersFound()
+REMINDER_DELAY = timedelta(days=7)
+DRIVE_RETRY_DELAY = timedelta(minutes=10)
+NO_OWNERS = OwnersFound()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,94 +79,92 @@ class DraftDelivery:
 
     drafts: DraftStore
     posts: DraftPosts
-    desk: DocumentOwners | None
+    owners: DocumentOwners | None
     timers: TimerStore
-    gone: Callable[[str], None]
-    """Called with the key of a draft whose document is."""
+    close: Callable[[str], None]
+    """Called with the key of a draft whose document is deleted."""
 
-    def suggested(self, event_id: str, event: SuggestionMade) -> None:
+    def receive(self, event_id: str, event: SuggestionMade) -> None:
         self.send(self.drafts.add(event.suggestion))
 
     def send(self, key: str) -> None:
-        """To its addressee; later, where nobody can tell yet who that is, or they had enough."""
+        """Send it to its addressee; later while nobody is known, or at their daily limit."""
         draft = self.drafts.get(key)
         if draft is None or not draft.waits:
             return
-        if not self._is_there(draft):
+        if not self._has_addressee(draft):
             owners = self._owners(draft)
             if owners.later and now() - draft.made_at < DAY:
-                self._later(SEND, key, ASK_DRIVE_AGAIN)
+                self._retry(SEND, key, DRIVE_RETRY_DELAY)
                 return
-            found = self._found(draft, owners)
-            if found is None:
-                self._later(SEND, key, DAY)
+            addressed = self._assign(draft, owners)
+            if addressed is None:
+                self._retry(SEND, key, DAY)
                 return
-            draft = found
+            draft = addressed
         if not self.posts.post(draft, part=0):
-            self._later(SEND, key, DAY)
+            self._retry(SEND, key, DAY)
             return
-        self.timers.set(REMIND, key, draft.made_at.replace(tzinfo=UTC) + REMIND_AFTER, keep=True)
-        after = self.drafts.get(key)
-        if after and not after.waits:  # decided at Home meanwhile
-            self.posts.show(after)
+        self.timers.set(REMIND, key, draft.made_at.replace(tzinfo=UTC) + REMINDER_DELAY, keep=True)
+        latest = self.drafts.get(key)
+        if latest and not latest.waits:  # decided in App Home meanwhile
+            self.posts.update(latest)
 
     def remind(self, key: str) -> None:
-        """Once, or whoever has to decide now, where its addressee has left; after that it waits in
-        Home."""
+        """Remind the addressee once, or send it to somebody else where they have left; after that
+        it waits in App Home."""
         draft = self.drafts.get(key)
         if draft is None or draft.state not in {"waiting", "gone"}:
             return
         owners = self._owners(draft)
         if draft.state == "gone" or (draft.document and owners.gone):
-            self.gone(key)
+            self.close(key)
             return
-        known = draft if self._is_there(draft) else self._found(draft, owners)
-        if known is None or not self.posts.post(known, part=REMINDER):
-            self._later(REMIND, key, DAY)
+        addressed = draft if self._has_addressee(draft) else self._assign(draft, owners)
+        if addressed is None or not self.posts.post(addressed, part=REMINDER):
+            self._retry(REMIND, key, DAY)
 
     def _owners(self, draft: OwnerDraft) -> OwnersFound:
-        """Nobody, where the document isn't one of Drive's: a file names a team, no address."""
-        if not draft.document or self.desk is None or self.posts.rights.is_file(draft):
-            return NOBODY_KNOWN
+        """None where the document isn't in Drive: a local file names a team, no address."""
+        if not draft.document or self.owners is None or self.posts.rights.is_file(draft):
+            return NO_OWNERS
         try:
-            return self.desk.owners(draft.document)
+            return self.owners.owners(draft.document)
         except CopilotError as error:
             log.error("drive doesn't say whose a document is", reason=str(error))
             return OwnersFound(later=True)
 
-    def _is_there(self, draft: OwnerDraft) -> bool:
-        """Whether its addressee is known, and has neither left nor been erased since."""
-        known = draft.addressee and draft.addressee != ERASED
-        return bool(known) and self.posts.rights.is_colleague(draft.addressee)
+    def _has_addressee(self, draft: OwnerDraft) -> bool:
+        """Who has neither left nor been erased since."""
+        return draft.addressee not in ("", ERASED) and self.posts.rights.is_colleague(
+            draft.addressee
+        )
 
-    def _found(self, draft: OwnerDraft, owners: OwnersFound) -> OwnerDraft | None:
-        """Addressed to whoever should decide now; None while there is nobody."""
-        found = addressee_of(draft, owners, self.posts.rights)
-        if found is None:
+    def _assign(self, draft: OwnerDraft, owners: OwnersFound) -> OwnerDraft | None:
+        """Store who should decide now, and the document's title and address; None while there is
+        nobody."""
+        addressee = addressee_of(draft, owners, self.posts.rights)
+        if addressee is None:
             log.warning("a suggestion waits for somebody to decide on it", domain=draft.domain)
             return None
-        return self._addressed(draft, found, owners)
-
-    def _addressed(self, draft: OwnerDraft, found: Addressee, owners: OwnersFound) -> OwnerDraft:
-        """With what is known of the document now."""
         domain = self.posts.domains().get(draft.domain)
-        snapshot = self.posts.rights.snapshot_for(found.user, domain) if domain else None
+        snapshot = self.posts.rights.snapshot_for(addressee.user, domain) if domain else None
         card = snapshot.documents.get(draft.document) if snapshot else None
         title = owners.title or (card.title if card else "")
         url = _url(snapshot, draft) or owners.url or (card.url if card else "")
         document = "" if owners.gone else draft.document
-        self.drafts.note(
-            draft.key, addressee=found.user, role=found.role, title=title, url=url,
+        self.drafts.set(
+            draft.key, addressee=addressee.user, role=addressee.role, title=title, url=url,
             document=document,
         )  # fmt: skip
         return self.drafts.get(draft.key) or draft
 
-    def _later(self, kind: str, key: str, after: timedelta) -> None:
+    def _retry(self, kind: str, key: str, after: timedelta) -> None:
         self.timers.set(kind, key, datetime.now(UTC) + after)
 
 
 def _url(snapshot: Snapshot | None, draft: OwnerDraft) -> str:
-    """Opens the heading meant; empty where no section is called so."""
+    """Opens the section with the draft's heading; empty where there is none."""
     if snapshot is None or not draft.heading or draft.document not in snapshot.documents:
         return ""
     sections = snapshot.chunks(draft.document)

@@ -1,8 +1,6 @@
-"""Buttons and forms of drafts. What needs Slack's short-lived trigger happens after the ack.
+"""Suggestions to owners of documents: wiring, listeners, and waiting drafts in App Home.
 
-What waits for whoever opens App Home: their own drafts, and those of their domains.
-
-Suggestions to owners of documents, put together."""
+A form needs Slack's short-lived trigger: it opens after the ack, and not through the inbox."""
 
 from __future__ import annotations
 
@@ -36,10 +34,10 @@ from bot.features.owner_drafts.views import (
     DraftVisibility,
     draft_message,
     home_line,
+    message_modal,
     reason_form,
     submitted_reason,
     submitted_words,
-    told_in_a_form,
     words_form,
 )
 from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure
@@ -47,7 +45,7 @@ from config.domain import Domain
 
 log = structlog.get_logger()
 
-NO_LONGER = "This suggestion is no longer kept."
+ERASED_DRAFT = "This suggestion is no longer kept."
 BLANK = "Write what should stand in the document."
 
 Ack = Callable[..., object]
@@ -65,7 +63,7 @@ class DraftActions:
             put(event_id, DraftAccepted(key=key, user=user, channel=channel))
             ack()
 
-        def edited(ack: Ack, body: Json, view: Json) -> None:
+        def submit_words(ack: Ack, body: Json, view: Json) -> None:
             form = submitted_words(view)
             if not form["words"]:
                 ack(response_action="errors", errors={"words": BLANK})
@@ -74,21 +72,21 @@ class DraftActions:
             put(f"owner-edited-{view.get('id')}-{user}", DraftEdited(**form, user=user))
             ack()
 
-        def dismissed(ack: Ack, body: Json, view: Json) -> None:
+        def submit_reason(ack: Ack, body: Json, view: Json) -> None:
             form, user = submitted_reason(view), _user(body)
             put(f"owner-dismissed-{view.get('id')}-{user}", DraftDismissed(**form, user=user))
             ack()
 
         app.action(ACCEPT)(accept)
-        app.action(EDIT)(ack=lambda ack: ack(), lazy=[self._asks_words])
-        app.action(DISMISS)(ack=lambda ack: ack(), lazy=[self._asks_why])
-        app.view(EDIT_VIEW)(edited)
-        app.view(DISMISS_VIEW)(dismissed)
+        app.action(EDIT)(ack=lambda ack: ack(), lazy=[self._open_words_form])
+        app.action(DISMISS)(ack=lambda ack: ack(), lazy=[self._open_reason_form])
+        app.view(EDIT_VIEW)(submit_words)
+        app.view(DISMISS_VIEW)(submit_reason)
 
-    def _asks_words(self, body: Json, action: Json) -> None:
+    def _open_words_form(self, body: Json, action: Json) -> None:
         self._open(body, str(action.get("value") or ""), words_form)
 
-    def _asks_why(self, body: Json, action: Json) -> None:
+    def _open_reason_form(self, body: Json, action: Json) -> None:
         self._open(body, str(action.get("value") or ""), reason_form)
 
     def _open(
@@ -103,44 +101,44 @@ class DraftActions:
     def _form(
         self, user: str, key: str, form: Callable[[OwnerDraft, DraftVisibility], Json]
     ) -> Json:
-        """For whoever may decide on a draft that still waits; else why not."""
+        """The form where this person may decide the draft; a message otherwise."""
         draft = self.posts.drafts.get(key)
         if draft is None:
-            return told_in_a_form(NO_LONGER)
+            return message_modal(ERASED_DRAFT)
         if not self.posts.rights.may_decide(user, draft):
-            return told_in_a_form(NOT_YOURS)
-        sight = self.posts.sight(user, draft)
+            return message_modal(NOT_YOURS)
+        visibility = self.posts.visibility(user, draft)
         if not draft.waits:
-            return told_in_a_form(draft_message(draft, sight).text)
-        return form(draft, sight)
+            return message_modal(draft_message(draft, visibility).text)
+        return form(draft, visibility)
 
 
 def _user(body: Json) -> str:
     return str((body.get("user") or {}).get("id") or "")
 
 
-SHOWN = 5
-COUNTED = 100
+MAX_DRAFTS = 5
+MAX_COUNT = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class WaitingAtHome:
+class HomeDrafts:
     posts: DraftPosts
 
     def __call__(self, viewer: str, administered: Sequence[Domain]) -> Iterator[Json]:
-        """The oldest first, without anybody's words: the form shows those to whoever may see."""
+        """Oldest first, without anybody's words: the form shows them to those who may see them."""
         domains = [domain.domain for domain in administered]
-        waiting = self.posts.drafts.waiting(viewer, domains, COUNTED)
+        waiting = self.posts.drafts.waiting(viewer, domains, MAX_COUNT)
         theirs = [one for one in waiting if self.posts.rights.may_decide(viewer, one)]
         if not theirs:
             return
         title = "Suggestions for documents"
         yield {"type": "header", "text": {"type": "plain_text", "text": title}}
-        for draft in theirs[:SHOWN]:
-            yield section(home_line(draft, self.posts.sight(viewer, draft)))
+        for draft in theirs[:MAX_DRAFTS]:
+            yield section(home_line(draft, self.posts.visibility(viewer, draft)))
             review = button("Review…", EDIT, draft.key)
             yield actions([review, button("Dismiss…", DISMISS, draft.key)])
-        more = len(theirs) - SHOWN
+        more = len(theirs) - MAX_DRAFTS
         if more > 0:
             yield context([f"{more} more wait{'s' if more == 1 else ''} behind these."])
 
@@ -167,14 +165,14 @@ def build_owner_drafts(context: FeatureContext, owners: DocumentOwners | None) -
         web=context.web,
         drafts=drafts,
         rights=rights,
-        desk=owners,
+        owners=owners,
         domains=context.domains,
     )
     decisions = DraftDecisions(
         web=context.web,
         drafts=drafts,
         posts=posts,
-        desk=owners,
+        owners=owners,
         timers=context.timers,
         put=context.put,
         identity=context.identity,
@@ -182,20 +180,20 @@ def build_owner_drafts(context: FeatureContext, owners: DocumentOwners | None) -
     delivery = DraftDelivery(
         drafts=drafts,
         posts=posts,
-        desk=owners,
+        owners=owners,
         timers=context.timers,
-        gone=decisions.gone,
+        close=decisions.close,
     )
 
-    def take_back_words() -> None:
-        """Of people who were erased, by a process that doesn't speak with Slack."""
-        for key, part in drafts.withdrawn():
+    def withdraw_erased_words() -> None:
+        """The privacy command erases people, and has no connection to Slack."""
+        for key, part in drafts.messages_to_withdraw():
             context.put(f"owner-withdrawn-{key}-{part}", WordsWithdrawn(key=key, part=part))
 
     return Feature(
         listen=DraftActions(posts=posts).listen,
         handlers={
-            SuggestionMade: delivery.suggested,
+            SuggestionMade: delivery.receive,
             DraftAccepted: decisions.accept,
             DraftEdited: decisions.accept_edited,
             DraftDismissed: decisions.dismiss,
@@ -204,8 +202,8 @@ def build_owner_drafts(context: FeatureContext, owners: DocumentOwners | None) -
         timers={
             SEND: delivery.send,
             REMIND: delivery.remind,
-            COMMENT: decisions.comment_again,
+            COMMENT: decisions.retry_comment,
         },
-        plan=take_back_words,
-        home=WaitingAtHome(posts=posts),
+        plan=withdraw_erased_words,
+        home=HomeDrafts(posts=posts),
     )

@@ -1,6 +1,5 @@
-"""Direct messages that show drafts: posted once, found again after a crash, kept true.
-
-Who may see what of a draft, and who decides on it."""
+"""Who may see and decide a draft, and the direct messages that show it: posted once, found again
+after a crash, updated."""
 
 from __future__ import annotations
 
@@ -14,13 +13,13 @@ from bot.blocks.kit import Json
 from bot.blocks.render import SlackMessage
 from bot.feature import DocumentOwners, PublishedIndex
 from bot.features.owner_drafts.store import (
-    MOST_A_DAY,
+    MAX_MESSAGES_PER_DAY,
     REMINDER,
     DraftMessage,
     DraftStore,
     OwnerDraft,
 )
-from bot.features.owner_drafts.views import DraftVisibility, draft_message, gone_message
+from bot.features.owner_drafts.views import DraftVisibility, draft_message, erased_message
 from bot.posting.posts import metadata_of, post_with_fallback
 from bot.slack.client import (
     LONGEST_WAIT,
@@ -35,13 +34,13 @@ from config.errors import CopilotError
 from index.permissions.rules import IdentitiesOf, visible_to
 from index.search import Snapshot
 
-OF_DRIVE = frozenset({"owner", "editor", "manager"})
-"""Roles by which Drive itself names somebody: they may read the document."""
+DRIVE_ROLES = frozenset({"owner", "editor", "manager"})
+"""Roles in Drive: these people may read the document."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DraftRights:
-    """Raises SlackBusy or SlackUnsure where nobody can tell; nothing is shown meanwhile."""
+    """Every method raises SlackBusy or SlackUnsure where Slack doesn't answer."""
 
     gate: Gate
     domains: Callable[[], Mapping[str, Domain]]
@@ -54,11 +53,11 @@ class DraftRights:
     def may_decide(self, user: str, draft: OwnerDraft) -> bool:
         """Its addressee, or an admin of its domain; a button may reach others."""
         domain = self.domains().get(draft.domain)
-        named = user == draft.addressee or bool(domain and user in domain.admins)
-        return named and self.is_colleague(user)
+        is_named = user == draft.addressee or bool(domain and user in domain.admins)
+        return is_named and self.is_colleague(user)
 
     def sees_words(self, user: str, draft: OwnerDraft) -> bool:
-        """What was said in a thread is for those who may see its channel."""
+        """Words from a thread are for those who may see its channel."""
         if user == draft.by or draft.kind == "review":  # nobody's words
             return True
         if draft.channel:
@@ -69,8 +68,8 @@ class DraftRights:
         return user in domain.admins or bool(self.gate.open_to(EntryPoint.HOME, user, [domain]))
 
     def reads(self, user: str, draft: OwnerDraft) -> bool:
-        """Whether they may read the document, and so how it and its headings are called."""
-        if not draft.document or (user == draft.addressee and draft.role in OF_DRIVE):
+        """Whether they may read the document, and so its name and headings."""
+        if not draft.document or (user == draft.addressee and draft.role in DRIVE_ROLES):
             return True
         domain = self.domains().get(draft.domain)
         if domain is None:
@@ -80,12 +79,12 @@ class DraftRights:
         snapshot = self.snapshot_for(user, domain)
         return bool(snapshot and draft.document in snapshot.documents)
 
-    def said_in_public(self, draft: OwnerDraft) -> bool:
-        """Whether every colleague may read the words where they were said."""
+    def is_public(self, draft: OwnerDraft) -> bool:
+        """Whether every colleague may read the words where they were written."""
         return bool(draft.channel) and self.gate.channels.is_public(draft.channel)
 
     def is_file(self, draft: OwnerDraft) -> bool:
-        """Of the operator's own files, which name a team as their owner and take no comments."""
+        """Whether the document is a local file: it names a team as owner, and takes no comments."""
         domain = self.domains().get(draft.domain)
         if domain is None or self.published is None:
             return False
@@ -97,7 +96,7 @@ class DraftRights:
         return bool(card and card.source == "file")
 
     def snapshot_for(self, user: str, domain: Domain) -> Snapshot | None:
-        """The documents as this person may read them; None where nobody can tell."""
+        """The documents that this person may read; None where they can't be determined."""
         if self.published is None:
             return None
         try:
@@ -113,8 +112,8 @@ class DraftRights:
 log = structlog.get_logger()
 
 DRAFT_EVENT = "oncall_owner_draft"
-LOOKED_THROUGH = 50
-"""Messages of a conversation among which a lost one is looked for: it is among the last."""
+SEARCH_LIMIT = 50
+"""Messages of a conversation that are searched for one whose reply was lost."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,57 +121,56 @@ class DraftPosts:
     web: SlackClient
     drafts: DraftStore
     rights: DraftRights
-    desk: DocumentOwners | None
+    owners: DocumentOwners | None
     domains: Callable[[], Mapping[str, Domain]]
 
-    def sight(self, user: str, draft: OwnerDraft) -> DraftVisibility:
+    def visibility(self, user: str, draft: OwnerDraft) -> DraftVisibility:
         domain = self.domains().get(draft.domain)
         return DraftVisibility(
             words=self.rights.sees_words(user, draft),
             place=self.rights.reads(user, draft),
-            public=self.rights.said_in_public(draft),
-            comments=bool(self.desk and self.desk.comments_are_on),
+            public=self.rights.is_public(draft),
+            comments=bool(self.owners and self.owners.comments_are_on),
             domain=domain.title if domain else draft.domain,
         )
 
     def post(self, draft: OwnerDraft, part: int) -> bool:
-        """Post a draft to its addressee, or its reminder; False where too many were today. Safe to
-        repeat. Raises SlackRefused, SlackBusy and SlackUnsure."""
-        known = self.drafts.messages(draft.key).get(part)
-        if known and known.ts:
+        """Post a draft to its addressee, or its reminder; False at the daily limit. Safe to repeat.
+        Raises SlackRefused, SlackBusy and SlackUnsure."""
+        claimed = self.drafts.messages(draft.key).get(part)
+        if claimed and claimed.ts:
             return True
         count = self.drafts.claim(draft, part)
         if not count:
             return False
-        found = self._find(draft, part) if known else None
-        channel, ts = found or self._post(draft, part, last=count == MOST_A_DAY)
-        self.drafts.posted(draft.key, part, channel, ts)
+        location = self._find(draft, part) if claimed else None
+        channel, ts = location or self._post(draft, part, last=count == MAX_MESSAGES_PER_DAY)
+        self.drafts.set_posted(draft.key, part, channel, ts)
         return True
 
-    def show(self, draft: OwnerDraft) -> None:
-        """What is known of it now, on all its messages."""
+    def update(self, draft: OwnerDraft) -> None:
+        """Show its present state on all its messages."""
         for part, message in self.drafts.messages(draft.key).items():
             if message.ts:
-                sight = self.sight(message.addressee, draft)
-                shown = draft_message(draft, sight, reminder=part == REMINDER)
-                self._update(message, shown)
+                visibility = self.visibility(message.addressee, draft)
+                self._update(message, draft_message(draft, visibility, reminder=part == REMINDER))
 
     def withdraw(self, key: str, part: int) -> None:
-        """Show no words that were erased."""
+        """Remove erased words from a message."""
         message, draft = self.drafts.messages(key).get(part), self.drafts.get(key)
         if message is None:
             return
         if draft is None:
-            self._update(message, gone_message())
+            self._update(message, erased_message())
         else:
-            sight = self.sight(message.addressee, draft)
-            self._update(message, draft_message(draft, sight, reminder=part == REMINDER))
+            visibility = self.visibility(message.addressee, draft)
+            self._update(message, draft_message(draft, visibility, reminder=part == REMINDER))
         self.drafts.withdraw(key, part)
 
     def _post(self, draft: OwnerDraft, part: int, *, last: bool) -> tuple[str, str]:
         """Channel and timestamp."""
-        sight = self.sight(draft.addressee, draft)
-        message = draft_message(draft, sight, reminder=part == REMINDER, last=last)
+        visibility = self.visibility(draft.addressee, draft)
+        message = draft_message(draft, visibility, reminder=part == REMINDER, last=last)
         arguments = {
             "channel": draft.addressee,  # Slack takes a user's id for their direct messages
             "metadata": metadata_of(DRAFT_EVENT, draft.key, part=part),
@@ -182,28 +180,28 @@ class DraftPosts:
         pauses = backoff(LONGEST_WAIT)
         while True:
             try:
-                posted = post_with_fallback(
+                reply = post_with_fallback(
                     self.web, self.web.once, "chat.postMessage", message, arguments
                 )
-                return str(posted.get("channel") or ""), str(posted["ts"])
+                return str(reply.get("channel") or ""), str(reply["ts"])
             except SlackBusy as busy:
                 self.web.wait(pauses, exactly=busy.after, cause=busy)
             except SlackUnsure as unsure:
                 self.web.wait(pauses, cause=unsure)
-                if found := self._find(draft, part):
-                    return found
+                if location := self._find(draft, part):
+                    return location
 
     def _find(self, draft: OwnerDraft, part: int) -> tuple[str, str] | None:
-        """A message whose reply was lost. Of somebody who never had one the conversation isn't
-        known: better the same draft twice than none."""
-        channel = self.drafts.conversation_with(draft.addressee)
+        """Channel and timestamp of a message whose reply was lost. Before the first message to a
+        person nothing can be searched: better the same draft twice than none."""
+        channel = self.drafts.channel_with(draft.addressee)
         if not channel:
             return None
         try:
             page = self.web.call(
                 "conversations.history",
                 channel=channel,
-                limit=LOOKED_THROUGH,
+                limit=SEARCH_LIMIT,
                 include_all_metadata=True,
                 patience=60.0,
             )
@@ -217,7 +215,7 @@ class DraftPosts:
                 return channel, str(message["ts"])
         return None
 
-    def _update(self, message: DraftMessage, shown: SlackMessage) -> None:
+    def _update(self, message: DraftMessage, content: SlackMessage) -> None:
         if not message.ts:
             return
         arguments: Json = {
@@ -226,6 +224,6 @@ class DraftPosts:
             "metadata": metadata_of(DRAFT_EVENT, message.key, part=message.part),
         }
         try:
-            post_with_fallback(self.web, self.web.call, "chat.update", shown, arguments)
+            post_with_fallback(self.web, self.web.call, "chat.update", content, arguments)
         except SlackRefused as refused:
             log.info("a draft's message could not be changed", reason=refused.code)

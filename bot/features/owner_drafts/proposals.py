@@ -1,5 +1,4 @@
-"""Corrections, human resolutions and what owners of documents accepted, as proposed golden
-questions."""
+"""Proposed golden questions: from corrections, human resolutions and accepted drafts."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from typing import Any
 import yaml
 from sqlalchemy import Engine, select
 
-from bot.features.owner_drafts.store import create_owner_tables, owner_drafts
+from bot.features.owner_drafts.store import OwnerDraftRow, create_owner_tables
 from bot.questions.store import decoded
 from bot.questions.tables import FORGOTTEN, FeedbackRow, HandoffRow, QuestionRow, create_tables
 
@@ -25,33 +24,33 @@ class Proposal:
     reference: str
     """The right answer, in the person's words."""
     source: str
-    """Where it says so, as the person put it; may be empty."""
+    """Where the answer is, in the person's words; may be empty."""
     by: str
     """Slack user id."""
     origin: str
     """`correction`, `handoff`, or `accepted` by the document's owner."""
     answered: str
-    """What the copilot had said."""
+    """The copilot's answer."""
     path: str
     document: str = ""
-    """Id; where it belongs, as its owner said."""
+    """Id, by its owner's decision."""
     heading: str = ""
 
 
 def propose(engine: Engine, domain: str | None = None) -> list[Proposal]:
-    """All proposals, oldest first, one per question; a correction counts over a hand-off, what an
-    owner accepted over both, and what an owner dismissed is none."""
+    """One per question, by question id: an accepted draft, else a correction, else a resolution.
+    None for a dismissed draft."""
     create_tables(engine)
     create_owner_tables(engine)
-    found: dict[str, Proposal] = {}
+    proposals: dict[str, Proposal] = {}
     for proposal in (*_handoffs(engine), *_corrections(engine)):
-        found[proposal.id] = proposal
+        proposals[proposal.id] = proposal
     for question_id in _dismissed(engine):
-        found.pop(question_id, None)
+        proposals.pop(question_id, None)
     for proposal in _accepted(engine):
-        found[proposal.id] = proposal
-    wanted = (one for one in found.values() if domain in (None, one.domain))
-    return sorted(wanted, key=lambda proposal: proposal.id)
+        proposals[proposal.id] = proposal
+    matching = (one for one in proposals.values() if domain in (None, one.domain))
+    return sorted(matching, key=lambda proposal: proposal.id)
 
 
 def to_yaml(proposals: list[Proposal]) -> str:
@@ -74,8 +73,8 @@ def to_yaml(proposals: list[Proposal]) -> str:
 
 
 def _evidence(p: Proposal) -> list[dict[str, str]]:
-    """The place that the owner named. Its own words are the quote until an expert picks better ones
-    from it: the accepted ones may not stand there yet."""
+    """The place that the owner named. The heading is the quote until an expert picks a better one:
+    the accepted words may not be in the document yet."""
     if not (p.document and p.heading):
         return []
     return [{"document": p.document, "heading": p.heading, "quote": p.heading}]
@@ -105,15 +104,13 @@ def _handoffs(engine: Engine) -> Iterator[Proposal]:
 
 
 def _accepted(engine: Engine) -> Iterator[Proposal]:
-    """Answers alone: what is out of date, or wrong in a step, answers no question."""
+    """Of answers only: other kinds of drafts answer no question."""
     query = (
-        select(
-            owner_drafts, *(QuestionRow.__table__.c[name] for name in ("text", "answer", "path"))
-        )
-        .outerjoin(QuestionRow, QuestionRow.id == owner_drafts.c.question_id)
-        .where(owner_drafts.c.kind == "answer", owner_drafts.c.state == "accepted")
-        .where(owner_drafts.c.final_words != "")
-        .order_by(owner_drafts.c.decided_at)
+        select(OwnerDraftRow, QuestionRow.text, QuestionRow.answer, QuestionRow.path)
+        .outerjoin(QuestionRow, QuestionRow.id == OwnerDraftRow.question_id)
+        .where(OwnerDraftRow.kind == "answer", OwnerDraftRow.state == "accepted")
+        .where(OwnerDraftRow.final_words != "")
+        .order_by(OwnerDraftRow.decided_at)
     )
     with engine.connect() as connection:
         for row in connection.execute(query).mappings():
@@ -138,10 +135,10 @@ def _accepted(engine: Engine) -> Iterator[Proposal]:
 
 
 def _dismissed(engine: Engine) -> list[str]:
-    query = select(owner_drafts.c.question_id).where(
-        owner_drafts.c.kind == "answer",
-        owner_drafts.c.state == "dismissed",
-        owner_drafts.c.question_id != "",
+    query = select(OwnerDraftRow.question_id).where(
+        OwnerDraftRow.kind == "answer",
+        OwnerDraftRow.state == "dismissed",
+        OwnerDraftRow.question_id != "",
     )
     with engine.connect() as connection:
         return list(connection.scalars(query))

@@ -1,6 +1,5 @@
-"""Drafts on record: added once, decided once, each person's messages counted.
-
-What was suggested to the owners of documents, and the messages that say so."""
+"""Drafts for the owners of documents, and the messages that show them: each added once, decided
+once; the messages to one person in a day are limited."""
 
 from __future__ import annotations
 
@@ -12,97 +11,90 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import (
-    Boolean,
-    Column,
-    DateTime,
     Engine,
     Index,
-    Integer,
-    MetaData,
     Row,
     String,
-    Table,
     Text,
     and_,
     delete,
     func,
-    insert,
     or_,
+    outerjoin,
     select,
     update,
 )
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from bot.bus.events import Suggestion
-from bot.db import PersonalTable, now
+from bot.db import PersonalTable, insert_once, now, table_of
 from bot.slack.messages import ERASED
 from durable.migration import migrate
 
-_METADATA = MetaData()
 
-owner_drafts = Table(
-    "bot_owner_drafts",
-    _METADATA,
-    Column("key", String(16), primary_key=True, comment="of the suggestion's id, hashed"),
-    Column("id", Text, nullable=False),
-    Column("kind", String(24), nullable=False),
-    Column("domain", String(64), nullable=False),
-    Column("document", Text, nullable=False),
-    Column("title", Text, nullable=False, default=""),
-    Column("url", Text, nullable=False, default="", comment="opens the place meant"),
-    Column("heading", Text, nullable=False, default=""),
-    Column("question", Text, nullable=False, default=""),
-    Column("words", Text, nullable=False, default=""),
-    Column("by", String(40), nullable=False, default="", comment="whose words they are"),
-    Column("question_id", String(80), nullable=False, default=""),
-    Column("channel", String(40), nullable=False, default=""),
-    Column("permalink", Text, nullable=False, default=""),
-    Column("made_at", DateTime, nullable=False),
-    Column("state", String(16), nullable=False, comment="waiting | accepted | dismissed | gone"),
-    Column("addressee", String(40), nullable=False, default=""),
-    Column(
-        "role",
+class Base(DeclarativeBase):
+    """Migration part `bot-owners`."""
+
+
+class OwnerDraftRow(Base):
+    __tablename__ = "bot_owner_drafts"
+    __table_args__ = (
+        Index("bot_owner_drafts_question", "question_id"),
+        Index("bot_owner_drafts_waiting", "state", "domain"),
+    )
+    key: Mapped[str] = mapped_column(
+        String(16), primary_key=True, comment="of the suggestion's id, hashed"
+    )
+    id: Mapped[str] = mapped_column(Text)
+    kind: Mapped[str] = mapped_column(String(24))
+    domain: Mapped[str] = mapped_column(String(64))
+    document: Mapped[str] = mapped_column(Text)
+    title: Mapped[str] = mapped_column(Text, default="")
+    url: Mapped[str] = mapped_column(Text, default="", comment="opens the place meant")
+    heading: Mapped[str] = mapped_column(Text, default="")
+    question: Mapped[str] = mapped_column(Text, default="")
+    words: Mapped[str] = mapped_column(Text, default="")
+    by: Mapped[str] = mapped_column(String(40), default="", comment="whose words they are")
+    question_id: Mapped[str] = mapped_column(String(80), default="")
+    channel: Mapped[str] = mapped_column(String(40), default="")
+    permalink: Mapped[str] = mapped_column(Text, default="")
+    made_at: Mapped[datetime]
+    state: Mapped[str] = mapped_column(String(16), comment="waiting | accepted | dismissed | gone")
+    addressee: Mapped[str] = mapped_column(String(40), default="")
+    role: Mapped[str] = mapped_column(
+        String(16), default="", comment="owner | editor | manager | admin | escalation"
+    )
+    decided_by: Mapped[str] = mapped_column(String(40), default="")
+    decided_at: Mapped[datetime | None]
+    decided_event: Mapped[str] = mapped_column(String(160), default="", comment="whose work it is")
+    final_heading: Mapped[str] = mapped_column(Text, default="")
+    final_words: Mapped[str] = mapped_column(Text, default="")
+    final_by: Mapped[str] = mapped_column(String(40), default="")
+    reason: Mapped[str] = mapped_column(Text, default="")
+    comment: Mapped[str] = mapped_column(
         String(16),
-        nullable=False,
-        default="",
-        comment="owner | editor | manager | admin | escalation",
-    ),
-    Column("decided_by", String(40), nullable=False, default=""),
-    Column("decided_at", DateTime),
-    Column("decided_event", String(160), nullable=False, default="", comment="whose work it is"),
-    Column("final_heading", Text, nullable=False, default=""),
-    Column("final_words", Text, nullable=False, default=""),
-    Column("final_by", String(40), nullable=False, default=""),
-    Column("reason", Text, nullable=False, default=""),
-    Column(
-        "comment",
-        String(16),
-        nullable=False,
         default="",
         comment="made | off | refused | gone | later; empty while nobody tried",
-    ),
-    Column("comment_why", Text, nullable=False, default=""),
-    Index("bot_owner_drafts_question", "question_id"),
-    Index("bot_owner_drafts_waiting", "state", "domain"),
-)
+    )
+    comment_why: Mapped[str] = mapped_column(Text, default="")
 
-owner_messages = Table(
-    "bot_owner_messages",
-    _METADATA,
-    Column("key", String(16), primary_key=True),
-    Column("part", Integer, primary_key=True, comment="0 the draft, 1 its reminder"),
-    Column("domain", String(64), nullable=False),
-    Column("addressee", String(40), nullable=False),
-    Column("channel", String(40), nullable=False, default=""),
-    Column("ts", String(40), nullable=False, default="", comment="empty: about to be posted"),
-    Column("at", DateTime, nullable=False),
-    Column("withdrawn", Boolean, nullable=False, default=False, comment="shows no words any more"),
-    Index("bot_owner_messages_addressee", "addressee", "at"),
-)
 
-KEPT_OF_OWNERS = (
+class OwnerMessageRow(Base):
+    __tablename__ = "bot_owner_messages"
+    __table_args__ = (Index("bot_owner_messages_addressee", "addressee", "at"),)
+    key: Mapped[str] = mapped_column(String(16), primary_key=True)
+    part: Mapped[int] = mapped_column(primary_key=True, comment="0 the draft, 1 its reminder")
+    domain: Mapped[str] = mapped_column(String(64))
+    addressee: Mapped[str] = mapped_column(String(40))
+    channel: Mapped[str] = mapped_column(String(40), default="")
+    ts: Mapped[str] = mapped_column(String(40), default="", comment="empty: about to be posted")
+    at: Mapped[datetime]
+    withdrawn: Mapped[bool] = mapped_column(default=False, comment="shows no words any more")
+
+
+PERSONAL_TABLES = (
     PersonalTable(
-        table=owner_drafts,
+        table=table_of(OwnerDraftRow),
         at="made_at",
         people=("by", "addressee", "decided_by", "final_by"),
         words={
@@ -110,23 +102,23 @@ KEPT_OF_OWNERS = (
         },
         question="question_id",
     ),
-    PersonalTable(table=owner_messages, at="at", people=("addressee",)),
+    PersonalTable(table=table_of(OwnerMessageRow), at="at", people=("addressee",)),
 )  # fmt: skip
 
 
 def create_owner_tables(engine: Engine) -> None:
-    migrate(engine, _METADATA, "bot-owners")
+    migrate(engine, Base.metadata, "bot-owners")
 
 
 DAY = timedelta(days=1)
-MOST_A_DAY = 5
-"""Messages to one person in 24 hours, reminders included; what is more waits in their Home."""
+MAX_MESSAGES_PER_DAY = 5
+"""To one person in 24 hours, reminders included; further drafts wait in their App Home."""
 REMINDER = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnerDraft:
-    """A suggestion, and what became of it; see `bot.memory.owner_tables`."""
+    """A suggestion and its decision; see `OwnerDraftRow`."""
 
     key: str
     id: str
@@ -162,7 +154,7 @@ class OwnerDraft:
 
     @property
     def mark(self) -> str:
-        """By which our comment is known again among those of its document."""
+        """Marks our comment among those of its document."""
         return f"[copilot {self.key[:8]}]"
 
 
@@ -176,7 +168,7 @@ class DraftMessage:
 
 
 def key_of(suggestion_id: str) -> str:
-    """Short enough for a button, a timer and the end of a comment; ids are of any length."""
+    """Short enough for a button, a timer and the end of a comment."""
     return hashlib.sha256(suggestion_id.encode()).hexdigest()[:16]
 
 
@@ -189,7 +181,7 @@ class DraftStore:
         create_owner_tables(engine)
 
     def add(self, suggestion: Suggestion) -> str:
-        """Its key; a known one stays as it is."""
+        """Returns its key; an existing draft stays as it is."""
         key = key_of(suggestion.id)
         values = {
             name: getattr(suggestion, name)
@@ -198,41 +190,34 @@ class DraftStore:
                 "question_id", "channel", "permalink",
             )
         }  # fmt: skip
-        try:
-            with self._engine.begin() as connection:
-                connection.execute(
-                    insert(owner_drafts).values(key=key, made_at=now(), state="waiting", **values)
-                )
-        except IntegrityError:
-            return key
+        insert_once(self._engine, OwnerDraftRow, key=key, made_at=now(), state="waiting", **values)
         return key
 
     def get(self, key: str) -> OwnerDraft | None:
         with self._engine.connect() as connection:
-            row = connection.execute(select(owner_drafts).where(owner_drafts.c.key == key)).first()
+            row = connection.execute(select(OwnerDraftRow).where(OwnerDraftRow.key == key)).first()
         return _draft(row) if row else None
 
-    def note(self, key: str, **values: Any) -> None:
-        """Set these columns."""
+    def set(self, key: str, **values: Any) -> None:
         with self._engine.begin() as connection:
-            connection.execute(update(owner_drafts).where(owner_drafts.c.key == key).values(values))
+            connection.execute(update(OwnerDraftRow).where(OwnerDraftRow.key == key).values(values))
 
     def decide(self, key: str, state: str, **values: Any) -> bool:
         """Whether this was the first decision."""
-        change = update(owner_drafts).where(
-            owner_drafts.c.key == key, owner_drafts.c.state == "waiting"
+        change = update(OwnerDraftRow).where(
+            OwnerDraftRow.key == key, OwnerDraftRow.state == "waiting"
         )
         with self._engine.begin() as connection:
-            done = connection.execute(change.values(state=state, decided_at=now(), **values))
-            return done.rowcount > 0
+            result = connection.execute(change.values(state=state, decided_at=now(), **values))
+            return result.rowcount > 0
 
     def waiting(self, user: str, domains: Collection[str], limit: int) -> Sequence[OwnerDraft]:
-        """Addressed to this person or in these domains; the oldest first."""
-        theirs = or_(owner_drafts.c.addressee == user, owner_drafts.c.domain.in_(list(domains)))
+        """Addressed to this person or in these domains; oldest first."""
+        theirs = or_(OwnerDraftRow.addressee == user, OwnerDraftRow.domain.in_(list(domains)))
         query = (
-            select(owner_drafts)
-            .where(owner_drafts.c.state == "waiting", theirs)
-            .order_by(owner_drafts.c.made_at, owner_drafts.c.key)
+            select(OwnerDraftRow)
+            .where(OwnerDraftRow.state == "waiting", theirs)
+            .order_by(OwnerDraftRow.made_at, OwnerDraftRow.key)
             .limit(limit)
         )
         with self._engine.connect() as connection:
@@ -240,78 +225,73 @@ class DraftStore:
 
     def messages(self, key: str) -> dict[int, DraftMessage]:
         """By part; also those that are about to be posted."""
-        query = select(owner_messages).where(owner_messages.c.key == key)
+        query = select(OwnerMessageRow).where(OwnerMessageRow.key == key)
         with self._engine.connect() as connection:
             return {row.part: _message(row) for row in connection.execute(query)}
 
     def claim(self, draft: OwnerDraft, part: int) -> int:
-        """The how manieth of today this message is, once it may be posted; 0: not today.
+        """Reserve a send slot. Returns the message's number today, from 1; 0 at the daily limit.
 
-        Workers that claim the last place at the same moment may all be refused: each counts after
-        it has claimed."""
-        mine = and_(owner_messages.c.key == draft.key, owner_messages.c.part == part)
-        values = {
-            "key": draft.key, "part": part, "domain": draft.domain, "addressee": draft.addressee,
-            "at": now(),
-        }  # fmt: skip
+        Workers that claim the last slot at the same moment may all get 0: each counts after its
+        claim."""
+        mine = and_(OwnerMessageRow.key == draft.key, OwnerMessageRow.part == part)
         with self._claiming:
-            try:
-                with self._engine.begin() as connection:
-                    connection.execute(insert(owner_messages).values(**values))
-            except IntegrityError:
-                return max(1, self.sent_lately(draft.addressee))
-            if (count := self.sent_lately(draft.addressee)) <= MOST_A_DAY:
+            is_new = insert_once(
+                self._engine, OwnerMessageRow, key=draft.key, part=part, domain=draft.domain,
+                addressee=draft.addressee, at=now(),
+            )  # fmt: skip
+            if not is_new:
+                return max(1, self.count_today(draft.addressee))
+            if (count := self.count_today(draft.addressee)) <= MAX_MESSAGES_PER_DAY:
                 return count
             with self._engine.begin() as connection:
-                connection.execute(delete(owner_messages).where(mine))
+                connection.execute(delete(OwnerMessageRow).where(mine))
             return 0
 
-    def sent_lately(self, user: str) -> int:
+    def count_today(self, user: str) -> int:
         query = select(func.count()).where(
-            owner_messages.c.addressee == user, owner_messages.c.at > now() - DAY
+            OwnerMessageRow.addressee == user, OwnerMessageRow.at > now() - DAY
         )
         with self._engine.connect() as connection:
             return int(connection.execute(query).scalar_one())
 
-    def posted(self, key: str, part: int, channel: str, ts: str) -> None:
-        mine = and_(owner_messages.c.key == key, owner_messages.c.part == part)
+    def set_posted(self, key: str, part: int, channel: str, ts: str) -> None:
+        mine = and_(OwnerMessageRow.key == key, OwnerMessageRow.part == part)
         with self._engine.begin() as connection:
-            connection.execute(update(owner_messages).where(mine).values(channel=channel, ts=ts))
+            connection.execute(update(OwnerMessageRow).where(mine).values(channel=channel, ts=ts))
 
-    def conversation_with(self, user: str) -> str:
-        """The id of their direct messages, as far as an earlier message told it."""
-        query = select(owner_messages.c.channel).where(
-            owner_messages.c.addressee == user, owner_messages.c.channel != ""
+    def channel_with(self, user: str) -> str:
+        """Channel id of their direct messages; empty before the first message."""
+        query = select(OwnerMessageRow.channel).where(
+            OwnerMessageRow.addressee == user, OwnerMessageRow.channel != ""
         )
         with self._engine.connect() as connection:
             return str(connection.execute(query.limit(1)).scalar() or "")
 
-    def withdrawn(self) -> list[tuple[str, int]]:
-        """Messages that show words which were erased, or whose question was."""
-        joined = owner_messages.outerjoin(owner_drafts, owner_drafts.c.key == owner_messages.c.key)
-        people = (owner_drafts.c.by, owner_drafts.c.final_by, owner_drafts.c.decided_by)
-        erased = or_(*(column == ERASED for column in people))
+    def messages_to_withdraw(self) -> list[tuple[str, int]]:
+        """(key, part) of messages with erased words, or whose question was erased."""
+        joined = outerjoin(OwnerMessageRow, OwnerDraftRow, OwnerDraftRow.key == OwnerMessageRow.key)
+        people = (OwnerDraftRow.by, OwnerDraftRow.final_by, OwnerDraftRow.decided_by)
+        is_erased = or_(*(column == ERASED for column in people))
         query = (
-            select(owner_messages.c.key, owner_messages.c.part)
+            select(OwnerMessageRow.key, OwnerMessageRow.part)
             .select_from(joined)
-            .where(owner_messages.c.withdrawn.is_(False), owner_messages.c.ts != "")
-            .where(or_(owner_drafts.c.key.is_(None), erased))
+            .where(OwnerMessageRow.withdrawn.is_(False), OwnerMessageRow.ts != "")
+            .where(or_(OwnerDraftRow.key.is_(None), is_erased))
             .limit(200)
         )
         with self._engine.connect() as connection:
             return [(row.key, row.part) for row in connection.execute(query)]
 
     def withdraw(self, key: str, part: int) -> None:
-        mine = and_(owner_messages.c.key == key, owner_messages.c.part == part)
+        mine = and_(OwnerMessageRow.key == key, OwnerMessageRow.part == part)
         with self._engine.begin() as connection:
-            connection.execute(update(owner_messages).where(mine).values(withdrawn=True))
+            connection.execute(update(OwnerMessageRow).where(mine).values(withdrawn=True))
 
 
 def _draft(row: Row[Any]) -> OwnerDraft:
-    known = row._mapping
-    return OwnerDraft(**{name: known[name] for name in OwnerDraft.__dataclass_fields__})
+    return OwnerDraft(**{name: row._mapping[name] for name in OwnerDraft.__dataclass_fields__})
 
 
 def _message(row: Row[Any]) -> DraftMessage:
-    known = row._mapping
-    return DraftMessage(**{name: known[name] for name in DraftMessage.__dataclass_fields__})
+    return DraftMessage(**{name: row._mapping[name] for name in DraftMessage.__dataclass_fields__})

@@ -62,7 +62,7 @@ def running_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 @pytest.fixture(autouse=True)
 def fresh(running_desk: Desk) -> None:
     """Nobody was told anything yet."""
-    running_desk.bot.intake.told._lately.clear()
+    running_desk.bot.intake.notices._lately.clear()
 
 
 def turned_away(desk: Desk, user: str) -> list[str]:

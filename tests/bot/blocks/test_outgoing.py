@@ -32,7 +32,8 @@ from bot.blocks.sanitize.text import (
 )
 from bot.feature import Verdicts
 from bot.features.answering.earlier_threads import EarlierThread, with_earlier
-from bot.features.handoff.views import Handoff, card, resolution_view
+from bot.features.handoff.store import Handoff
+from bot.features.handoff.views import card, resolution_view
 from bot.features.home.service import suggested_prompts
 from bot.features.home.views import IndexStatus, JustAsked, Offered, Report, blocks
 from bot.features.link_previews.views import entity, preview

@@ -20,14 +20,13 @@ from bot.features.alerts.views import with_course
 from bot.features.checklists.progress import Checklist, Press, Runbook, StepReport, standing_of
 from bot.features.checklists.views import checklist_message, summary_messages
 from bot.features.digest.views import digest
-from bot.features.freshness.contradictions import ContradictionStore, Sides
+from bot.features.freshness.contradictions import Sides
 from bot.features.freshness.views import contradiction_blocks
 from bot.features.gaps import views as gap_lines
 from bot.features.gaps.gap import Gap, UnansweredQuestion
-from bot.features.gaps.report import report
-from bot.features.handoff.calls import HandoffCall
+from bot.features.gaps.report import report_message
 from bot.features.handoff.notifications import call_text
-from bot.features.handoff.views import Handoff
+from bot.features.handoff.store import Handoff, HandoffCall
 from bot.features.owner_drafts.store import OwnerDraft
 from bot.features.owner_drafts.views import DraftVisibility, draft_message
 from bot.rotas.on_call import OnCall
@@ -145,9 +144,9 @@ def gaps(text: str) -> Iterator[Any]:
             id="g", domain="security", state="open", document="d", heading=text, changed_at=NOW,
             questions=(replace(asked, name=name), asked),
         )  # fmt: skip
-        yield list(gap_lines.blocks(titled, [gap], lambda _: True, lambda _: (URL, text)))
+        yield list(gap_lines.home_blocks(titled, [gap], lambda _: True, lambda _: (URL, text)))
         told = cast("Any", SimpleNamespace(title="New this week", gaps=[gap]))
-        message = report(titled, [told], lambda _: True, lambda _: (URL, text))
+        message = report_message(titled, [told], lambda _: True, lambda _: (URL, text))
         yield [said(message.text), *message.blocks]
 
 
@@ -166,5 +165,4 @@ def contradictions(text: str, address: str = URL) -> Iterator[Any]:
         id="p", domain="security", about=text, one=place, other=place, one_says=text,
         other_says=text, one_url=address, other_url=address, met=2, found_at=NOW,
     )  # fmt: skip
-    queue = SimpleNamespace(waiting=lambda *_, **__: [pair])
-    yield from contradiction_blocks(cast("ContradictionStore", queue), [domain()])
+    yield from contradiction_blocks(domain(), [pair])

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from agents.answer import Passage, shown_by
 from bot.blocks.fallbacks import fallback_versions, older_version, plain_version
 from bot.blocks.render import ASK_HUMAN, SlackMessage, render
-from bot.features.handoff.views import Handoff, card
+from bot.features.handoff.store import Handoff
+from bot.features.handoff.views import card
 from bot.questions.store import decoded, encoded
 from playground.slack.rules.block_rules import problems, too_long
 from tests.bot.blocks.test_reply import size

@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError
 
 from agents.answer import Answer, Question
 from bot.features.registry import FEATURE_TABLES
-from bot.privacy.retention import _UPKEEP, Purged, Retention
+from bot.privacy.retention import Purged, Retention, UpkeepRow
 from bot.questions.store import QuestionStore
 from bot.questions.tables import FeedbackRow, HandoffRow, PostRow, QuestionRow
 from config.domain import Domain
@@ -266,7 +266,7 @@ def retention_of(engine: Engine) -> Retention:
 def yesterday(engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(
-            update(_UPKEEP).values(done_on=datetime.now(UTC).date() - timedelta(days=1))
+            update(UpkeepRow).values(done_on=datetime.now(UTC).date() - timedelta(days=1))
         )
 
 

@@ -25,20 +25,22 @@ from bot.blocks.render import FEEDBACK
 from bot.bus.events import Suggestion
 from bot.db import now
 from bot.feature import Feature, PublishedIndex
-from bot.features.freshness.contradictions import ContradictionStore
-from bot.features.freshness.flags import MOST_A_DAY, SourceFlagged
+from bot.features.freshness.citation_counts import CitationCountStore
+from bot.features.freshness.contradictions import ContradictionService, ContradictionSettled
+from bot.features.freshness.flags import MAX_FLAGS_PER_DAY, SourceFlagged
 from bot.features.freshness.overdue import OverdueDocuments
-from bot.features.freshness.places import kept_as
+from bot.features.freshness.places import dump_place
 from bot.features.freshness.store import (
-    CitationCountStore,
-    cited_days,
-    contradictions,
-    contradictions_met,
-    flags,
-    helped_places,
-    owners_reminded,
+    CitedDayRow,
+    ContradictionRow,
+    ContradictionSightingRow,
+    ContradictionStore,
+    FlagRow,
+    HelpedPlaceRow,
+    OwnerReminderRow,
+    ReminderStore,
 )
-from bot.features.freshness.views import AGAIN, ENOUGH, FLAG, FLAGGED, ContradictionSettled
+from bot.features.freshness.views import AGAIN, ENOUGH, FLAG, THANKS
 from bot.features.registry import FEATURE_TABLES
 from bot.privacy.tables import erase_in_features
 from bot.questions.store import QuestionStore
@@ -149,8 +151,8 @@ def desk(running_desk: Desk, library: Library) -> Desk:
     """The documents as they were first, nothing kept of them, and answers from the documents."""
     library.publish(ROTATION, LAPTOPS, GUIDE)
     tables = (
-        helped_places, flags, contradictions, contradictions_met, cited_days, owners_reminded,
-        QuestionRow,
+        HelpedPlaceRow, FlagRow, ContradictionRow, ContradictionSightingRow, CitedDayRow,
+        OwnerReminderRow, QuestionRow,
     )  # fmt: skip
     with running_desk.bot.engine.begin() as connection:
         for table in tables:
@@ -262,7 +264,7 @@ def test_verdicts_that_can_not_be_looked_at_now_hold_up_no_others(desk: Desk) ->
             connection.execute(insert(FeedbackRow).values(**given, given_at=now()))
     helped(desk, AGE)
     with desk.bot.engine.begin() as connection:
-        kept = connection.execute(select(helped_places)).all()
+        kept = connection.execute(select(HelpedPlaceRow)).all()
         connection.execute(delete(FeedbackRow).where(FeedbackRow.question_id.startswith("A:")))
     assert [row.document for row in kept] == ["key-rotation"]
 
@@ -289,7 +291,7 @@ def test_a_flag_reaches_the_owner_and_is_shown_until_they_decided(desk: Desk) ->
     assert "your name and your words" in json.dumps(view)
     desk.slack.submit_view(form("1", "It is 45 days since May. <!channel>"))
     assert desk.slack.view() is None
-    desk.slack.wait_for(lambda: FLAGGED in words({"blocks": desk.slack.ephemerals()}))
+    desk.slack.wait_for(lambda: THANKS in words({"blocks": desk.slack.ephemerals()}))
     told = suggestions(desk)[-1]
     assert (told["kind"], told["document"], told["by"]) == ("outdated", "key-rotation", "U0YOU")
     assert told["heading"] == "Maximum age › API signing key"
@@ -361,10 +363,10 @@ def test_a_flag_without_marks_is_of_its_heading_alone(desk: Desk) -> None:
     for path, is_told in (("Maximum age", True), ("Other heading", False)):
         kept = CitedSection(document="key-rotation", title="Key Rotation Standard", path=path)
         with desk.bot.engine.begin() as connection:
-            connection.execute(delete(flags))
-            connection.execute(insert(flags).values(
+            connection.execute(delete(FlagRow))
+            connection.execute(insert(FlagRow).values(
                 id="f", domain="security", document="key-rotation", place=kept.key,
-                kept=kept_as(kept), words="", flagged_by="U0YOU", question_id="q", outcome="",
+                kept=dump_place(kept), words="", flagged_by="U0YOU", question_id="q", outcome="",
                 flagged_at=now(),
             ))  # fmt: skip
         _, reply = desk.ask(AGE)
@@ -387,17 +389,17 @@ def test_a_flag_that_is_worked_off_twice_is_one(desk: Desk) -> None:
         flag(desk, "flag-V1-1", item)
     assert len(suggestions(desk)) == before + 1
     with desk.bot.engine.connect() as connection:
-        assert len(connection.execute(select(flags)).all()) == 1
+        assert len(connection.execute(select(FlagRow)).all()) == 1
 
 
 def test_a_person_who_flags_without_end_is_stopped_and_told(desk: Desk) -> None:
     _, reply = desk.ask(AGE)
     item = {"question_id": desk.answers(reply), "user": "U0YOU", "number": 1, "words": "Old."}
     before = len(suggestions(desk))
-    for number in range(MOST_A_DAY + 5):
+    for number in range(MAX_FLAGS_PER_DAY + 5):
         flag(desk, f"flag-many-{number}", item)
     flag(desk, "flag-many-0", item)  # again after a crash
-    assert len(suggestions(desk)) == before + MOST_A_DAY
+    assert len(suggestions(desk)) == before + MAX_FLAGS_PER_DAY
     desk.slack.click(CHANNEL, reply["ts"], FLAG)
     desk.slack.wait_for(lambda: ENOUGH in words({"blocks": desk.slack.ephemerals()}))
     assert desk.slack.view() is None
@@ -527,12 +529,17 @@ def test_what_is_cited_is_counted_for_each_day_once_and_without_anybody_s_name(
     today = datetime.now(UTC).date()
     for _ in range(2):
         counts.count(MEMBERS, today)
-    assert counts.cited("security", today) == {"key-rotation": 4}
+    assert counts.totals("security", today) == {"key-rotation": 4}
     assert counts.is_done("security", today)
     assert not counts.is_done("security", today + timedelta(days=1))
     counts.count(MEMBERS, today + timedelta(days=1))  # tomorrow, today's counts as well
-    assert counts.cited("security", today + timedelta(days=1)) == {"key-rotation": 5}
-    assert {column.name for column in cited_days.c} == {"domain", "document", "day", "answers"}
+    assert counts.totals("security", today + timedelta(days=1)) == {"key-rotation": 5}
+    assert {column.name for column in CitedDayRow.__table__.c} == {
+        "domain",
+        "document",
+        "day",
+        "answers",
+    }
 
 
 def test_the_day_s_work_is_planned_once_and_done_by_its_timer(desk: Desk) -> None:
@@ -548,7 +555,7 @@ def test_the_day_s_work_is_planned_once_and_done_by_its_timer(desk: Desk) -> Non
         desk.bot.timers.handed_over(timer)
     aging(desk).timers["aging_day"]("security")
     counts = CitationCountStore(engine=desk.bot.engine)
-    assert counts.cited("security", date.today()) == {"laptops": 3}
+    assert counts.totals("security", date.today()) == {"laptops": 3}
 
 
 def reminders(desk: Desk) -> list[dict[str, Any]]:
@@ -566,14 +573,14 @@ def test_the_owner_of_a_document_to_look_over_is_told_once_a_quarter(desk: Desk)
     assert told["question"].startswith("Was to be reviewed by 1 Mar 2025, ")
     assert told["words"] == ""
     with desk.bot.engine.begin() as connection:
-        kept = {row.document for row in connection.execute(select(owners_reminded))}
+        kept = {row.document for row in connection.execute(select(OwnerReminderRow))}
         assert kept == {"", "signing-guide"}
         week_ago = now() - timedelta(days=8)
-        connection.execute(update(owners_reminded).values(reminded_at=week_ago))
+        connection.execute(update(OwnerReminderRow).values(reminded_at=week_ago))
     aging(desk).timers["aging_day"]("security")
     with desk.bot.engine.connect() as connection:
         at = connection.scalar(
-            select(owners_reminded.c.reminded_at).where(owners_reminded.c.document != "")
+            select(OwnerReminderRow.reminded_at).where(OwnerReminderRow.document != "")
         )
     assert at == week_ago  # another week, the same quarter
 
@@ -587,7 +594,8 @@ def test_each_quarter_s_reminder_is_one_of_its_own(
     for after in (0, 60, 90):
         moment = begins + timedelta(days=after)
         overdue = OverdueDocuments(
-            engine=desk.bot.engine, counts=CitationCountStore(engine=desk.bot.engine),
+            reminders=ReminderStore(desk.bot.engine),
+            counts=CitationCountStore(engine=desk.bot.engine),
             snapshot_of=library.snapshot, suggest=lambda one: told.append(one.id),
             clock=lambda at=moment: at,
         )  # fmt: skip
@@ -711,7 +719,7 @@ def test_only_an_admin_of_the_domain_settles_and_the_first_decides(
 
     def state() -> tuple[str, str]:
         with desk.bot.engine.connect() as connection:
-            row = connection.execute(select(contradictions)).one()
+            row = connection.execute(select(ContradictionRow)).one()
         return row.state, row.decided_by
 
     pressed = {**waiting_pair(desk), "choice": "none", "user": "U0YOU", "team": ""}
@@ -733,7 +741,7 @@ def waiting_pair(desk: Desk) -> dict[str, str]:
 
 def decided(desk: Desk) -> tuple[str, str]:
     with desk.bot.engine.connect() as connection:
-        row = connection.execute(select(contradictions)).one()
+        row = connection.execute(select(ContradictionRow)).one()
     return row.state, row.decided_by
 
 
@@ -744,11 +752,12 @@ def test_of_two_admins_who_press_at_once_one_decides_and_one_owner_is_told(
     both_admins = ["U0INES", "U0YOU"]
     for attempt in range(8):
         with desk.bot.engine.begin() as connection:
-            for table in (contradictions, contradictions_met):
+            for table in (ContradictionRow, ContradictionSightingRow):
                 connection.execute(delete(table))
         told: list[Suggestion] = []
-        queue = ContradictionStore(
-            engine=desk.bot.engine, records=QuestionStore(desk.bot.engine),
+        queue = ContradictionService(
+            contradictions=ContradictionStore(desk.bot.engine),
+            records=QuestionStore(desk.bot.engine),
             domains=lambda: {"security": MEMBERS.model_copy(update={"admins": both_admins})},
             snapshot_of=meeting(library, Barrier(2)), suggest=told.append,
         )  # fmt: skip
@@ -851,7 +860,7 @@ def test_a_pair_with_a_document_that_not_everybody_may_read_is_not_kept(
     desk.ask(AGE)
     desk.settle()
     with desk.bot.engine.connect() as connection:
-        assert connection.execute(select(contradictions)).all() == []
+        assert connection.execute(select(ContradictionRow)).all() == []
 
 
 def test_entries_whose_places_changed_hide_none_that_wait(desk: Desk, library: Library) -> None:
@@ -859,14 +868,16 @@ def test_entries_whose_places_changed_hide_none_that_wait(desk: Desk, library: L
     desk.ask(AGE)
     desk.settle()
     with desk.bot.engine.begin() as connection:
-        row = connection.execute(select(contradictions)).mappings().one()
+        row = connection.execute(select(ContradictionRow)).mappings().one()
         old = json.dumps({**json.loads(row["one"]), "exact": "old", "loose": "old"})
         for n in range(120):
             gone = {**row, "id": f"gone-{n}", "one": old, "found_at": now() + timedelta(minutes=n)}
-            connection.execute(insert(contradictions).values(gone))
+            connection.execute(insert(ContradictionRow).values(gone))
             for question in ("one", "two"):
                 often = {"contradiction": f"gone-{n}", "question_id": question, "met_at": now()}
-                connection.execute(insert(contradictions_met).values(**often, domain="security"))
+                connection.execute(
+                    insert(ContradictionSightingRow).values(**often, domain="security")
+                )
     assert "may be 45 days old" in home(desk)
 
 
@@ -875,5 +886,5 @@ def test_erasing_a_person_takes_their_words_and_their_name(desk: Desk) -> None:
     flagged(desk, reply, "heliotrope")
     with desk.bot.engine.begin() as connection:
         erase_in_features(connection, "U0YOU", FEATURE_TABLES.tables)
-        row = connection.execute(select(flags)).one()
+        row = connection.execute(select(FlagRow)).one()
     assert (row.words, row.flagged_by) == ("", ERASED)

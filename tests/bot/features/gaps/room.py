@@ -24,7 +24,7 @@ from bot.feature import Feature, FeatureContext, PublishedIndex
 from bot.features.feedback.store import FeedbackStore
 from bot.features.gaps.feature import build_gaps
 from bot.features.gaps.gap import Gap, gaps_of
-from bot.features.gaps.questions import SAID
+from bot.features.gaps.questions import STATE_LABELS
 from bot.features.gaps.store import GapStore
 from bot.questions.store import QuestionStore, encoded
 from bot.questions.tables import HandoffRow
@@ -120,7 +120,7 @@ class GapRoom:
         self.records = QuestionStore(self.engine)
         self.timers = TimerStore(self.engine)
         self.snapshot = published(LAPTOPS, generation=1)
-        self.kept = GapStore(self.engine)
+        self.store = GapStore(self.engine)
         self.feature = self.worker()
         self._count = 0
 
@@ -238,7 +238,7 @@ class GapRoom:
         return [one["suggestion"] for one in self.put.values() if "suggestion" in one]
 
     def gaps(self) -> list[Gap]:
-        return gaps_of(self.kept, "security", SAID, history=True)
+        return gaps_of(self.store, "security", STATE_LABELS, history=True)
 
     def states(self) -> list[str]:
         return [gap.state for gap in self.gaps()]

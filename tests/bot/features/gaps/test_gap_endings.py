@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from agents.answer import Answer
 from bot.features.gaps.recheck import outcome_of
-from bot.features.gaps.store import gap_drafts
+from bot.features.gaps.store import GapDraftRow
 from bot.features.registry import FEATURE_TABLES
 from bot.privacy.personal_data import PersonalData
 from index.audit import AuditLog
@@ -202,7 +202,7 @@ def test_words_that_an_owner_edited_go_with_whoever_said_them_first(room: GapRoo
         engine=room.engine, features=FEATURE_TABLES, audit=AuditLog(room.engine), inbox=None
     ).erase("U0INES")
     with room.engine.connect() as connection:
-        (draft,) = connection.execute(select(gap_drafts)).all()
+        (draft,) = connection.execute(select(GapDraftRow)).all()
     assert draft.words == ""
 
 
@@ -215,5 +215,5 @@ def test_a_draft_that_comes_back_says_whose_words_were_accepted(room: GapRoom) -
         engine=room.engine, features=FEATURE_TABLES, audit=AuditLog(room.engine), inbox=None
     ).erase("U0INES")
     with room.engine.connect() as connection:
-        (draft,) = connection.execute(select(gap_drafts)).all()
+        (draft,) = connection.execute(select(GapDraftRow)).all()
     assert draft.words == "Something of the owner's own."

@@ -11,7 +11,7 @@ import pytest
 from slack_sdk import WebClient
 
 from bot.access.gate import Gate
-from bot.features.gaps.report import WeeklyReport, latest
+from bot.features.gaps.report import WeeklyReport, latest_planned
 from bot.slack.client import SlackClient
 from playground.slack import tidewater
 from playground.slack.rules.block_rules import problems
@@ -43,7 +43,7 @@ class Office:
         weekly = WeeklyReport(
             web=web,
             records=self.room.records,
-            kept=self.room.kept,
+            store=self.room.store,
             gate=Gate(web, frozenset({tidewater.TEAM_ID})),
             timers=self.room.timers,
             domains=lambda: {"security": told},
@@ -65,7 +65,7 @@ def office() -> Iterator[Office]:
         secret = tidewater.Channel(id=CLOSED, name="secret", kind="group")
         secret.members = {slack.bot_user_id, "U0YOU"}
         slack.workspace.add_channel(secret)
-        room.kept.noted("security", reported="2098-12-29T08:00")
+        room.store.set_progress("security", reported="2098-12-29T08:00")
         yield Office(room, slack)
 
 
@@ -163,7 +163,7 @@ def test_a_report_tells_of_all_since_the_one_before_it_however_long_that_is(
 def test_a_time_that_the_clock_shows_twice_or_skips_has_one_report(cron: str, zone: str) -> None:
     moment, planned = datetime(2026, 1, 1, tzinfo=UTC), []
     while moment < datetime(2027, 1, 1, tzinfo=UTC):
-        planned.append(latest(cron, zone, moment))
+        planned.append(latest_planned(cron, zone, moment))
         assert planned[-1] <= moment
         moment += timedelta(minutes=30)
     assert planned == sorted(planned)
@@ -172,6 +172,6 @@ def test_a_time_that_the_clock_shows_twice_or_skips_has_one_report(cron: str, zo
 
 def test_a_planned_time_counts_from_its_own_minute_on() -> None:
     nine = datetime(2026, 11, 23, 8, tzinfo=UTC)
-    assert latest("0 9 * * 1", "Europe/Berlin", nine) == nine
-    before = latest("0 9 * * 1", "Europe/Berlin", nine - timedelta(seconds=1))
+    assert latest_planned("0 9 * * 1", "Europe/Berlin", nine) == nine
+    before = latest_planned("0 9 * * 1", "Europe/Berlin", nine - timedelta(seconds=1))
     assert before == nine - timedelta(days=7)

@@ -19,9 +19,9 @@ from bot.app import Bot
 from bot.blocks.render import FEEDBACK
 from bot.feature import Feature
 from bot.features.gaps.gap import Gap, gaps_of
-from bot.features.gaps.questions import SAID
-from bot.features.gaps.report import latest
-from bot.features.gaps.store import GapStore, gap_drafts
+from bot.features.gaps.questions import STATE_LABELS
+from bot.features.gaps.report import latest_planned
+from bot.features.gaps.store import GapDraftRow, GapStore
 from bot.questions.tables import HandoffRow
 from config.settings import Settings
 from oncall import Copilot
@@ -71,8 +71,8 @@ class House:
         return self.copilot.index.snapshot("security").generation
 
     def known(self) -> list[Gap]:
-        kept = GapStore(self.bot.engine)
-        return gaps_of(kept, "security", SAID, history=True)
+        store = GapStore(self.bot.engine)
+        return gaps_of(store, "security", STATE_LABELS, history=True)
 
     def states(self) -> list[str]:
         return [gap.state for gap in self.known()]
@@ -150,7 +150,7 @@ def test_three_people_ask_a_human_answers_and_the_document_closes_and_opens_the_
     (gap,) = house.known()
     assert (gap.people, gap.document) == (3, "laptops")
     with house.bot.engine.connect() as connection:
-        (draft,) = connection.execute(select(gap_drafts)).all()
+        (draft,) = connection.execute(select(GapDraftRow)).all()
     decided = {
         "id": draft.id, "outcome": "accepted", "by": "U0DANA", "document": "laptops",
         "heading": "Lost or stolen", "words": TRAVEL,
@@ -196,7 +196,7 @@ def test_admins_see_them_in_home(house: House) -> None:
 
 
 def test_each_admin_gets_the_report_once_whichever_worker_sends_it(house: House) -> None:
-    due = latest("0 9 * * 1", "Europe/Berlin", datetime.now(UTC))
+    due = latest_planned("0 9 * * 1", "Europe/Berlin", datetime.now(UTC))
     house.due()  # the first look notes the last planned time, and sends nothing
     house.desk.settle()
     assert not _reports(house, "U0INES")
@@ -214,13 +214,13 @@ def test_each_admin_gets_the_report_once_whichever_worker_sends_it(house: House)
 
 
 def test_a_week_in_which_nothing_happened_is_not_told(house: House) -> None:
-    kept = GapStore(house.bot.engine)
-    (gap,) = kept.of("security")
-    kept.move(gap, "dismissed")
+    store = GapStore(house.bot.engine)
+    (gap,) = store.in_domain("security")
+    store.move(gap, "dismissed")
     before = len(_reports(house, "U0INES"))
     house.gaps.timers["gaps_report"]("security@2099-01-05T08:00")
     assert len(_reports(house, "U0INES")) == before
-    assert kept.last("security")[1] == "2099-01-05T08:00"
+    assert store.progress("security")[1] == "2099-01-05T08:00"
 
 
 def test_an_alert_that_comes_again_without_a_runbook_is_one_gap(house: House) -> None:
@@ -240,9 +240,9 @@ def test_an_alert_that_comes_again_without_a_runbook_is_one_gap(house: House) ->
 
 def test_the_planned_time_is_read_by_the_clock_of_its_zone() -> None:
     monday = datetime(2026, 11, 23, 8, 0, tzinfo=UTC)  # 9:00 in Berlin
-    assert latest("0 9 * * 1", "Europe/Berlin", monday) == monday
+    assert latest_planned("0 9 * * 1", "Europe/Berlin", monday) == monday
     before = monday - timedelta(seconds=5)
-    assert latest("0 9 * * 1", "Europe/Berlin", before) == monday - timedelta(days=7)
+    assert latest_planned("0 9 * * 1", "Europe/Berlin", before) == monday - timedelta(days=7)
 
 
 def _handoff(house: House, question_id: str, column: str) -> str:

@@ -9,12 +9,12 @@ from sqlalchemy import Column, Engine, Table, select, update
 
 from bot.bus.timers import _TIMERS
 from bot.db import table_of
-from bot.features.handoff.calls import calls
+from bot.features.handoff.store import CallRow
 from bot.questions.tables import HandoffRow
 
-_HANDOFFS = table_of(HandoffRow)
+_CALLS, _HANDOFFS = table_of(CallRow), table_of(HandoffRow)
 _MOMENTS: tuple[tuple[Table, tuple[Column[Any], ...], str], ...] = (
-    (calls, (calls.c.question_id, calls.c.step), "called_at"),
+    (_CALLS, (_CALLS.c.question_id, _CALLS.c.step), "called_at"),
     (_HANDOFFS, (_HANDOFFS.c.question_id,), "requested_at"),
     (_HANDOFFS, (_HANDOFFS.c.question_id,), "taken_at"),
     (_TIMERS, (_TIMERS.c.key,), "due_at"),

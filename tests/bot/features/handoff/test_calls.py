@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Column, Engine, MetaData, Table, create_engine, insert, inspect
 
 from bot.db import now
-from bot.features.handoff.calls import FIRST, CallStore, calls
+from bot.features.handoff.store import FIRST, CallRow, CallStore
 from durable.migration import migrate
 from tests.databases import postgresql_database
 
@@ -38,7 +38,7 @@ def test_a_database_of_the_release_before_goes_on(engine: Engine) -> None:
     before = MetaData()
     columns = [
         Column(one.name, one.type, primary_key=one.primary_key, nullable=one.nullable)
-        for one in calls.c
+        for one in CallRow.__table__.c
         if one.name != "channel"
     ]
     older = Table("bot_calls", before, *columns)
@@ -47,23 +47,25 @@ def test_a_database_of_the_release_before_goes_on(engine: Engine) -> None:
     defaults = dict.fromkeys(("label", "why", "ts"), "")
     with engine.begin() as connection:
         connection.execute(insert(older).values(who="U0INES", **defaults, **row))
-    kept = CallStore(engine)
+    store = CallStore(engine)
     with engine.begin() as connection:  # by a worker that is not upgraded yet
         later = row | {"step": "again", "called_at": now()}
         connection.execute(insert(older).values(who="U0DANA", **defaults, **later))
-    assert [(one.step, one.who, one.channel) for one in kept.of("C1:1.0")] == [
+    assert [(one.step, one.who, one.channel) for one in store.of("C1:1.0")] == [
         ("first", "U0INES", ""),
         ("again", "U0DANA", ""),
     ]
-    kept.placed("C1:1.0", "again", "D0DANA")
-    found = kept.get("C1:1.0", "again")
-    assert found is not None
-    assert found.channel == "D0DANA"
+    store.set("C1:1.0", "again", channel="D0DANA")
+    call = store.get("C1:1.0", "again")
+    assert call is not None
+    assert call.channel == "D0DANA"
 
 
 def test_of_many_workers_one_keeps_a_step(engine: Engine) -> None:
-    kept = [CallStore(engine) for _ in range(8)]
-    with ThreadPoolExecutor(len(kept)) as pool:
-        said = list(pool.map(lambda one: one.keep("C1:2.0", "level-1", "tea", who="U0INES"), kept))
-    assert sorted(said) == [False] * 7 + [True]
-    assert [one.who for one in kept[0].of("C1:2.0")] == ["U0INES"]
+    stores = [CallStore(engine) for _ in range(8)]
+    with ThreadPoolExecutor(len(stores)) as pool:
+        added = list(
+            pool.map(lambda one: one.add("C1:2.0", "level-1", "tea", who="U0INES"), stores)
+        )
+    assert sorted(added) == [False] * 7 + [True]
+    assert [one.who for one in stores[0].of("C1:2.0")] == ["U0INES"]

@@ -15,7 +15,7 @@ from sqlalchemy import Engine, create_engine, select
 from bot.bus.timers import TimerStore
 from bot.features.digest.service import DIGEST
 from bot.features.digest.store import DigestRow, Period
-from bot.features.handoff.calls import calls
+from bot.features.handoff.store import CallRow
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import eventually
 from tests.bot.fakes import CHANNEL
@@ -70,8 +70,8 @@ def test_killed_between_a_call_and_its_record_it_calls_once(
 
 def step(engine: Engine, name: str) -> Any:
     with engine.connect() as connection:
-        row = connection.execute(select(calls).where(calls.c.step == name)).first()
-    return row or calls.c  # whose `ts` is no text
+        row = connection.execute(select(CallRow).where(CallRow.step == name)).first()
+    return row or CallRow.__table__.c  # whose `ts` is no text
 
 
 def test_killed_between_a_digest_and_its_record_it_is_sent_once(

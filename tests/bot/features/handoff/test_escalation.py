@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import delete, select, update
 
 from bot.bus.timers import _TIMERS
-from bot.features.handoff.calls import calls as call_table
+from bot.features.handoff.store import CallRow
 from bot.questions.tables import HandoffRow
 from bot.slack.messages import ERASED
 from config.domain import Domain
@@ -589,7 +589,7 @@ def test_a_hand_off_of_a_release_that_called_once_goes_on(desk: Desk) -> None:
     desk.settle()
     mine = HandoffRow.question_id == f"{CHANNEL}:{ts}"
     with desk.bot.engine.begin() as connection:
-        connection.execute(delete(call_table).where(call_table.c.question_id == f"{CHANNEL}:{ts}"))
+        connection.execute(delete(CallRow).where(CallRow.question_id == f"{CHANNEL}:{ts}"))
         connection.execute(update(HandoffRow).where(mine).values(taken_by=ERASED))
     for plan in desk.bot.clock._plans:
         plan()

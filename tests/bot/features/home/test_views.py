@@ -11,7 +11,8 @@ import pytest
 
 from bot.blocks.markdown import excerpt
 from bot.feature import Verdicts
-from bot.features.handoff.views import Handoff, card
+from bot.features.handoff.store import Handoff
+from bot.features.handoff.views import card
 from bot.features.home.views import IndexStatus, Report, blocks
 from bot.questions.outcomes import went_wrong
 from bot.questions.store import QuestionRecord, encoded

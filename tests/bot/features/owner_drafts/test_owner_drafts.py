@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import delete, update
 
 from bot.features.owner_drafts.delivery import REMIND, SEND
 from bot.features.owner_drafts.proposals import propose
 from bot.features.owner_drafts.service import COMMENT
-from bot.features.owner_drafts.store import MOST_A_DAY, owner_messages
+from bot.features.owner_drafts.store import MAX_MESSAGES_PER_DAY, OwnerMessageRow
 from bot.features.owner_drafts.views import ACCEPT, DISMISS, EDIT
 from bot.features.registry import FEATURE_TABLES
 from bot.privacy.tables import erase_in_features, forget_with_questions
@@ -43,7 +43,7 @@ def office(running_office: OwnersOffice) -> Iterator[OwnersOffice]:
     running_office.google.faults.clear()
     running_office.slack.faults.clear()
     with running_office.bot.engine.begin() as connection:
-        connection.execute(owner_messages.delete())  # of one's five a day
+        connection.execute(delete(OwnerMessageRow))  # of one's five a day
 
 
 @pytest.fixture
@@ -396,10 +396,10 @@ def test_nobody_gets_more_than_five_a_day_and_the_rest_waits_at_home(
     office: OwnersOffice, owner: SlackUser
 ) -> None:
     document = office.document(owner)
-    keys = [office.suggest(document) for _ in range(MOST_A_DAY + 2)]
+    keys = [office.suggest(document) for _ in range(MAX_MESSAGES_PER_DAY + 2)]
     office.settle()
     sent = [key for key in keys if office.messages(owner.id, key)]
-    assert len(sent) == MOST_A_DAY
+    assert len(sent) == MAX_MESSAGES_PER_DAY
     last = [key for key in sent if "last message of today" in str(office.messages(owner.id, key))]
     assert len(last) == 1
     office.slack.open_app("home", owner.id)
@@ -413,7 +413,7 @@ def test_nobody_gets_more_than_five_a_day_and_the_rest_waits_at_home(
     assert office.messages(owner.id, held) == []
     with office.bot.engine.begin() as connection:
         yesterday = office.draft(held).made_at.replace(year=2020)
-        connection.execute(update(owner_messages).values(at=yesterday))
+        connection.execute(update(OwnerMessageRow).values(at=yesterday))
     office.due(SEND, held)
     office.message(owner.id, held)
 

@@ -1,0 +1,130 @@
+"""What the bot does about gaps: collects and rechecks them, and shows them to admins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+import structlog
+
+from bot.blocks.kit import Json
+from bot.bus.events import SuggestionDecided
+from bot.feature import DigestPart, FeatureContext
+from bot.features.gaps import views
+from bot.features.gaps.collect import GapCollector
+from bot.features.gaps.drafts import GapDraftStore
+from bot.features.gaps.gap import Gap, relevant_gaps
+from bot.features.gaps.naming import name_gaps
+from bot.features.gaps.questions import UNANSWERED, state_after
+from bot.features.gaps.recheck import ASK_GAP, GapRecheck
+from bot.features.gaps.report import WeeklyReport
+from bot.features.gaps.store import GapStore
+from bot.slack.client import SlackBusy, SlackUnsure
+from config.domain import Domain
+from config.errors import CopilotError, IndexUnavailable
+from telemetry import metrics
+
+log = structlog.get_logger()
+
+COLLECT, RECHECK = "gaps_look", "gaps_ask"
+"""Kinds of timers, by domain: collect failed questions; ask again after documents changed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GapService:
+    context: FeatureContext
+    store: GapStore
+    drafts: GapDraftStore
+    collector: GapCollector
+    recheck: GapRecheck
+    where: views.WhereIs
+
+    def plan(self, weekly: WeeklyReport) -> None:
+        """Every minute, by every worker: sets timers, which one of them runs."""
+        domains, at = self.context.domains(), datetime.now(UTC)
+        for name in self.collector.changed_domains() & set(domains):
+            self.context.timers.set(COLLECT, name, at)
+        waiting = {domain for domain, _ in self.store.counts()}
+        for name, domain in domains.items():
+            weekly.plan(domain, at)
+            if name in waiting and self._changed(name):
+                self.context.timers.set(RECHECK, name, at)
+        self._observe(domains)
+
+    def collect(self, domain: str) -> None:
+        """The next minute's plan sees what fails here, and sets the timer again."""
+        try:
+            self.collector.collect(domain)
+            if self.context.model:
+                name_gaps(self.store, self.context.model, domain)
+        except (CopilotError, SlackBusy, SlackUnsure) as error:
+            log.info("gaps are looked for later", domain=domain, reason=str(error))
+
+    def recheck_domain(self, domain: str) -> None:
+        try:
+            self.recheck.plan(domain)
+        except CopilotError as error:
+            log.info("gaps are asked again later", domain=domain, reason=str(error))
+
+    def decide(self, event_id: str, event: SuggestionDecided) -> None:
+        """Move a gap after an owner's decision on its draft."""
+        gap_id = self.drafts.record_outcome(event)
+        gap = self.store.get(gap_id) if gap_id else None
+        if gap is None:
+            return
+        outcomes = {one.outcome for one in self.drafts.of_gap(gap.id)}
+        state = state_after(event.outcome, gap.state, outcomes)
+        self.store.move(gap, state, by=event.by)
+        if event.outcome == state == "accepted":  # the document may say so already
+            self.context.timers.set(ASK_GAP, gap.id, datetime.now(UTC))
+
+    def home(self, viewer: str, domains: Sequence[Domain]) -> Iterator[Json]:
+        for domain in domains:
+            gaps = relevant_gaps(self.store, domain.domain)
+            may_see = partial(self._may_see, viewer)
+            yield from views.home_blocks(domain, gaps, may_see, self.where)
+
+    def digest(self, domain: Domain, since: datetime) -> Sequence[DigestPart]:
+        """Unanswered gaps that were asked again."""
+        after = since.astimezone(UTC).replace(tzinfo=None)
+        repeated = [
+            gap for gap in relevant_gaps(self.store, domain.domain) if gap.times_since(after) > 1
+        ]
+        lines = [self._repeated(domain, gap, after) for gap in repeated[: views.MAX_GAPS]]
+        return [DigestPart(title="Asked again, and not answered", lines=lines)] if lines else []
+
+    def _repeated(self, domain: Domain, gap: Gap, after: datetime) -> str:
+        """The question's text stands in it only where everybody may see it."""
+        title = views.title(gap, partial(self._is_open, domain))
+        times, people = gap.times_since(after), gap.people_since(after)
+        return f"{title} · {times} times, by {people} {'person' if people == 1 else 'people'}"
+
+    def _is_open(self, domain: Domain, channel: str) -> bool:
+        """Whether all who read the digest may see it: it may go to the domain's channel."""
+        channels = self.context.gate.channels
+        try:
+            if domain.access.external or channels.is_shared_outside(domain.channels[0]):
+                return False
+            return channels.is_public(channel)
+        except (SlackBusy, SlackUnsure):
+            return False
+
+    def _may_see(self, viewer: str, channel: str) -> bool:
+        try:
+            return self.context.gate.may_see(viewer, channel)
+        except (SlackBusy, SlackUnsure):
+            return False
+
+    def _changed(self, domain: str) -> bool:
+        try:
+            return self.recheck.changed(domain)
+        except IndexUnavailable:
+            return False
+
+    def _observe(self, domains: Mapping[str, Domain]) -> None:
+        counts = self.store.counts()
+        for name in domains:
+            open_now = sum(counts.get((name, state), 0) for state in UNANSWERED)
+            metrics.GAPS_OPEN.labels(name).set(open_now)
