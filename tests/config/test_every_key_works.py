@@ -569,7 +569,7 @@ def reported(house: House, values: Mapping[str, Any]) -> object:
     for timer in desk.bot.timers.due(datetime(2031, 2, 1, tzinfo=UTC)):
         if timer.kind == "gaps_report":
             room.timers[timer.kind](timer.subject)
-            desk.bot.timers.handed_over(timer)
+            desk.bot.timers.delete_stored(timer)
     came = [place for place in places if len(desk.slack.messages(place)) > before[place]]
     return kept_gaps.last("tea")[1], came
 

@@ -552,7 +552,7 @@ def test_the_day_s_work_is_planned_once_and_done_by_its_timer(desk: Desk) -> Non
     ]
     for timer in due:
         aging(desk).timers["aging_day"](timer.subject)
-        desk.bot.timers.handed_over(timer)
+        desk.bot.timers.delete_stored(timer)
     aging(desk).timers["aging_day"]("security")
     counts = CitationCountStore(engine=desk.bot.engine)
     assert counts.totals("security", date.today()) == {"laptops": 3}

@@ -214,7 +214,7 @@ class GapRoom:
         """What the clock does once documents were published."""
         self.feature.timers["gaps_ask"]("security")
         for timer in self.timers.due(datetime.now(UTC) + timedelta(minutes=2)):
-            self.timers.handed_over(timer)
+            self.timers.delete_stored(timer)
             if timer.kind == "gap_ask":
                 self.feature.timers["gap_ask"](timer.subject)
         return self.gaps()

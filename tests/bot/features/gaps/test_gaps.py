@@ -534,7 +534,7 @@ def test_a_minute_without_news_plans_nothing(room: GapRoom) -> None:
     late = datetime.now(UTC) + timedelta(days=1)
     assert [(one.kind, one.subject) for one in room.timers.due(late)] == [("gaps_look", "security")]
     for timer in room.timers.due(late):
-        room.timers.handed_over(timer)
+        room.timers.delete_stored(timer)
     room.look()
     room.ask_again()
     plan()
