@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from agents.answer import Ask
 from bot.feature import DocumentOwners, Feature, FeatureContext
+from bot.features.alerts import store as alert_store
 from bot.features.alerts.feature import build_alerts
-from bot.features.alerts.store import KEPT_ALERTS, AlertCounts, create_alert_tables
+from bot.features.alerts.store import AlertCounts
 from bot.features.answering.ask import AskService
 from bot.features.answering.earlier_threads import EarlierThreads
 from bot.features.answering.feature import build_answering
@@ -144,7 +145,7 @@ def _home(
 
 FEATURE_TABLES = FeatureTables(
     tables=(
-        *KEPT_ALERTS,
+        *alert_store.PERSONAL_TABLES,
         *CHECKLISTS_KEPT,
         *handoff_store.PERSONAL_TABLES,
         *digest_store.PERSONAL_TABLES,
@@ -153,7 +154,7 @@ FEATURE_TABLES = FeatureTables(
         *freshness_store.PERSONAL_TABLES,
     ),
     creators=(
-        create_alert_tables,
+        alert_store.create_tables,
         create_checklist_tables,
         handoff_store.create_calls,
         digest_store.create_tables,

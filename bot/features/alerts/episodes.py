@@ -1,6 +1,4 @@
-"""When an alert fired and when it was over, and what belongs together. Pure.
-
-A Slack message of a bot, read: of which alerts, and whether they fire. Pure."""
+"""Alerts that a bot's Slack message names, and the episodes that their occurrences form. Pure."""
 
 from __future__ import annotations
 
@@ -18,13 +16,13 @@ from agents.alerts.parser import alerts_in
 from bot.slack.events import IncomingMessage, read
 
 REOPENED_WITHIN = timedelta(minutes=30)
-"""Fired again so soon after it was over, it is the same episode, in the same thread."""
+"""An alert that fires again within this time after its end goes on with the same episode."""
 OVER_AFTER = timedelta(hours=12)
-"""Of silence: many tools never say that an alert is over. Alertmanager repeats every 4 hours."""
-SAID_ONCE_FOR = timedelta(days=7)
-"""That there is no runbook for a kind."""
+"""Silence that ends an episode: many tools never send an end. Alertmanager repeats every 4 h."""
+NOTICE_VALID_FOR = timedelta(days=7)
+"""How long one notice that a kind has no runbook is enough."""
 WITHOUT_RUNBOOK = ("none", "other_scope")
-"""Outcomes of a match; see `agents.alerts.runbook_match`."""
+"""Outcomes of `agents.runbooks.matching`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +33,7 @@ class Occurrence:
     """channel:ts"""
     kind: str
     named: str
-    """Of channel and name alone: the message that ends it may name fewer labels."""
+    """Key of channel and name alone: the message that ends it may name fewer labels."""
     name: str
     domain: str
     channel: str
@@ -71,45 +69,45 @@ class Episode:
     def of(cls, row: Mapping[str, Any]) -> Episode:
         return cls(**{name: row.get(name) for name in cls.__dataclass_fields__})  # type: ignore[arg-type]  # as the table has them
 
-    def is_past(self, seen: Occurrence) -> bool:
-        """Whether what is seen now is something new."""
-        silent = seen.at - self.last_at
-        if seen.status == "resolved":
-            return silent > SAID_ONCE_FOR
+    def is_past(self, occurrence: Occurrence) -> bool:
+        """Whether an occurrence begins another episode."""
+        silent = occurrence.at - self.last_at
+        if occurrence.status == "resolved":
+            return silent > NOTICE_VALID_FOR
         if self.outcome in WITHOUT_RUNBOOK:
-            return silent > SAID_ONCE_FOR
+            return silent > NOTICE_VALID_FOR
         if self.resolved_at is not None:
-            return seen.at - self.resolved_at > REOPENED_WITHIN
+            return occurrence.at - self.resolved_at > REOPENED_WITHIN
         return silent > OVER_AFTER
 
 
 @dataclass(frozen=True, kw_only=True)
-class Taken:
-    """What became of an occurrence."""
+class EpisodeUpdate:
+    """The result of counting an occurrence."""
 
     episode: Episode | None
-    """None: it is over, and nobody has heard of its beginning yet."""
+    """None: it is over, and its beginning is not on record yet."""
     is_new: bool
-    """This message was not counted before."""
+    """The occurrence was not counted before."""
     changes: bool = True
-    """There is more to tell than that it fired."""
+    """The line above the answer changes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tally:
-    """All that is known of an episode's course."""
+    """An episode, counted."""
 
     fired: int
     last_at: datetime
     firing: tuple[str, ...]
-    """What it still fires on, as far as the alerts name it."""
+    """Places where it still fires, as far as the alerts name them."""
     over: tuple[str, ...]
     resolved_at: datetime | None
-    """When the last of it was over; None while some of it fires."""
+    """When its last place was resolved; None while one fires."""
 
 
 def tally_of(rows: Sequence[Any]) -> Tally | None:
-    """`rows`: status, places and at of each occurrence, in the order of their time."""
+    """`rows`: status, places and at of each occurrence, oldest first."""
     state: dict[str, str] = {}
     ended: datetime | None = None
     fired = [row for row in rows if row.status == "firing"]
@@ -118,7 +116,7 @@ def tally_of(rows: Sequence[Any]) -> Tally | None:
     for row in rows:
         places = json.loads(row.places) or [""]
         if row.status == "resolved" and not set(places) & set(state):
-            places = list(state)  # it says that it is over, and not of what
+            places = list(state)  # it names no place: all are resolved
         for place in places:
             state[place] = row.status
         if row.status == "resolved":
@@ -138,70 +136,68 @@ def key_of(*parts: str) -> str:
 
 
 def utc(moment: datetime) -> datetime:
-    """As the tables keep it."""
+    """Without a zone, as in the tables."""
     return moment.astimezone(UTC).replace(tzinfo=None)
 
 
 _HEX = re.compile(r"#?([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})")
 _NAMED: Mapping[str, AlertStatus] = {"good": "resolved", "warning": "firing", "danger": "firing"}
-"""Colours that Slack has names for."""
+"""Slack's names of colors."""
 _OVER = re.compile(r"\W*(?:\[|status:\s*)?(?:resolved|recovered|closed)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlertMessage:
-    asked: IncomingMessage
+    message: IncomingMessage
     alerts: tuple[Alert, ...]
-    """None where it was rewritten to words that name none any more; then `status` is of those that
-    it named before."""
+    """Empty where an edit names none any more; then `status` is of those that it named before."""
     status: AlertStatus
     at: datetime
-    """When it was said, which of what was rewritten is later than when it was posted. Aware."""
+    """When it was posted or last edited; aware."""
 
 
 def alert_message(event: Mapping[str, Any], *, bot_user: str, team: str) -> AlertMessage | None:
-    """None for every message that isn't of a bot, or tells of no alert."""
-    asked = read(event, bot_user=bot_user, team=team)
-    if not isinstance(asked, IncomingMessage) or not asked.bot:
+    """None for a message that isn't a bot's, or names no alert."""
+    message = read(event, bot_user=bot_user, team=team)
+    if not isinstance(message, IncomingMessage) or not message.bot:
         return None
-    rewritten = event.get("subtype") == "message_changed"
-    status = status_by_colour(event["message"] if rewritten else event)
-    alerts = alerts_in(asked.text, by_bot=True)
-    if rewritten:
-        # Words of any kind may take the place of an alert.
+    edited = event.get("subtype") == "message_changed"
+    status = status_by_color(event["message"] if edited else event)
+    alerts = alerts_in(message.text, by_bot=True)
+    if edited:
+        # Any text may take the place of an alert.
         alerts = tuple(one for one in alerts if not one.only_if_known)
-    if status and not any(one.status for one in alerts) and (alerts or not rewritten):
-        # Some say only by the colour of a bar that it is over.
-        words = "[RESOLVED]" if status == "resolved" else "[FIRING]"
-        text = f"{words} {asked.text}"
-        if coloured := alerts_in(text, by_bot=True):
-            asked, alerts = replace(asked, text=text), coloured
-    if not alerts and not rewritten:
+    if status and not any(one.status for one in alerts) and (alerts or not edited):
+        # Some tools mark the end only by the color of the bar.
+        label = "[RESOLVED]" if status == "resolved" else "[FIRING]"
+        text = f"{label} {message.text}"
+        if labeled := alerts_in(text, by_bot=True):
+            message, alerts = replace(message, text=text), labeled
+    if not alerts and not edited:
         return None
-    if not alerts and _OVER.match(asked.text):
+    if not alerts and _OVER.match(message.text):
         status = "resolved"
-    said = replace(asked, ts=str(event.get("event_ts"))) if rewritten else asked
-    return AlertMessage(asked=asked, alerts=alerts, status=status, at=said.sent_at)
+    latest = replace(message, ts=str(event.get("event_ts"))) if edited else message
+    return AlertMessage(message=message, alerts=alerts, status=status, at=latest.sent_at)
 
 
-def status_by_colour(message: Mapping[str, Any]) -> AlertStatus:
-    """Of the bars beside its attachments: green, or yellow to red; '' where they say nothing, or
-    different things."""
-    told = {
-        status_of_colour(str(one.get("color") or ""))
+def status_by_color(message: Mapping[str, Any]) -> AlertStatus:
+    """By the bars of its attachments: green, or yellow to red; '' without a color, or with both."""
+    statuses = {
+        status_of_color(str(one.get("color") or ""))
         for one in message.get("attachments") or ()
         if isinstance(one, Mapping) and one.get("color")
     }
-    return told.pop() if len(told) == 1 else ""
+    return statuses.pop() if len(statuses) == 1 else ""
 
 
-def status_of_colour(colour: str) -> AlertStatus:
-    """By its hue, as every product has another green; '' for grey, blue and what is no colour."""
-    colour = colour.strip().lower()
-    found = _HEX.fullmatch(colour)
-    if not found:
-        return _NAMED.get(colour, "")
-    red, green, blue = (int(part, 16) / 255 for part in found.groups())
+def status_of_color(color: str) -> AlertStatus:
+    """By hue, as each product has its own green; '' for gray, blue and what is no color."""
+    color = color.strip().lower()
+    match = _HEX.fullmatch(color)
+    if not match:
+        return _NAMED.get(color, "")
+    red, green, blue = (int(part, 16) / 255 for part in match.groups())
     hue, saturation, value = colorsys.rgb_to_hsv(red, green, blue)
     if min(saturation, value) < 0.25:
         return ""

@@ -1,7 +1,7 @@
-"""The one reply to each kind of alert: given in its turn, and kept up to date.
+"""The one reply to each kind of alert: posted in its turn, and updated.
 
-Slack takes about one message a second in a channel, and fifty updates a minute in all. What waits
-for that is a timer, and no worker: those stay free for people's questions."""
+Slack takes about one message a second in a channel, and fifty updates a minute in all. A timer
+waits for that, not a worker: workers stay free for people's questions."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ ANSWER = "alert_answer"
 COURSE = "alert_course"
 """Kind of the timer of an update."""
 AT_ONCE = 5
-"""Kinds of one channel that are answered without waiting for a turn."""
+"""Kinds of one channel that are answered at once; further ones wait for their turn."""
 SECONDS_EACH = 1.5
-"""For each answer, and for each kind that is kept up to date."""
-SHOWN_EVERY = 5.0
-"""Seconds between two updates of one reply, at least."""
-MOST_UNKNOWN, UNKNOWN_WITHIN = 5, timedelta(minutes=10)
-"""How often a channel hears "no runbook"; of the others in a storm the gaps and the digest tell."""
+"""Seconds per answer, and per kind that is updated."""
+MIN_UPDATE_SECONDS = 5.0
+"""Between two updates of one reply."""
+MAX_UNKNOWN, UNKNOWN_WITHIN = 5, timedelta(minutes=10)
+"""How many "no runbook" replies a channel gets in a storm; gaps and digest list the others."""
 A_BOT = "bot"
-"""Stands for its id, where only that it is one matters."""
+"""Stands for an unknown id of a bot."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,112 +57,112 @@ class AlertAnswerDue(Event):
         return cls(question_id=item[cls.kind])
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class AlertReplies:
-    tools: FeatureContext
+    context: FeatureContext
     records: QuestionStore
     episodes: EpisodeStore
-    figures: AlertCounts
+    counts: AlertCounts
     answer_alert: AnswerAlert
 
-    def claim(self, event_id: str, asked: IncomingMessage, domain: Domain) -> QuestionRecord | None:
-        """On record as any other question, and so audited, with feedback and a human to ask; None
-        where another event of the same message was quicker."""
+    def claim(
+        self, event_id: str, message: IncomingMessage, domain: Domain
+    ) -> QuestionRecord | None:
+        """Record an alert as a question, with audit, feedback and hand-off. None where another
+        event of the same message owns it."""
         return self.records.claim(
-            question_id=asked.id, event_id=event_id, channel=asked.channel,
-            thread_ts=asked.thread_ts, asker=asked.user, text=asked.text, domain=domain.domain,
+            question_id=message.id, event_id=event_id, channel=message.channel,
+            thread_ts=message.thread_ts, asker=message.user, text=message.text,
+            domain=domain.domain,
         )  # fmt: skip
 
     def in_turn(self, record: QuestionRecord) -> None:
-        """Have it answered: at once, or after those that wait already."""
+        """Answer at once, or after the alerts that already wait."""
         lately = now() - timedelta(hours=1)
-        ahead = self.figures.waiting(record.channel, lately) - AT_ONCE
-        if ahead <= 0 or all(one.outcome == "none" for one in self._told_of(record.id)):
+        ahead = self.counts.waiting(record.channel, lately) - AT_ONCE
+        if ahead <= 0 or all(one.outcome == "none" for one in self.episodes.of_question(record.id)):
             self.put(record.id)
         else:
             turn = datetime.now(UTC) + timedelta(seconds=ahead * SECONDS_EACH)
-            self.tools.timers.set(ANSWER, record.id, turn, keep=True)
+            self.context.timers.set(ANSWER, record.id, turn, keep=True)
 
     def put(self, question: str) -> None:
-        """One worker gives it, whatever happens meanwhile."""
+        """Enqueue the answer; one worker posts it, also after a crash."""
         if record := self.records.get(question):
             event_id = f"alert-{question}-{record.event_id}"
-            self.tools.put(event_id, AlertAnswerDue(question_id=question))
+            self.context.put(event_id, AlertAnswerDue(question_id=question))
 
     def answer(self, event_id: str, event: AlertAnswerDue) -> None:
-        """In its thread, as any other question. Called again after a crash."""
+        """Answer in the alert's thread. Safe to repeat."""
         question = event.question_id
         record = self.records.get(question)
-        domain = self.tools.domains().get(record.domain) if record else None
+        domain = self.context.domains().get(record.domain) if record else None
         if record is None or domain is None or record.state not in {"working", "answered"}:
             return
-        asked = replace(record.event, bot=record.asker or A_BOT)
-        told = self._told_of(question)
-        if not self._is_worth_saying(told):
-            self.answer_alert(asked, record, domain, silently=True)
+        message = replace(record.event, bot=record.asker or A_BOT)
+        episodes = self.episodes.of_question(question)
+        if not self._is_worth_answering(episodes):
+            self.answer_alert(message, record, domain, silently=True)
             self.records.advance(record, state="silent")
             return
-        self.answer_alert(asked, record, domain)
-        if any(one.elsewhere for one in told):
-            self.show(question)
+        self.answer_alert(message, record, domain)
+        if any(one.elsewhere for one in episodes):
+            self.update(question)
 
-    def show_soon(self, question: str) -> None:
-        """At the end of the stretch after this one, once for all that happens until then.
+    def update_soon(self, question: str) -> None:
+        """Set a timer for one update at the end of the next interval.
 
-        A stretch is the longer, the more kinds fire, and begins for each at another moment. The
-        timer of the running stretch may be in somebody's hands already, and would then miss what
-        has just been counted."""
-        active = self.figures.active(now() - timedelta(minutes=1))
-        stretch = max(SHOWN_EVERY, SECONDS_EACH * active)
-        offset = zlib.crc32(question.encode()) / 2**32 * stretch
-        passed = math.floor((datetime.now(UTC).timestamp() - offset) / stretch)
-        due = (passed + 2) * stretch + offset
+        Intervals are longer the more kinds fire, and start at another moment for each question. The
+        timer of the running interval may have fired already, and its update would miss the latest
+        count."""
+        active = self.counts.active(now() - timedelta(minutes=1))
+        interval = max(MIN_UPDATE_SECONDS, SECONDS_EACH * active)
+        offset = zlib.crc32(question.encode()) / 2**32 * interval
+        passed = math.floor((datetime.now(UTC).timestamp() - offset) / interval)
+        due = (passed + 2) * interval + offset
         due_at = datetime.fromtimestamp(due, UTC)
-        self.tools.timers.set(COURSE, f"{question}@{due:.0f}", due_at, keep=True)
+        self.context.timers.set(COURSE, f"{question}@{due:.0f}", due_at, keep=True)
 
-    def show(self, subject: str) -> None:
-        """Bring the line above an answer up to date; `subject`: as in `show_soon`."""
+    def update(self, subject: str) -> None:
+        """Update the line above an answer. `subject`: the question's id, then `@` and the time."""
         question = subject.partition("@")[0]
         record = self.records.get(question)
         if record is None or record.state == "withdrawn":
             return
-        told = [
+        tallies = [
             (episode, tally)
-            for episode in self._told_of(question)
+            for episode in self.episodes.of_question(question)
             if (tally := self.episodes.settle(episode.id))
         ]
         posts = self.records.posts(question)
-        if told and 0 in posts:
-            self._update(record, posts[0], told)
-        elif told and record.state in {"working", "answered"}:
-            self.show_soon(question)
+        if tallies and 0 in posts:
+            self._update(record, posts[0], tallies)
+        elif tallies and record.state in {"working", "answered"}:
+            self.update_soon(question)
 
-    def _told_of(self, question: str) -> list[Episode]:
-        return self.episodes.of_question(question)
-
-    def _is_worth_saying(self, told: Sequence[Episode]) -> bool:
-        """That there is no runbook is said a few times, and not five hundred."""
+    def _is_worth_answering(self, episodes: Sequence[Episode]) -> bool:
+        """In a storm of alerts without a runbook only the first few are answered."""
         return any(
             one.outcome != "none"
             or one.elsewhere
-            or self.figures.unknown_before(one, one.began_at - UNKNOWN_WITHIN) < MOST_UNKNOWN
-            for one in told
+            or self.counts.unknown_before(one, one.began_at - UNKNOWN_WITHIN) < MAX_UNKNOWN
+            for one in episodes
         )
 
     def _update(
-        self, record: QuestionRecord, ts: str, told: Sequence[tuple[Episode, Tally]]
+        self, record: QuestionRecord, ts: str, tallies: Sequence[tuple[Episode, Tally]]
     ) -> None:
         try:
-            found = self.tools.web.call(
+            replies = self.context.web.call(
                 "conversations.replies", channel=record.channel, ts=record.thread_ts,
                 oldest=ts, latest=ts, inclusive=True, include_all_metadata=True,
             )  # fmt: skip
-            shown = (one for one in found.get("messages") or () if one.get("ts") == ts)
-            message: Json = next(shown, {})
+            messages = replies.get("messages") or ()
+            message: Json = next((one for one in messages if one.get("ts") == ts), {})
             before = message.get("blocks") or []
-            blocks = with_course(before, told) if before else []
+            blocks = with_course(before, tallies) if before else []
             if blocks != before:
-                self.tools.web.call(
+                self.context.web.call(
                     "chat.update", channel=record.channel, ts=ts, text=message.get("text") or "",
                     blocks=blocks, metadata=message.get("metadata"),
                 )  # fmt: skip

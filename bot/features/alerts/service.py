@@ -1,6 +1,6 @@
-"""Alerts of bots: answered once for each kind, counted from then on, in one thread.
+"""Alerts of bots: each kind is answered once, in one thread, and counted from then on.
 
-A storm of one kind costs one reply and an update of it now and then; every message is counted."""
+A storm of one kind costs one reply and an update now and then; every message is counted."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from bot.feature import DigestPart, FeatureContext
 from bot.features.alerts.episodes import (
     WITHOUT_RUNBOOK,
     AlertMessage,
+    EpisodeUpdate,
     Occurrence,
-    Taken,
     alert_message,
     key_of,
     utc,
@@ -47,171 +47,175 @@ ALERTS = metrics.counter(
     "outcome",
 )
 
-AGAIN = "alert_again"
-"""Kind of the timer of an alert that couldn't be looked up."""
-AGAIN_AFTER, AGAIN_FOR = timedelta(seconds=30), timedelta(hours=6)
+RETRY = "alert_again"
+"""Kind of the timer of an alert that came while the documents were unavailable."""
+RETRY_AFTER, RETRY_FOR = timedelta(seconds=30), timedelta(hours=6)
 _OUTCOMES = {"found": "answered", "several": "asked_which"}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class AlertService:
-    tools: FeatureContext
+    context: FeatureContext
     replies: AlertReplies
 
     def on_event(self, event_id: str, event: Mapping[str, Any], team: str) -> bool:
-        """Whether it was an alert of a bot on the list, in its domain's channel. Safe to walk again
-        after a crash."""
-        said = alert_message(event, bot_user=self.tools.identity.user, team=team)
-        domain = domain_of(self.tools.domains().values(), said.asked.channel) if said else None
-        if said is None or domain is None or not is_by_alert_bot(said.asked, domain):
+        """Whether it was an alert of a listed bot, in its domain's channel. Safe to repeat."""
+        alert = alert_message(event, bot_user=self.context.identity.user, team=team)
+        domain = (
+            domain_of(self.context.domains().values(), alert.message.channel) if alert else None
+        )
+        if alert is None or domain is None or not is_by_alert_bot(alert.message, domain):
             return False
-        if not said.alerts:
-            return self._rewritten(said)
+        if not alert.alerts:
+            return self._edited(alert)
         try:
-            return self._taken(event_id, said, domain)
+            return self._handle(event_id, alert, domain)
         except NothingPublished:
             return False
         except IndexUnavailable as error:
             log.warning("an alert waits for the documents", cause=str(error))
-            if self.replies.claim(event_id, said.asked, domain):
-                self._look_again(said.asked.id)
+            if self.replies.claim(event_id, alert.message, domain):
+                self._retry_later(alert.message.id)
             return True
 
-    def again(self, question: str) -> None:
-        """What couldn't be looked up before."""
+    def retry(self, question: str) -> None:
+        """Handle an alert that came while the documents were unavailable."""
         record = self.replies.records.get(question)
-        domain = self.tools.domains().get(record.domain) if record else None
+        domain = self.context.domains().get(record.domain) if record else None
         if record is None or domain is None or record.state != "working":
             return
-        asked = replace(record.event, bot=record.asker or A_BOT)
+        message = replace(record.event, bot=record.asker or A_BOT)
         alerts = alerts_in(record.text, by_bot=True)
-        said = AlertMessage(asked=asked, alerts=alerts, status="", at=asked.sent_at)
+        alert = AlertMessage(message=message, alerts=alerts, status="", at=message.sent_at)
         try:
-            self._taken(record.event_id, said, domain)
+            self._handle(record.event_id, alert, domain)
         except IndexUnavailable:
-            if now() - record.asked_at < AGAIN_FOR:
-                self._look_again(question)
+            if now() - record.asked_at < RETRY_FOR:
+                self._retry_later(question)
                 return
             log.error("an alert was never looked up", question=question)
-        if not self.replies.episodes.of_question(question):  # a repeat, or nobody knows it
+        if not self.replies.episodes.of_question(question):  # a repeat, or in no document
             self.replies.records.advance(record, state="silent")
 
     def digest(self, domain: Domain, since: datetime) -> Sequence[DigestPart]:
-        loudest, after = self.replies.figures.loudest, utc(since)
+        loudest, after = self.replies.counts.loudest, utc(since)
         missing = loudest(domain.domain, after, without_runbook=True, limit=10)
-        told = {name for name, _, _ in missing}
-        often = [one for one in loudest(domain.domain, after) if one[2] > 1 and one[0] not in told]
+        listed = {name for name, _, _ in missing}
+        repeated = (one for one in loudest(domain.domain, after) if one[2] > 1)
+        often = [one for one in repeated if one[0] not in listed]
         parts = (_part("Alerts without a runbook", missing), _part("Loudest alerts", often))
         return [one for one in parts if one.lines]
 
-    def _taken(self, event_id: str, said: AlertMessage, domain: Domain) -> bool:
-        """Raises IndexUnavailable while nobody can look into the documents."""
-        asked = said.asked
-        found = match_alerts(said.alerts, self._seen(domain), domain)
-        if not worth_answering(found):
+    def _handle(self, event_id: str, alert: AlertMessage, domain: Domain) -> bool:
+        """Whether the bot answers such alerts. Raises IndexUnavailable."""
+        message = alert.message
+        matches = match_alerts(alert.alerts, self._snapshot(domain), domain)
+        if not worth_answering(matches):
             return False
-        taken = [
-            self._counted(one, match, domain) for one, match in _occurrences(said, domain, found)
+        updates = [
+            self._count(one, match, domain) for one, match in _occurrences(alert, domain, matches)
         ]
-        mine = [one.episode for one in taken if one.episode and one.episode.question_id == asked.id]
+        episodes = [one.episode for one in updates if one.episode]
+        mine = [one for one in episodes if one.question_id == message.id]
         if mine:
-            record = self.replies.claim(event_id, asked, domain) or self._reopened(
-                event_id, asked, [one.name for one in mine], domain
+            record = self.replies.claim(event_id, message, domain) or self._reopened(
+                event_id, message, [one.name for one in mine], domain
             )
             if record:
                 self.replies.in_turn(record)
-        changed = (one.episode.question_id for one in taken if one.episode and one.changes)
+        changed = (one.episode.question_id for one in updates if one.episode and one.changes)
         for question in dict.fromkeys(changed):
-            self.replies.show_soon(question)
+            self.replies.update_soon(question)
         return True
 
     def _reopened(
-        self, event_id: str, asked: IncomingMessage, names: Sequence[str], domain: Domain
+        self, event_id: str, message: IncomingMessage, names: Sequence[str], domain: Domain
     ) -> QuestionRecord | None:
-        """To be answered anew, in place of the answer before: the bot has added to its message."""
-        record = self.replies.records.get(asked.id)
-        if record is None or not asked.edited or record.state == "withdrawn":
+        """The question again where an edit names more alerts: a new answer replaces the old one."""
+        record = self.replies.records.get(message.id)
+        if record is None or not message.edited or record.state == "withdrawn":
             return None
-        before = match_alerts(alerts_in(record.text, by_bot=True), self._seen(domain), domain)
-        told = {name_key(one.alert.name) for one in before}
-        if {name_key(name) for name in names} <= told:
+        before = match_alerts(alerts_in(record.text, by_bot=True), self._snapshot(domain), domain)
+        answered = {name_key(one.alert.name) for one in before}
+        if {name_key(name) for name in names} <= answered:
             return None
-        self.replies.records.reopen(asked.id, event_id=event_id, text=asked.text)
-        self.replies.show_soon(asked.id)
-        return self.replies.records.get(asked.id)
+        self.replies.records.reopen(message.id, event_id=event_id, text=message.text)
+        self.replies.update_soon(message.id)
+        return self.replies.records.get(message.id)
 
-    def _rewritten(self, said: AlertMessage) -> bool:
-        """To words that name no alert any more, perhaps to say that it is over."""
-        episodes = self.replies.episodes.of_message(said.asked.id)
-        if said.status == "resolved":
+    def _edited(self, alert: AlertMessage) -> bool:
+        """Whether the message named alerts before an edit; an edit may say that they are over."""
+        episodes = self.replies.episodes.of_message(alert.message.id)
+        if alert.status == "resolved":
             for one in episodes:
-                self.replies.episodes.end(one, said.asked.id, utc(said.at))
-                self.replies.show_soon(one.question_id)
+                self.replies.episodes.end(one, alert.message.id, utc(alert.at))
+                self.replies.update_soon(one.question_id)
         return bool(episodes)
 
-    def _look_again(self, question: str) -> None:
-        due = datetime.now(UTC) + AGAIN_AFTER
-        self.tools.timers.set(AGAIN, question, due, keep=True)
+    def _retry_later(self, question: str) -> None:
+        due = datetime.now(UTC) + RETRY_AFTER
+        self.context.timers.set(RETRY, question, due, keep=True)
 
-    def _seen(self, domain: Domain) -> Snapshot:
-        if self.tools.published is None:
+    def _snapshot(self, domain: Domain) -> Snapshot:
+        if self.context.published is None:
             raise NothingPublished(domain.domain)
         open_to = None if domain.access.audience == "channel" else EVERYONE
-        return visible_to(self.tools.published.snapshot(domain.domain), open_to)
+        return visible_to(self.context.published.snapshot(domain.domain), open_to)
 
-    def _counted(self, seen: Occurrence, found: RunbookMatch, domain: Domain) -> Taken:
-        taken = self.replies.episodes.take(seen, lambda: self._elsewhere(found, domain))
-        if taken.is_new:
-            begins = taken.episode is not None and taken.episode.question_id == seen.message
-            outcome = "repeated"
-            if seen.status == "resolved":
+    def _count(self, occurrence: Occurrence, match: RunbookMatch, domain: Domain) -> EpisodeUpdate:
+        episodes = self.replies.episodes
+        change = episodes.count(occurrence, lambda: self._elsewhere(match, domain))
+        if change.is_new:
+            episode, outcome = change.episode, "repeated"
+            if occurrence.status == "resolved":
                 outcome = "resolved"
-            elif begins:
-                outcome = _OUTCOMES.get(seen.outcome, "no_runbook")
-            ALERTS.labels(seen.domain, outcome).inc()
-        return taken
+            elif episode is not None and episode.question_id == occurrence.message:
+                outcome = _OUTCOMES.get(occurrence.outcome, "no_runbook")
+            ALERTS.labels(occurrence.domain, outcome).inc()
+        return change
 
-    def _elsewhere(self, found: RunbookMatch, here: Domain) -> str:
-        """A public channel of another domain that has this very row; of what is open to all."""
-        if found.outcome not in WITHOUT_RUNBOOK:
+    def _elsewhere(self, match: RunbookMatch, here: Domain) -> str:
+        """A public channel of another domain whose documents, as far as open to everyone, have a
+        runbook for this alert; empty where there is none."""
+        if match.outcome not in WITHOUT_RUNBOOK:
             return ""
-        for domain in self.tools.domains().values():
-            channels = self.tools.gate.channels
+        for domain in self.context.domains().values():
+            channels = self.context.gate.channels
             public = next((one for one in domain.channels if channels.is_public(one)), "")
-            if domain.domain != here.domain and public and self._has(found.alert, domain):
+            if domain.domain != here.domain and public and self._has(match.alert, domain):
                 return public
         return ""
 
     def _has(self, alert: Alert, domain: Domain) -> bool:
         try:
-            there = match_alerts([alert], self._seen(domain), domain)[0]
+            match = match_alerts([alert], self._snapshot(domain), domain)[0]
         except CopilotError:
             return False
-        told = there.outcome in {"found", "several"}
-        return told and there.entries[0].kind != "introduction"
+        has_entry = match.outcome in {"found", "several"}
+        return has_entry and match.entries[0].kind != "introduction"
 
 
 def _occurrences(
-    said: AlertMessage, domain: Domain, found: Sequence[RunbookMatch]
+    alert: AlertMessage, domain: Domain, matches: Sequence[RunbookMatch]
 ) -> list[tuple[Occurrence, RunbookMatch]]:
-    """One for each kind and status in the message, with all that it fired on."""
-    asked, kinds = said.asked, dict[str, tuple[Occurrence, RunbookMatch]]()
-    for one in found:
-        named = key_of(asked.channel, name_key(one.alert.name))
+    """One for each kind and status in the message, with all places where it fired."""
+    message, kinds = alert.message, dict[str, tuple[Occurrence, RunbookMatch]]()
+    for one in matches:
+        named = key_of(message.channel, name_key(one.alert.name))
         places = (one.alert.where,) if one.alert.where else ()
         occurrence = Occurrence(
-            message=asked.id, kind=key_of(named, one.key), named=named, name=one.alert.name,
-            domain=domain.domain, channel=asked.channel, outcome=one.outcome,
-            status=one.alert.status or "firing", places=places, at=utc(said.at),
+            message=message.id, kind=key_of(named, one.key), named=named, name=one.alert.name,
+            domain=domain.domain, channel=message.channel, outcome=one.outcome,
+            status=one.alert.status or "firing", places=places, at=utc(alert.at),
         )  # fmt: skip
-        known, match = kinds.setdefault(occurrence.id, (occurrence, one))
-        together = tuple(dict.fromkeys((*known.places, *places)))
-        kinds[occurrence.id] = replace(known, places=together), match
-    return sorted(kinds.values(), key=lambda one: one[0].status)  # what began before what is over
+        first, match = kinds.setdefault(occurrence.id, (occurrence, one))
+        together = tuple(dict.fromkeys((*first.places, *places)))
+        kinds[occurrence.id] = replace(first, places=together), match
+    return sorted(kinds.values(), key=lambda one: one[0].status)  # firing before resolved
 
 
 def _part(title: str, counted: Sequence[tuple[str, str, int]]) -> DigestPart:
-    """Of channels that its reader may see."""
+    """Lists alerts in channels that the digest's reader may see; counts the others."""
     lines = []
     for name, _, fired in counted:
         often = "once" if fired == 1 else f"{fired} times"

@@ -1,8 +1,6 @@
-"""Episodes of alerts in the database: each message counted once, by any worker, in any order.
+"""Alerts that bots posted: the episodes of each kind, and each time that one fired or was resolved.
 
-Alerts that bots posted: each kind's episodes, and each time that one fired or was resolved.
-
-How many alerts there are: by which the bot keeps its pace, and what a digest tells."""
+Each message counts once, whichever workers read the messages and in whatever order."""
 
 from __future__ import annotations
 
@@ -13,142 +11,146 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
-    Column,
-    DateTime,
     Engine,
     Index,
-    Integer,
-    MetaData,
     Select,
     String,
-    Table,
     Text,
     UniqueConstraint,
     func,
-    insert,
     select,
     tuple_,
     update,
 )
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from bot.db import PersonalTable
+from bot.db import PersonalTable, insert_once, table_of
 from bot.features.alerts.episodes import (
-    SAID_ONCE_FOR,
+    NOTICE_VALID_FOR,
     WITHOUT_RUNBOOK,
     Episode,
+    EpisodeUpdate,
     Occurrence,
-    Taken,
     Tally,
     tally_of,
 )
 from bot.questions.tables import QuestionRow
 from durable.migration import migrate
 
-_METADATA = MetaData()
 
-alert_episodes = Table(
-    "bot_alert_episodes",
-    _METADATA,
-    Column("id", String(48), primary_key=True, comment="kind-number"),
-    Column("kind", String(40), nullable=False, comment="of channel, name and row"),
-    Column("number", Integer, nullable=False, comment="from 1, for each kind"),
-    Column("domain", String(64), nullable=False),
-    Column("channel", String(40), nullable=False),
-    Column("named", String(40), nullable=False, comment="of channel and name alone"),
-    Column("name", Text, nullable=False),
-    Column("outcome", String(16), nullable=False, comment="found | several | other_scope | none"),
-    Column("elsewhere", String(40), nullable=False, default="", comment="a public channel"),
-    Column("question_id", String(80), nullable=False, comment="the message that is answered"),
-    Column("began_at", DateTime, nullable=False),
-    Column("last_at", DateTime, nullable=False),
-    Column("resolved_at", DateTime, comment="empty while it fires"),
-    UniqueConstraint("kind", "number", name="bot_alert_episode"),
-    Index("bot_alert_episodes_question", "question_id"),
-    Index("bot_alert_episodes_named", "named"),
-    Index("bot_alert_episodes_last", "domain", "last_at"),
+class _Base(DeclarativeBase):
+    pass
+
+
+class EpisodeRow(_Base):
+    __tablename__ = "bot_alert_episodes"
+    __table_args__ = (
+        UniqueConstraint("kind", "number", name="bot_alert_episode"),
+        Index("bot_alert_episodes_question", "question_id"),
+        Index("bot_alert_episodes_named", "named"),
+        Index("bot_alert_episodes_last", "domain", "last_at"),
+    )
+
+    id: Mapped[str] = mapped_column(String(48), primary_key=True, comment="kind-number")
+    kind: Mapped[str] = mapped_column(String(40), comment="of channel, name and row")
+    number: Mapped[int] = mapped_column(comment="from 1, for each kind")
+    domain: Mapped[str] = mapped_column(String(64))
+    channel: Mapped[str] = mapped_column(String(40))
+    named: Mapped[str] = mapped_column(String(40), comment="of channel and name alone")
+    name: Mapped[str] = mapped_column(Text)
+    outcome: Mapped[str] = mapped_column(String(16), comment="found | several | other_scope | none")
+    elsewhere: Mapped[str] = mapped_column(String(40), default="", comment="a public channel")
+    question_id: Mapped[str] = mapped_column(String(80), comment="the message that is answered")
+    began_at: Mapped[datetime]
+    last_at: Mapped[datetime]
+    resolved_at: Mapped[datetime | None] = mapped_column(comment="empty while it fires")
+
+
+class OccurrenceRow(_Base):
+    __tablename__ = "bot_alert_occurrences"
+    __table_args__ = (
+        Index("bot_alert_occurrences_episode", "episode", "at"),
+        Index("bot_alert_occurrences_domain", "domain", "at"),
+    )
+
+    id: Mapped[str] = mapped_column(
+        String(120), primary_key=True, comment="message, kind and status"
+    )
+    episode: Mapped[str] = mapped_column(String(48))
+    question_id: Mapped[str] = mapped_column(String(80))
+    domain: Mapped[str] = mapped_column(String(64))
+    status: Mapped[str] = mapped_column(String(10), comment="firing | resolved")
+    places: Mapped[str] = mapped_column(Text, comment="what it fired on, as a JSON list")
+    at: Mapped[datetime] = mapped_column(comment="when the bot's message was sent")
+
+
+PERSONAL_TABLES = (
+    PersonalTable(table=table_of(EpisodeRow), at="last_at", question="question_id"),
+    PersonalTable(table=table_of(OccurrenceRow), at="at", question="question_id"),
 )
 
-alert_occurrences = Table(
-    "bot_alert_occurrences",
-    _METADATA,
-    Column("id", String(120), primary_key=True, comment="message, kind and status"),
-    Column("episode", String(48), nullable=False),
-    Column("question_id", String(80), nullable=False),
-    Column("domain", String(64), nullable=False),
-    Column("status", String(10), nullable=False, comment="firing | resolved"),
-    Column("places", Text, nullable=False, comment="what it fired on, as a JSON list"),
-    Column("at", DateTime, nullable=False, comment="when the bot's message was sent"),
-    Index("bot_alert_occurrences_episode", "episode", "at"),
-    Index("bot_alert_occurrences_domain", "domain", "at"),
-)
 
-KEPT_ALERTS = (
-    PersonalTable(table=alert_episodes, at="last_at", question="question_id"),
-    PersonalTable(table=alert_occurrences, at="at", question="question_id"),
-)
-
-
-def create_alert_tables(engine: Engine) -> None:
+def create_tables(engine: Engine) -> None:
     """Create what is missing; safe when several workers start at once."""
-    migrate(engine, _METADATA, "alerts")
+    migrate(engine, _Base.metadata, "alerts")
 
 
 @dataclass(frozen=True)
 class AlertCounts:
+    """How much fires: the bot's pace depends on it, and a digest lists it."""
+
     engine: Engine
 
     def active(self, since: datetime) -> int:
-        """How many kinds have fired since then."""
-        query = select(func.count()).select_from(alert_episodes)
-        return self._count(query.where(alert_episodes.c.last_at >= since))
+        """Kinds that have fired since then."""
+        query = select(func.count()).select_from(EpisodeRow)
+        return self._count(query.where(EpisodeRow.last_at >= since))
 
     def waiting(self, channel: str, since: datetime) -> int:
-        """How many kinds of a channel have fired since then and wait for an answer that is worth
-        waiting for."""
+        """Kinds of a channel with a runbook that have fired since then and are not answered."""
         query = (
             select(func.count())
-            .select_from(alert_episodes)
-            .join(QuestionRow, QuestionRow.id == alert_episodes.c.question_id)
-            .where(alert_episodes.c.channel == channel, alert_episodes.c.last_at >= since)
-            .where(alert_episodes.c.outcome != "none")
+            .select_from(EpisodeRow)
+            .join(QuestionRow, QuestionRow.id == EpisodeRow.question_id)
+            .where(EpisodeRow.channel == channel, EpisodeRow.last_at >= since)
+            .where(EpisodeRow.outcome != "none")
             .where(QuestionRow.state.in_(("working", "answered")))
         )
         return self._count(query)
 
-    def unknown_before(self, one: Episode, since: datetime) -> int:
-        """How many kinds of its channel that no document knows began since then and before it."""
+    def unknown_before(self, episode: Episode, since: datetime) -> int:
+        """Kinds of its channel without a runbook that began since then and before it."""
         query = (
             select(func.count())
-            .select_from(alert_episodes)
-            .where(alert_episodes.c.channel == one.channel, alert_episodes.c.outcome == "none")
-            .where(alert_episodes.c.began_at >= since)
-            .where(tuple_(alert_episodes.c.began_at, alert_episodes.c.id) < (one.began_at, one.id))
+            .select_from(EpisodeRow)
+            .where(EpisodeRow.channel == episode.channel, EpisodeRow.outcome == "none")
+            .where(EpisodeRow.began_at >= since)
+            .where(tuple_(EpisodeRow.began_at, EpisodeRow.id) < (episode.began_at, episode.id))
         )
         return self._count(query)
 
     def loudest(
         self, domain: str, since: datetime, *, without_runbook: bool = False, limit: int = 5
     ) -> list[tuple[str, str, int]]:
-        """Name, channel, and how often it fired there since then, the most often first."""
+        """(name, channel, times it fired there since then), the most frequent first."""
         fired = func.count().label("fired")
         query = (
-            select(alert_episodes.c.name, alert_episodes.c.channel, fired)
-            .join(alert_occurrences, alert_occurrences.c.episode == alert_episodes.c.id)
-            .where(alert_episodes.c.domain == domain, alert_occurrences.c.at >= since)
-            .where(alert_occurrences.c.status == "firing")
-            .group_by(alert_episodes.c.name, alert_episodes.c.channel)
-            .order_by(fired.desc(), alert_episodes.c.name, alert_episodes.c.channel)
+            select(EpisodeRow.name, EpisodeRow.channel, fired)
+            .join(OccurrenceRow, OccurrenceRow.episode == EpisodeRow.id)
+            .where(EpisodeRow.domain == domain, OccurrenceRow.at >= since)
+            .where(OccurrenceRow.status == "firing")
+            .group_by(EpisodeRow.name, EpisodeRow.channel)
+            .order_by(fired.desc(), EpisodeRow.name, EpisodeRow.channel)
             .limit(limit)
         )
         if without_runbook:
-            query = query.where(alert_episodes.c.outcome.in_(WITHOUT_RUNBOOK))
+            query = query.where(EpisodeRow.outcome.in_(WITHOUT_RUNBOOK))
         with self.engine.connect() as connection:
             return [(row.name, row.channel, int(row.fired)) for row in connection.execute(query)]
 
     def question_ids(self, domain: str) -> set[str]:
-        """Of its alerts."""
-        query = select(alert_episodes.c.question_id).where(alert_episodes.c.domain == domain)
+        """Ids of the questions that are alerts."""
+        query = select(EpisodeRow.question_id).where(EpisodeRow.domain == domain)
         with self.engine.connect() as connection:
             return set(connection.scalars(query))
 
@@ -158,31 +160,36 @@ class AlertCounts:
 
 
 class EpisodeStore:
-    def __init__(self, engine: Engine, *, is_gone: Callable[[str], bool] = lambda _: False) -> None:
-        """`is_gone`: whether somebody has deleted the message of this id, and so its thread."""
+    def __init__(
+        self, engine: Engine, *, is_deleted: Callable[[str], bool] = lambda _: False
+    ) -> None:
+        """`is_deleted`: whether the question's message, and so its thread, was deleted."""
         self._engine = engine
-        self._is_gone = is_gone
-        create_alert_tables(engine)
+        self._is_deleted = is_deleted
+        create_tables(engine)
 
-    def take(self, seen: Occurrence, elsewhere: Callable[[], str] = lambda: "") -> Taken:
-        """Count it, in the episode that it belongs to; the same again changes nothing.
+    def count(
+        self, occurrence: Occurrence, elsewhere: Callable[[], str] = lambda: ""
+    ) -> EpisodeUpdate:
+        """Add an occurrence to its episode; a second time it changes nothing.
 
-        `elsewhere`: another channel that has a runbook for it; asked only where one begins."""
-        if known := self._counted(seen.id):
-            return Taken(episode=known, is_new=False)
-        if seen.status == "resolved":
-            return self._ended(seen)
-        episode = self._begun(seen, elsewhere)
-        began = episode.question_id == seen.message
-        # Messages are taken in any order: that it is over may have been heard before.
-        is_over = began and self._adopt(seen.named, episode)
-        is_new = self._note(seen, episode.id, episode.question_id)
+        `elsewhere`: another channel that has a runbook for it; called only for a new episode."""
+        if existing := self._counted(occurrence.id):
+            return EpisodeUpdate(episode=existing, is_new=False)
+        if occurrence.status == "resolved":
+            return self._resolve(occurrence)
+        episode = self._episode_of(occurrence, elsewhere)
+        began = episode.question_id == occurrence.message
+        # Messages are read in any order: its end may be on record before its beginning.
+        is_over = began and self._adopt(occurrence.named, episode)
+        is_new = self._add(occurrence, episode.id, episode.question_id)
         self.settle(episode.id)
-        return Taken(episode=episode, is_new=is_new, changes=is_over or not began)
+        return EpisodeUpdate(episode=episode, is_new=is_new, changes=is_over or not began)
 
     def end(self, episode: Episode, message: str, at: datetime) -> None:
-        """By a message that was rewritten, and no longer says of what."""
-        self._insert(
+        """End an episode by an edited message that no longer names the alert."""
+        insert_once(
+            self._engine, OccurrenceRow,
             id=f"{message}:{episode.kind[:24]}:resolved", episode=episode.id,
             question_id=episode.question_id, domain=episode.domain, status="resolved",
             places="[]", at=at,
@@ -190,112 +197,100 @@ class EpisodeStore:
         self.settle(episode.id)
 
     def settle(self, episode: str) -> Tally | None:
-        """Its course, by which it is noted when it last fired and whether it is over; None for one
-        that is forgotten."""
-        query = select(alert_occurrences).where(alert_occurrences.c.episode == episode)
+        """Recompute when an episode last fired and when it was over; None where its occurrences
+        are deleted."""
+        query = select(OccurrenceRow).where(OccurrenceRow.episode == episode)
         with self._engine.connect() as connection:
-            rows = connection.execute(query.order_by(alert_occurrences.c.at)).all()
+            rows = connection.execute(query.order_by(OccurrenceRow.at)).all()
         tally = tally_of(rows)
         if tally:
-            change = update(alert_episodes).where(alert_episodes.c.id == episode)
-            noted = {"last_at": tally.last_at, "resolved_at": tally.resolved_at}
+            change = update(EpisodeRow).where(EpisodeRow.id == episode)
+            change = change.values(last_at=tally.last_at, resolved_at=tally.resolved_at)
             with self._engine.begin() as connection:
-                connection.execute(change.values(**noted))
+                connection.execute(change)
         return tally
 
     def of_question(self, question: str) -> list[Episode]:
-        """Those that are told of in its thread, in order."""
-        query = select(alert_episodes).where(alert_episodes.c.question_id == question)
-        return self._all(query.order_by(alert_episodes.c.name, alert_episodes.c.id))
+        """Episodes that this thread reports, by name."""
+        query = select(EpisodeRow).where(EpisodeRow.question_id == question)
+        return self._all(query.order_by(EpisodeRow.name, EpisodeRow.id))
 
     def of_message(self, message: str) -> list[Episode]:
-        """Those that fired in it."""
-        query = select(alert_episodes).join(
-            alert_occurrences, alert_occurrences.c.episode == alert_episodes.c.id
-        )
-        mine = alert_occurrences.c.id.startswith(f"{message}:", autoescape=True)
-        return self._all(query.where(mine, alert_occurrences.c.status == "firing"))
+        """Episodes that fired in it."""
+        query = select(EpisodeRow).join(OccurrenceRow, OccurrenceRow.episode == EpisodeRow.id)
+        mine = OccurrenceRow.id.startswith(f"{message}:", autoescape=True)
+        return self._all(query.where(mine, OccurrenceRow.status == "firing"))
 
-    def _begun(self, seen: Occurrence, elsewhere: Callable[[], str]) -> Episode:
+    def _episode_of(self, occurrence: Occurrence, elsewhere: Callable[[], str]) -> Episode:
+        """The running episode, or a new one."""
         while True:
-            latest = self._latest(seen.kind)
-            if latest and not (latest.is_past(seen) or self._is_gone(latest.question_id)):
+            latest = self._latest(occurrence.kind)
+            if latest and not (latest.is_past(occurrence) or self._is_deleted(latest.question_id)):
                 return latest
             number = int(latest.id.rpartition("-")[2]) + 1 if latest else 1
             values = {
-                "id": f"{seen.kind}-{number}", "kind": seen.kind, "number": number,
-                "named": seen.named, "name": seen.name, "domain": seen.domain,
-                "channel": seen.channel, "outcome": seen.outcome, "elsewhere": elsewhere(),
-                "question_id": seen.message, "began_at": seen.at, "last_at": seen.at,
+                "id": f"{occurrence.kind}-{number}", "kind": occurrence.kind, "number": number,
+                "named": occurrence.named, "name": occurrence.name, "domain": occurrence.domain,
+                "channel": occurrence.channel, "outcome": occurrence.outcome,
+                "elsewhere": elsewhere(), "question_id": occurrence.message,
+                "began_at": occurrence.at, "last_at": occurrence.at,
             }  # fmt: skip
-            try:
-                with self._engine.begin() as connection:
-                    connection.execute(insert(alert_episodes).values(**values))
-            except IntegrityError:
-                continue  # another worker was quicker: this one is a repeat
-            return Episode.of(values)
+            if insert_once(self._engine, EpisodeRow, **values):
+                return Episode.of(values)
+            # Another worker began it first: this occurrence is a repeat.
 
-    def _ended(self, seen: Occurrence) -> Taken:
-        """Noted before it is looked once more whether it has begun: of two workers, one of which
-        takes its beginning and one its end, one sees both."""
-        episode = self._to_end(seen)
+    def _resolve(self, occurrence: Occurrence) -> EpisodeUpdate:
+        """Written before the episode is looked up again: when one worker reads the beginning and
+        another the end, one of them sees both."""
+        episode = self._episode_to_end(occurrence)
         if episode:
-            is_new = self._note(seen, episode.id, episode.question_id)
+            is_new = self._add(occurrence, episode.id, episode.question_id)
         else:
-            is_new = self._note(seen, _waits_for(seen.named), seen.message)
-            episode = self._to_end(seen)
-            if episode is None or not self._adopt(seen.named, episode):
-                return Taken(episode=episode, is_new=is_new)
+            is_new = self._add(occurrence, _pending(occurrence.named), occurrence.message)
+            episode = self._episode_to_end(occurrence)
+            if episode is None or not self._adopt(occurrence.named, episode):
+                return EpisodeUpdate(episode=episode, is_new=is_new)
         self.settle(episode.id)
-        return Taken(episode=episode, is_new=is_new)
+        return EpisodeUpdate(episode=episode, is_new=is_new)
 
-    def _to_end(self, seen: Occurrence) -> Episode | None:
+    def _episode_to_end(self, occurrence: Occurrence) -> Episode | None:
         """The message that ends it may name fewer labels than the one that began it."""
-        latest = self._latest(seen.kind)
-        if latest and not latest.is_past(seen):
+        latest = self._latest(occurrence.kind)
+        if latest and not latest.is_past(occurrence):
             return latest
-        query = select(alert_episodes).where(
-            alert_episodes.c.named == seen.named,
-            alert_episodes.c.resolved_at.is_(None),
-            alert_episodes.c.last_at >= seen.at - SAID_ONCE_FOR,
+        query = select(EpisodeRow).where(
+            EpisodeRow.named == occurrence.named,
+            EpisodeRow.resolved_at.is_(None),
+            EpisodeRow.last_at >= occurrence.at - NOTICE_VALID_FOR,
         )
-        found = self._all(query.limit(2))
-        return found[0] if len(found) == 1 else None
+        episodes = self._all(query.limit(2))
+        return episodes[0] if len(episodes) == 1 else None
 
     def _adopt(self, named: str, episode: Episode) -> bool:
-        """Whether it was heard of before it began that it is over."""
-        change = update(alert_occurrences).where(
-            alert_occurrences.c.episode == _waits_for(named),
-            alert_occurrences.c.at >= episode.began_at,
+        """Attach an end that was read before the beginning; whether there was one."""
+        change = update(OccurrenceRow).where(
+            OccurrenceRow.episode == _pending(named),
+            OccurrenceRow.at >= episode.began_at,
         )
         values = {"episode": episode.id, "question_id": episode.question_id}
         with self._engine.begin() as connection:
             return connection.execute(change.values(**values)).rowcount > 0
 
-    def _note(self, seen: Occurrence, episode: str, question: str) -> bool:
-        """Whether it was not noted before."""
-        return self._insert(
-            id=seen.id, episode=episode, question_id=question, domain=seen.domain,
-            status=seen.status, places=json.dumps(seen.places), at=seen.at,
+    def _add(self, occurrence: Occurrence, episode: str, question: str) -> bool:
+        """False where it is on record."""
+        return insert_once(
+            self._engine, OccurrenceRow, id=occurrence.id, episode=episode, question_id=question,
+            domain=occurrence.domain, status=occurrence.status,
+            places=json.dumps(occurrence.places), at=occurrence.at,
         )  # fmt: skip
 
-    def _insert(self, **values: Any) -> bool:
-        try:
-            with self._engine.begin() as connection:
-                connection.execute(insert(alert_occurrences).values(**values))
-        except IntegrityError:
-            return False
-        return True
-
     def _latest(self, kind: str) -> Episode | None:
-        query = select(alert_episodes).where(alert_episodes.c.kind == kind)
-        return next(iter(self._all(query.order_by(alert_episodes.c.number.desc()).limit(1))), None)
+        query = select(EpisodeRow).where(EpisodeRow.kind == kind)
+        return next(iter(self._all(query.order_by(EpisodeRow.number.desc()).limit(1))), None)
 
     def _counted(self, occurrence: str) -> Episode | None:
-        query = select(alert_episodes).join(
-            alert_occurrences, alert_occurrences.c.episode == alert_episodes.c.id
-        )
-        return next(iter(self._all(query.where(alert_occurrences.c.id == occurrence))), None)
+        query = select(EpisodeRow).join(OccurrenceRow, OccurrenceRow.episode == EpisodeRow.id)
+        return next(iter(self._all(query.where(OccurrenceRow.id == occurrence))), None)
 
     def _all(self, query: Select[Any]) -> list[Episode]:
         with self._engine.connect() as connection:
@@ -303,6 +298,6 @@ class EpisodeStore:
         return [Episode.of(dict(row)) for row in rows]
 
 
-def _waits_for(named: str) -> str:
-    """In an episode's place, until one begins."""
+def _pending(named: str) -> str:
+    """Stands for an episode's id until the episode begins."""
     return f"?{named}"

@@ -1,4 +1,4 @@
-"""How often an alert fired and whether it is over, as the line above its answer. Pure."""
+"""The line above an alert's answer: how often it fired, and whether it is over. Pure."""
 
 from __future__ import annotations
 
@@ -11,41 +11,40 @@ from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.features.alerts.episodes import Episode, Tally
 
 COURSE = "oncall_alert_course"
-"""Id of the block."""
-MOST_PLACES = 6
-_MOST_BLOCKS, _LONGEST = 50, 3_000
+"""Id of the line's block."""
+MAX_PLACES = 6
+_MAX_BLOCKS, _MAX_CHARS = 50, 3_000
 """Of a message, and characters of a section."""
 
 
 def with_course(
-    blocks: Sequence[Mapping[str, Any]], told: Sequence[tuple[Episode, Tally]]
+    blocks: Sequence[Mapping[str, Any]], tallies: Sequence[tuple[Episode, Tally]]
 ) -> list[Json]:
-    """The same blocks, as Slack returns them, with the line as it is now; without one where there
-    is nothing to tell."""
+    """A message's blocks, as Slack returns them, with a new line, or without one where all fired
+    once."""
     rest = [dict(block) for block in blocks if block.get("block_id") != COURSE]
-    lines = [
-        line for episode, tally in told if (line := course(episode, tally, named=len(told) > 1))
-    ]
-    if not lines or len(rest) >= _MOST_BLOCKS:
+    named = len(tallies) > 1
+    lines = [line for episode, tally in tallies if (line := course(episode, tally, named=named))]
+    if not lines or len(rest) >= _MAX_BLOCKS:
         return rest
-    while len(said := "\n".join(lines)) > _LONGEST:
+    while len(text := "\n".join(lines)) > _MAX_CHARS:
         lines.pop()
-    return [section(said, block_id=COURSE), *rest]
+    return [section(text, block_id=COURSE), *rest]
 
 
 def course(episode: Episode, tally: Tally, *, named: bool = False) -> str:
-    """mrkdwn; empty for what fired once, and is told of in full by the alert above."""
-    said = list(filter(None, (_state(episode, tally), _elsewhere(episode))))
-    if not said:
+    """mrkdwn; empty for an alert that fired once, as its own message says all."""
+    parts = list(filter(None, (_state(episode, tally), _elsewhere(episode))))
+    if not parts:
         return ""
     name = f"*{sanitize_mrkdwn(short(episode.name, 80))}*: " if named else ""
-    return name + " · ".join(said)
+    return name + " · ".join(parts)
 
 
 def _state(episode: Episode, tally: Tally) -> str:
     times = f"fired {tally.fired} times" if tally.fired > 1 else "fired once"
     if tally.resolved_at is not None:
-        lasted = lasting(tally.resolved_at - episode.began_at)
+        lasted = _duration(tally.resolved_at - episode.began_at)
         return f":white_check_mark: *Resolved* {_at(tally.resolved_at)}, after {lasted}; {times}"
     if tally.fired < 2 and not tally.over:
         return ""
@@ -62,16 +61,16 @@ def _elsewhere(episode: Episode) -> str:
 
 
 def _listed(places: Sequence[str]) -> str:
-    """`pod a, b and 3 more`; each as it is where one is a pod and the next a host."""
-    of, more = {place.partition(" ")[0] for place in places}, len(places) - MOST_PLACES
-    named = [place.partition(" ")[2] for place in places[1:]] if len(of) == 1 else places[1:]
-    shown = ", ".join(
-        sanitize_mrkdwn(short(place, 60)) for place in [*places[:1], *named][:MOST_PLACES]
+    """`pod a, b and 3 more`; in full where one is a pod and the next a host."""
+    kinds, more = {place.partition(" ")[0] for place in places}, len(places) - MAX_PLACES
+    others = [place.partition(" ")[2] for place in places[1:]] if len(kinds) == 1 else places[1:]
+    names = ", ".join(
+        sanitize_mrkdwn(short(place, 60)) for place in [*places[:1], *others][:MAX_PLACES]
     )
-    return f"{shown} and {more} more" if more > 0 else shown
+    return f"{names} and {more} more" if more > 0 else names
 
 
-def lasting(span: timedelta) -> str:
+def _duration(span: timedelta) -> str:
     """`17 min`, `2 h 5 min`, `3 days`."""
     minutes = max(0, round(span.total_seconds() / 60))
     if minutes < 1:
@@ -85,6 +84,6 @@ def lasting(span: timedelta) -> str:
 
 
 def _at(at: datetime) -> str:
-    """In the reader's own time zone, by Slack; UTC in the words that other readers see."""
+    """In the reader's time zone by Slack; UTC in the fallback text."""
     moment = at.replace(tzinfo=UTC)
     return f"<!date^{int(moment.timestamp())}^{{time}}|{moment:%H:%M} UTC>"

@@ -17,7 +17,7 @@ from sqlalchemy import Engine, select, update
 
 from bot.app import Bot
 from bot.feature import Feature
-from bot.features.alerts.store import alert_episodes, alert_occurrences
+from bot.features.alerts.store import EpisodeRow, OccurrenceRow
 from bot.features.alerts.views import COURSE
 from bot.questions.store import QuestionRecord
 from config.settings import Settings
@@ -199,10 +199,10 @@ class AlertHouse:
     def counted(self, name: str) -> list[int]:
         """How often an alert fired, in each of its episodes, as they began."""
         query = (
-            select(alert_episodes.c.id, alert_occurrences.c.id)
-            .join(alert_occurrences, alert_occurrences.c.episode == alert_episodes.c.id)
-            .where(alert_episodes.c.name == name, alert_occurrences.c.status == "firing")
-            .order_by(alert_episodes.c.began_at)
+            select(EpisodeRow.id, OccurrenceRow.id)
+            .join(OccurrenceRow, OccurrenceRow.episode == EpisodeRow.id)
+            .where(EpisodeRow.name == name, OccurrenceRow.status == "firing")
+            .order_by(EpisodeRow.began_at)
         )
         with self.bot.engine.connect() as connection:
             rows = connection.execute(query).all()
@@ -218,15 +218,15 @@ class AlertHouse:
 
 def longer_ago(engine: Engine, passed: timedelta) -> None:
     """All that is known of alerts."""
-    tables = {
-        alert_episodes: ("began_at", "last_at", "resolved_at"),
-        alert_occurrences: ("at",),
+    tables: dict[type[EpisodeRow | OccurrenceRow], tuple[str, ...]] = {
+        EpisodeRow: ("began_at", "last_at", "resolved_at"),
+        OccurrenceRow: ("at",),
     }
     with engine.begin() as connection:
         for table, moments in tables.items():
             for row in connection.execute(select(table)).mappings().all():
                 values = {name: row[name] - passed for name in moments if row[name]}
-                connection.execute(update(table).where(table.c.id == row["id"]).values(values))
+                connection.execute(update(table).where(table.id == row["id"]).values(values))
 
 
 @contextmanager

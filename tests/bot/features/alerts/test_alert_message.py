@@ -9,8 +9,8 @@ import pytest
 from bot.features.alerts.episodes import (
     AlertMessage,
     alert_message,
-    status_by_colour,
-    status_of_colour,
+    status_by_color,
+    status_of_color,
 )
 
 FIRST, LATER = "1795600000.000100", "1795601020.000200"
@@ -41,13 +41,13 @@ def rewritten(before: dict[str, Any], after: dict[str, Any]) -> AlertMessage | N
     ],
 )  # fmt: skip
 def test_a_colour_tells_by_its_hue(colour: str, status: str) -> None:
-    assert status_of_colour(colour) == status
+    assert status_of_color(colour) == status
 
 
 def test_bars_of_several_colours_tell_nothing() -> None:
     bars = [{"color": "good"}, {"color": "danger"}]
-    assert status_by_colour({"attachments": bars}) == ""
-    assert status_by_colour({"attachments": [*bars[:1], {"color": None}, "x"]}) == "resolved"
+    assert status_by_color({"attachments": bars}) == ""
+    assert status_by_color({"attachments": [*bars[:1], {"color": None}, "x"]}) == "resolved"
 
 
 def test_words_go_before_a_colour() -> None:
@@ -62,7 +62,7 @@ def test_what_is_rewritten_was_said_later() -> None:
     first, told = read(before), rewritten(before, after)
     assert first
     assert told
-    assert told.asked.ts == FIRST
+    assert told.message.ts == FIRST
     assert (told.at - first.at).total_seconds() == pytest.approx(1020, abs=1)
     assert [one.status for one in told.alerts] == ["resolved"]
 

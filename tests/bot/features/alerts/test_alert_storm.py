@@ -17,8 +17,8 @@ import pytest
 from sqlalchemy import create_engine, func, select
 
 from bot.app import WORKERS
-from bot.features.alerts.replies import ANSWER, AT_ONCE, MOST_UNKNOWN, SECONDS_EACH
-from bot.features.alerts.store import alert_episodes, alert_occurrences
+from bot.features.alerts.replies import ANSWER, AT_ONCE, MAX_UNKNOWN, SECONDS_EACH
+from bot.features.alerts.store import EpisodeRow, OccurrenceRow
 from bot.questions.tables import QuestionRow
 from oncall import Copilot
 from playground.slack_stand_in import SlackStandIn
@@ -153,13 +153,13 @@ def test_of_kinds_without_a_runbook_a_few_are_told_and_all_are_on_record(
         stormy.pass_time()
     told = len(stormy.answers()) - before
     # Each counts those before it that are stored by then, which is all but what other workers hold.
-    assert MOST_UNKNOWN <= told <= MOST_UNKNOWN + WORKERS
+    assert MAX_UNKNOWN <= told <= MAX_UNKNOWN + WORKERS
     assert calls["chat.postMessage"] == told
     ids = [f"{PLATFORM}:{ts}" for ts in sent]
     with stormy.bot.engine.connect() as connection:
         query = select(QuestionRow.state, func.count()).where(QuestionRow.id.in_(ids))
         states = dict(connection.execute(query.group_by(QuestionRow.state)).all())  # type: ignore[arg-type]
-        named = select(func.count()).where(alert_episodes.c.question_id.in_(ids))
+        named = select(func.count()).where(EpisodeRow.question_id.in_(ids))
         assert connection.scalar(named) == KINDS
     assert states == {"posted": told, "silent": KINDS - told}
     look = stormy.feature("gaps_look").timers["gaps_look"]
@@ -233,6 +233,6 @@ def test_a_storm_outlives_every_kill(slack: SlackStandIn, tmp_path: Path) -> Non
             assert len(told(name)) == 1
     engine = create_engine(f"sqlite:///{tmp_path / 'var' / 'oncall.db'}")
     with engine.connect() as connection:
-        counted = connection.scalar(select(func.count()).select_from(alert_occurrences))
+        counted = connection.scalar(select(func.count()).select_from(OccurrenceRow))
     engine.dispose()
     assert counted == len(sent) == each * len(names)

@@ -13,7 +13,7 @@ from sqlalchemy import delete, insert, update
 
 from bot.bus.timers import _TIMERS, Clock
 from bot.feature import DigestPart
-from bot.features.alerts.store import alert_episodes, alert_occurrences
+from bot.features.alerts.store import EpisodeRow, OccurrenceRow
 from bot.features.digest.service import DIGEST, DigestService
 from bot.features.digest.store import DigestRow, Period
 from bot.features.digest.views import digest, part_text
@@ -410,12 +410,12 @@ def test_checklists_and_alerts_of_a_private_channel_are_not_told_in_another(desk
                 "name": name, "domain": "security", "channel": channel, "outcome": "none",
                 "elsewhere": "", "question_id": f"{channel}:1", "began_at": begun, "last_at": begun,
             }  # fmt: skip
-            connection.execute(alert_episodes.insert().values(**episode))
+            connection.execute(insert(EpisodeRow).values(**episode))
             occurrence = {
                 "id": f"seen{number}", "episode": episode["id"], "status": "firing", "at": begun,
                 "places": "[]", "domain": "security", "question_id": f"{channel}:1",
             }  # fmt: skip
-            connection.execute(alert_occurrences.insert().values(**occurrence))
+            connection.execute(insert(OccurrenceRow).values(**occurrence))
     made = sender(desk)
     every = [one.digest for one in desk.bot.features if one.digest]
     object.__setattr__(made, "parts", every)
@@ -424,8 +424,8 @@ def test_checklists_and_alerts_of_a_private_channel_are_not_told_in_another(desk
     finally:
         object.__setattr__(made, "parts", [])
         with desk.bot.engine.begin() as connection:
-            connection.execute(delete(alert_occurrences))
-            connection.execute(delete(alert_episodes))
+            connection.execute(delete(OccurrenceRow))
+            connection.execute(delete(EpisodeRow))
     (message,) = sent(desk)
     assert "OpenAlert" in words(message)
     assert "PrivateAlert" not in words(message)
