@@ -9,7 +9,7 @@ from agents.answer import Answer, RefusalReason
 from agents.checks.groundedness import with_pictured_marked
 from agents.confidence import DIRECT, confidence, path_for
 from agents.extractive.direct_answer import Direct, direct_answer
-from agents.extractive.excerpts import passages_of, quotable, written
+from agents.extractive.excerpts import passages_of, passages_text, quotable
 from agents.extractive.language import foreign_language, foreign_notice
 from agents.extractive.relevance import (
     aspects_of,
@@ -67,9 +67,9 @@ def extractive_draft(
         else:
             text = refused.text if has_model else f"{refused.text} {BY_WORDS}"
         return replace(refused, text=text)
-    parts["share shown"] = shown.share_shown
+    parts["share shown"] = shown.share_visible
     return Draft(
-        text=written(lead, shown.passages),
+        text=passages_text(lead, shown.passages),
         path="passages_found",
         lead=lead,
         passages=shown.passages,

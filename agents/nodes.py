@@ -12,7 +12,7 @@ from agents.answerer.model import answer_generally
 from agents.answerer.nodes import ROUNDS
 from agents.context.post_processor import FoundPassages, build_context, max_characters
 from agents.drafts import refusal_draft
-from agents.extractive.conversation import cleaned
+from agents.extractive.conversation import clean_message
 from agents.extractive.relevance import score_units
 from agents.plan import Plan, SourceChoice
 from agents.query_optimizer import PlanRequest, query_optimizer, titles_shown
@@ -152,7 +152,7 @@ def _titled_documents(state: State) -> frozenset[str]:
     by_model = state["usage"].calls > 0 and state["plan"].kind == "small_talk"
     if not by_model:
         return frozenset()
-    return frozenset(titles_shown(state["snapshot"], cleaned(state["question"].text)))
+    return frozenset(titles_shown(state["snapshot"], clean_message(state["question"].text)))
 
 
 def answer_from_general_knowledge(domain: Domain, model: ChatModel | None) -> Node:
@@ -186,7 +186,7 @@ def _own_words(state: State) -> Plan:
     turns = (turn.content for turn in question.history if turn.role == "user")
     if GroundingText([], question=" ".join((question.text, *turns))).hold(plan.question):
         return plan
-    return plan.model_copy(update={"question": cleaned(question.text)})
+    return plan.model_copy(update={"question": clean_message(question.text)})
 
 
 def refuse(domain: Domain) -> Node:

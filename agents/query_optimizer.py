@@ -9,15 +9,15 @@ from itertools import islice
 
 from agents.answer import Question
 from agents.extractive.conversation import (
-    cleaned,
-    joined,
+    clean_message,
+    join_follow_up,
     leans_on,
     plain_reply,
     questions_in,
     self_contained,
     small_talk_reply,
 )
-from agents.extractive.language import explained, other_ways
+from agents.extractive.language import glossary_prompt, other_ways
 from agents.plan import Plan
 from agents.prompts import render
 from agents.state import AgentResult, with_fallback
@@ -59,7 +59,7 @@ def query_optimizer(
     )
 
     def run(asked: PlanRequest) -> AgentResult[Plan]:
-        reply = small_talk_reply(cleaned(asked.question.text), domain.title)
+        reply = small_talk_reply(clean_message(asked.question.text), domain.title)
         return AgentResult(value=_small_talk(asked, reply)) if reply else plan_question(asked)
 
     return run
@@ -92,14 +92,14 @@ def plan_without_model(domain: Domain) -> Callable[[PlanRequest], Plan]:
     asks nothing of documents is replied to. A model is left to make more of the last."""
 
     def run(asked: PlanRequest) -> Plan:
-        text = cleaned(asked.question.text)
+        text = clean_message(asked.question.text)
         if reply := plain_reply(text, domain.title):
             return _small_talk(asked, reply)
         previous = leans_on(text, asked.question.history, asked.question.earlier)
         others = [other for _, other in other_ways(domain.glossary, text)][:_MOST_OTHER_WAYS]
         expanded = " ".join([written_out(text), *others])
         return Plan(
-            question=joined(previous, text),
+            question=join_follow_up(previous, text),
             kind="in_domain",
             sub_questions=questions_in(text),
             paraphrases=[expanded] if expanded != text else [],
@@ -115,14 +115,14 @@ def plan_with_model(
     domain: Domain, model: ChatModel
 ) -> Callable[[PlanRequest], tuple[Plan, Usage]]:
     def run(asked: PlanRequest) -> tuple[Plan, Usage]:
-        text = cleaned(asked.question.text)
+        text = clean_message(asked.question.text)
         titles = titles_shown(asked.snapshot, text).values()
         prompt = render(
             "plan",
             title=domain.title,
             today=said_at(asked.question),
             instructions=domain.answer.instructions or "none",
-            glossary=explained(domain.glossary),
+            glossary=glossary_prompt(domain.glossary),
             documents=Foreign(_listing(len(titles), len(asked.snapshot.documents)), listed(titles)),
             history=Foreign("earlier turns", _history(asked.question)),
             question=Foreign("message", text),
@@ -142,7 +142,7 @@ def _bounded(plan: Plan, text: str, question: Question, domain: Domain, read: st
     reply = plan.small_talk_reply
     if not reply or not adds_little(reply, known=f"{text} {domain.title}", most=8, but=read):
         reply = f"Ask me anything about {domain.title}."
-    known = stems(" ".join((text, read, explained(domain.glossary))))
+    known = stems(" ".join((text, read, glossary_prompt(domain.glossary))))
     # A name that is only guessed pulls the keyword search away from what is there.
     keywords = [one for one in plan.keywords if stems(one) and stems(one) <= known]
     return plan.model_copy(

@@ -22,7 +22,7 @@ from agents.answer import (
     RefusalReason,
 )
 from agents.context.sources import Source
-from agents.extractive.relevance import Scored
+from agents.extractive.relevance import ScoredUnit
 from agents.plan import Plan, SourceChoice
 from agents.requests import LookupRequest
 from agents.steps import Progress
@@ -82,7 +82,7 @@ class State(TypedDict, total=False):
     sources: SourceChoice  # set by source_identifier
     hits: list[Hit]  # set by retrieval, best first
     reranked: tuple[str, ...]  # set by retrieval: chunks that a reranker judged, best first
-    scored: list[Scored]  # set by post_processor, best first
+    scored: list[ScoredUnit]  # set by post_processor, best first
     context: tuple[Chunk, ...]  # set by post_processor, in reading order
     read: tuple[Source, ...]  # set by post_processor: the context as the answerer gets it
     dropped: Mapping[str, str]  # set by post_processor: chunk id → why

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from agents.answer import Question
-from agents.extractive.cells import AskedCells, asked_cells, in_words
+from agents.extractive.cells import RequestedCells, cells_text, requested_cells
 from agents.extractive.relevance import aspects_of
 from agents.extractive.table import flat, row_label, says_nothing
 from agents.query_optimizer import PlanRequest, query_optimizer
@@ -43,11 +43,11 @@ class Asked:
     id: str
     question: str
     facts: Sequence[str]
-    cells: AskedCells | None
+    cells: RequestedCells | None
 
     @property
     def said(self) -> str:
-        return in_words(self.cells) if self.cells else ""
+        return cells_text(self.cells) if self.cells else ""
 
     @property
     def outcome(self) -> str:
@@ -77,7 +77,7 @@ def main() -> None:
     console = Console()
     console.print(table)
     for one in asked if "--each" in sys.argv else ():
-        kind = f"{one.cells.kind_asked} {one.cells.kind_held}" if one.cells else ""
+        kind = f"{one.cells.kind} {one.cells.has_kind}" if one.cells else ""
         ahead = f"{one.cells.ahead:.2f}" if one.cells else ""
         left = " ".join(sorted(one.cells.left_over)) if one.cells else ""
         print(f"\n{one.id} {one.outcome} {kind} {ahead} left: {left}\n  {one.question}")
@@ -93,7 +93,7 @@ def _figures(asked: list[Asked]) -> list[str]:
         one
         for one in asked
         if one.cells
-        and one.cells.kind_held is not False
+        and one.cells.has_kind is not False
         and one.cells.ahead >= 0.2
         and not one.cells.left_over
     ]
@@ -141,11 +141,11 @@ def _chunks(measured: Measured) -> Iterator[Chunk]:
 
 def _cells(
     measured: Measured, chunk: Chunk, rows: Sequence[int], question: Question
-) -> AskedCells | None:
+) -> RequestedCells | None:
     request = PlanRequest(question=question, snapshot=measured.snapshot)
     plan = query_optimizer(measured.domain, None)(request).value
     whole = aspects_of(plan, measured.snapshot, measured.domain.glossary)[0]
-    return asked_cells(chunk, rows, whole)
+    return requested_cells(chunk, rows, whole)
 
 
 def _one_place(golden: GoldenQuestion, chunks: list[Chunk]) -> tuple[Chunk, list[int]] | None:

@@ -18,7 +18,7 @@ from rich.table import Table
 from agents.answer import Answer
 from agents.context.post_processor import WITHOUT_A_MODEL, FoundPassages, build_context
 from agents.extractive import relevance
-from agents.extractive.conversation import cleaned, questions_in
+from agents.extractive.conversation import clean_message, questions_in
 from agents.plan import Plan, SourceChoice
 from agents.query_optimizer import PlanRequest, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
@@ -41,7 +41,7 @@ def as_planned(plan: Plan, question: GoldenQuestion) -> Plan:
 
 
 def last_turn_alone(plan: Plan, question: GoldenQuestion) -> Plan:
-    return Plan(question=cleaned(question.question), kind="in_domain")
+    return Plan(question=clean_message(question.question), kind="in_domain")
 
 
 def in_one_piece(plan: Plan, question: GoldenQuestion) -> Plan:
@@ -50,7 +50,7 @@ def in_one_piece(plan: Plan, question: GoldenQuestion) -> Plan:
 
 def all_turns(plan: Plan, question: GoldenQuestion) -> Plan:
     turns = [turn.content for turn in question.history]
-    text = " ".join([*turns, cleaned(question.question)])
+    text = " ".join([*turns, clean_message(question.question)])
     return plan.model_copy(update={"question": text, "sub_questions": questions_in(text)})
 
 

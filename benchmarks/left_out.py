@@ -28,7 +28,7 @@ from agents.confidence import Calibration
 from agents.context.post_processor import WITHOUT_A_MODEL, FoundPassages, build_context
 from agents.drafts import extractive_draft
 from agents.extractive import relevance
-from agents.extractive.relevance import Aspect, Scored
+from agents.extractive.relevance import Aspect, ScoredUnit
 from agents.plan import Plan
 from agents.state import State
 from benchmarks import refusing
@@ -114,7 +114,7 @@ class Measurements:
         return self._known[key]
 
 
-def scored(asked: Asked) -> list[Scored]:
+def scored(asked: Asked) -> list[ScoredUnit]:
     return relevance.score_units(
         asked.plan, asked.measured.snapshot, asked.hits, asked.measured.domain.glossary
     )

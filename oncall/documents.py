@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 def runtime_checks(settings: Settings) -> Check:
     """Returns problems of a domain file that only the settings reveal."""
-    from agents.extractive.language import unmatched
+    from agents.extractive.language import glossary_problems
     from config.domain_files import unset
 
-    return lambda domain: (*unmatched(domain), *unset(domain, settings))
+    return lambda domain: (*glossary_problems(domain), *unset(domain, settings))
 
 
 class Documents:

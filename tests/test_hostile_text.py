@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from agents.answer import LONGEST_QUESTION, Turn
 from agents.checks.groundedness import groundedness
 from agents.context.sources import sources_of
-from agents.extractive.conversation import cleaned, leans_on, questions_in, small_talk_reply
+from agents.extractive.conversation import clean_message, leans_on, questions_in, small_talk_reply
 from agents.extractive.language import asks_about_the_past
 from bot.slack.messages import is_question, mentions, words_of
 from bot.slack.messages import plain as slack_plain
@@ -86,7 +86,7 @@ def asked(text: str) -> None:
     said = slack_plain(words_of({"text": text}))
     mentions(said)
     is_question(said)
-    words = cleaned(said)
+    words = clean_message(said)
     small_talk_reply(words, "Keys")
     leans_on(words, [Turn(role="user", content=text), Turn(role="user", content="and keys?")])
     questions_in(words)

@@ -29,7 +29,7 @@ from agents.answer import Answer, Question
 from agents.answer_cache.same_question import difference
 from agents.answer_cache.store import CachedAnswerStore, Kept, NewCacheEntry, digest_of, now
 from agents.confidence import HIGH
-from agents.extractive.conversation import cleaned
+from agents.extractive.conversation import clean_message
 from agents.plan import Trace
 from agents.state import State
 from config.domain import Domain
@@ -148,7 +148,7 @@ class SemanticCache:
 
     def find(self, asked: str, question: Question, snapshot: Snapshot) -> CachedAnswer:
         try:
-            return self._find(cleaned(asked), question, snapshot)
+            return self._find(clean_message(asked), question, snapshot)
         except _TROUBLE as error:
             log.warning("the answer cache can't be read", cause=_cause(error))
             note = f"answered without the cache: {type(error).__name__}"
@@ -180,7 +180,7 @@ class SemanticCache:
         return CachedAnswer(nearest=_cosine(similarities[nearest[0]]))
 
     def _keep(self, answer: Answer, question: Question, snapshot: Snapshot) -> None:
-        asked = answer.standalone_question if question.history else cleaned(question.text)
+        asked = answer.standalone_question if question.history else clean_message(question.text)
         documents = _states(snapshot.cards(sorted(answer.drawn_from)))
         complete = documents.keys() == answer.drawn_from
         if len(asked) > _LONGEST or not complete or not lasts(asked, answer):

@@ -10,7 +10,7 @@ from re import Match
 from agents.answer import CITED
 from agents.answerer.reply import Opening, SourceConflict, Verdict, conflicts_between
 from agents.context.sources import Source
-from agents.extractive.language import explained
+from agents.extractive.language import glossary_prompt
 from agents.plan import Plan
 from agents.prompts import render
 from agents.requests import LookupRequest, requests_in
@@ -71,7 +71,7 @@ def answer_from_sources(
 ) -> ModelAnswer:
     """Raises ModelError, also when nothing at all was written. Only an answer is told as it
     comes: what other verdicts say may yet be thought better of."""
-    instructions, glossary = domain.answer.instructions or "none", explained(domain.glossary)
+    instructions, glossary = domain.answer.instructions or "none", glossary_prompt(domain.glossary)
     shown = labelled(given.sources, given.documents)
     plan = given.plan
     prompt = render(

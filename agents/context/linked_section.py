@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
-from agents.extractive.excerpts import in_words
+from agents.extractive.excerpts import unit_text
 from enrichment.chunk import Chunk, DocumentCard
 from index.search import Snapshot
 
@@ -63,7 +63,7 @@ def _read(chunk: Chunk) -> str:
         return chunk.text
     parts = []
     for is_row, units in groupby(chunk.units, key=lambda unit: unit.kind == "row"):
-        said = [in_words(chunk, unit) for unit in units]
+        said = [unit_text(chunk, unit) for unit in units]
         parts.append("\n".join(f"- {row}" for row in said) if is_row else " ".join(said))
     return "\n\n".join(parts)
 

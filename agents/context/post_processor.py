@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from agents.context.duplicates import Editions, are_editions, editions_for, is_near_duplicate
 from agents.context.sources import Source, sources_of
-from agents.extractive.relevance import Scored
+from agents.extractive.relevance import ScoredUnit
 from agents.plan import Plan
 from config.domain import AnswerPolicy
 from enrichment.chunk import Chunk
@@ -55,7 +55,7 @@ class FoundPassages:
     snapshot: Snapshot
     hits: Sequence[Hit]
     """Best first."""
-    scored: Sequence[Scored]
+    scored: Sequence[ScoredUnit]
     """Best first."""
     requested: tuple[str, ...] = ()
     """Ids of chunks that the answerer's lookups brought."""
@@ -217,7 +217,7 @@ def _leaders(passages: FoundPassages, relevance: Mapping[str, float]) -> Iterato
             yield chunks[chunk_id]
 
 
-def chunk_scores(hits: Sequence[Hit], scored: Sequence[Scored]) -> dict[str, float]:
+def chunk_scores(hits: Sequence[Hit], scored: Sequence[ScoredUnit]) -> dict[str, float]:
     """Chunk id → how much of the answer it may hold for the room that it takes.
 
     The odds of a chunk's statements add up, so one with several that may answer comes before one

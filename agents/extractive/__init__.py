@@ -1,1 +1,1 @@
-"""All that answers without a language model: words, scores, choice, refusal."""
+"""Answers without a model: direct answers, excerpts, cells of tables, and how sure they are."""

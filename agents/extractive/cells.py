@@ -1,262 +1,268 @@
-"""Which cells of the rows that a question names are asked for, and how sure that is.
-
-Which item of a list is asked for, and how it reads with what leads into the list."""
+"""Finds the table cells or the list item that a question asks for, and writes them as text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from agents.extractive.columns import columns_asked, holds_kind, says_header
+from agents.extractive.columns import holds_kind, requested_columns, says_header
 from agents.extractive.relevance import Aspect
 from agents.extractive.table import (
     Column,
     flat,
-    given_in,
     header_at,
     in_a_line,
     named_in_full,
     names_of,
     notes_of,
+    question_words_in,
     row_label,
-    said_in,
     short_label,
     stems_of,
+    value_in,
 )
-from agents.extractive.value_types import KindAsked, fits, kinds_asked, kinds_of
+from agents.extractive.value_types import KindRequest, fits, kinds_of, requested_kinds
 from enrichment.chunk import Chunk, ChunkTable
 from enrichment.language.quantities import quantities
 from enrichment.language.words import stems
 
-MOST_ROWS = 6
-"""More is not read on a phone, and no answer to one question."""
+MAX_ROWS = 6
+"""More rows are no answer to one question and unreadable on a phone."""
 _SAME = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedCells:
+class RequestedCells:
     """Cells of one table that a question asks for."""
 
     table: ChunkTable
     rows: tuple[int, ...]
-    """Best named; several when they differ only in what the question leaves open. 1–6."""
+    """The best-named rows, 1–6; several when they differ only in what the question leaves open."""
     columns: tuple[Column, ...]
-    """In the table's order; several when the question names a group of them. 1–4."""
+    """In the table's order, 1–4; several when the question names a group of columns."""
     used: frozenset[str]
-    """Stems of the question that header, label, caption, cell or the kind of value account for."""
+    """Stems of the question that header, label, caption, cell or the kind of value cover."""
     left_over: frozenset[str]
-    """Naming stems of the question that neither these nor the chunk's title and headings hold."""
-    kind_asked: str
-    """Of value, one of `value_kinds.ALSO`; the first of several; '' when the question's words
-    don't tell."""
-    kind_held: bool | None
-    """Whether the cells hold every kind asked for; None when none is."""
+    """Naming stems of the question outside `used` and the chunk's title and headings."""
+    kind: str
+    """First kind of value asked for: a key of `value_types.ALSO`; '' if unclear."""
+    has_kind: bool | None
+    """Whether the cells hold every requested kind; None when the question requests none."""
     ahead: float
-    """How far the worst asked column is ahead of the best of the others, 0–1; 1: only these are
-    possible."""
+    """Relative lead of the worst chosen column over the best other one, 0–1; 1: no other column."""
     by_header: bool
-    """The question says words of the header of each, beside those of the row's label."""
+    """The question has words of each column's header that are not in the row's label."""
     by_value: bool = False
-    """The rows were found by what a cell holds, not by their labels."""
+    """The rows were matched by a cell's value, not by their labels."""
     notes: tuple[str, ...] = ()
     """Footnotes that these cells or their labels refer to."""
 
 
-def asked_cells(chunk: Chunk, rows: Sequence[int], aspect: Aspect) -> AskedCells | None:
-    """None when nothing tells the column, or when the cell asked for is empty: the whole row
-    says more than a guess.
+def requested_cells(chunk: Chunk, rows: Sequence[int], aspect: Aspect) -> RequestedCells | None:
+    """None when no column fits, or when a requested cell is empty: the whole row is then better
+    than a guess.
 
-    `rows` are candidates: of those, the ones that the question names best are taken. `aspect`
-    is the question, and brings the glossary."""
+    `rows`: candidates; the result has those that the question names best. `aspect`: the question
+    with the glossary."""
     table = chunk.table
     if table is None or not rows:
         return None
-    named, given = _rows_named(table, rows, aspect)
-    if not named or len(named) > MOST_ROWS:
+    best_rows, matched_words = _best_named_rows(table, rows, aspect)
+    if not best_rows or len(best_rows) > MAX_ROWS:
         return None
-    if any(_is_of_another_size(table, row, aspect) for row in named):
+    if any(_has_other_quantity(table, row, aspect) for row in best_rows):
         return None
-    kinds = kinds_asked(aspect.text)
-    chosen = columns_asked(table, named, aspect, kinds, given)
-    if chosen is None:
+    kinds = requested_kinds(aspect.text)
+    choice = requested_columns(table, best_rows, aspect, kinds, matched_words)
+    if choice is None:
         return None
-    columns, ahead = chosen
-    named = _rows_of_the_kind(table, named, columns, kinds)
-    if any(said_in(table, row, column) == "" for row in named for column in columns):
+    columns, ahead = choice
+    best_rows = _rows_of_the_kind(table, best_rows, columns, kinds)
+    if any(value_in(table, row, column) == "" for row in best_rows for column in columns):
         return None
-    held = [holds_kind(table, named, columns, asked) for asked in kinds]
-    known = frozenset(aspect.weights)
-    account = {word for asked, fit in zip(kinds, held, strict=True) if fit for word in asked.words}
+    has_kinds = [holds_kind(table, best_rows, columns, request) for request in kinds]
+    question_words = frozenset(aspect.weights)
+    account = {
+        word for request, fit in zip(kinds, has_kinds, strict=True) if fit for word in request.words
+    }
     texts = [
         table.caption,
         *table.header[: table.label_columns],
-        *(row_label(table, row) for row in named),
+        *(row_label(table, row) for row in best_rows),
     ]
     texts += [column.header for column in columns]
-    texts += [said_in(table, row, column) for row in named for column in columns]
-    if given:
-        texts += [cell for row in named for cell in table.rows[row]]
-    used = (aspect.named_in(stems_of(texts)) | account) & known
+    texts += [value_in(table, row, column) for row in best_rows for column in columns]
+    if matched_words:
+        texts += [cell for row in best_rows for cell in table.rows[row]]
+    used = (aspect.named_in(stems_of(texts)) | account) & question_words
     around = stems_of([chunk.document_title, chunk.tab, *chunk.heading_path])
-    return AskedCells(
+    return RequestedCells(
         table=table,
-        rows=tuple(named),
+        rows=tuple(best_rows),
         columns=tuple(columns),
         used=frozenset(used),
-        left_over=known - used - aspect.named_in(around),
-        kind_asked=kinds[0].kind if kinds else "",
-        kind_held=all(held) if kinds else None,
+        left_over=question_words - used - aspect.named_in(around),
+        kind=kinds[0].kind if kinds else "",
+        has_kind=all(has_kinds) if kinds else None,
         ahead=ahead,
-        by_header=all(says_header(column, aspect, named, table) for column in columns),
-        by_value=bool(given),
-        notes=notes_of(chunk, named, columns),
+        by_header=all(says_header(column, aspect, best_rows, table) for column in columns),
+        by_value=bool(matched_words),
+        notes=notes_of(chunk, best_rows, columns),
     )
 
 
-def in_words(asked: AskedCells) -> str:
-    """`60 days (API signing key (Quay) · Restricted, Maximum age › SG)`; several cells as a small
-    table of just those, with the label that tells the rows apart. Footnotes below."""
-    if len(asked.rows) == 1 and len(asked.columns) == 1:
-        said = _one_cell(asked.table, asked.rows[0], asked.columns[0])
+def cells_text(cells: RequestedCells) -> str:
+    """`60 days (API signing key (Quay) · Restricted, Maximum age › SG)`; several cells become a
+    small table with the rows' labels. Footnotes follow."""
+    if len(cells.rows) == 1 and len(cells.columns) == 1:
+        text = _one_cell(cells.table, cells.rows[0], cells.columns[0])
     else:
-        said = _small_table(asked)
-    return "\n\n".join([said, *(f"_{note}_" for note in asked.notes)])
+        text = _small_table(cells)
+    return "\n\n".join([text, *(f"_{note}_" for note in cells.notes)])
 
 
 def _one_cell(table: ChunkTable, row: int, column: Column) -> str:
     label = short_label(table, row)
-    beside = [part for part in (label, column.header) if part]
-    value = said_in(table, row, column)
+    context = [part for part in (label, column.header) if part]
+    value = value_in(table, row, column)
     if value == row_label(table, row):
-        beside = [column.header] if column.header else []
-    return f"{value} ({', '.join(beside)})" if beside else value
+        context = [column.header] if column.header else []
+    return f"{value} ({', '.join(context)})" if context else value
 
 
-def _small_table(asked: AskedCells) -> str:
-    table = asked.table
+def _small_table(request: RequestedCells) -> str:
+    table = request.table
     labels = [
         position
         for position in range(table.label_columns)
-        if not any(position in column.positions for column in asked.columns)
+        if not any(position in column.positions for column in request.columns)
     ]
     header = [header_at(table, position) for position in labels]
-    lines = [[*header, *(column.header for column in asked.columns)]]
+    lines = [[*header, *(column.header for column in request.columns)]]
     lines.append(["---"] * len(lines[0]))
-    for row in asked.rows:
+    for row in request.rows:
         cells = [flat(table.rows[row][position]) for position in labels]
-        lines.append([*cells, *(said_in(table, row, column) for column in asked.columns)])
+        lines.append([*cells, *(value_in(table, row, column) for column in request.columns)])
     return "\n".join(
         "| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in lines
     )
 
 
 def _rows_of_the_kind(
-    table: ChunkTable, rows: list[int], columns: Sequence[Column], kinds: Sequence[KindAsked]
+    table: ChunkTable, rows: list[int], columns: Sequence[Column], kinds: Sequence[KindRequest]
 ) -> list[int]:
-    """Attributes down the side: of several rows, those whose cell is of the kind asked for."""
+    """Keeps, of several rows, those whose cell has the requested kind, if any has."""
     if len(rows) == 1 or not kinds:
         return rows
     fitting = [row for row in rows if holds_kind(table, [row], columns, kinds[0])]
     return fitting or rows
 
 
-def _rows_named(
+def _best_named_rows(
     table: ChunkTable, rows: Sequence[int], aspect: Aspect
 ) -> tuple[list[int], frozenset[str]]:
-    """(rows best named by their labels, or else by a cell; what of the question that cell says)."""
+    """(best-named rows, by label or else by cell value; question words that matched cells)."""
     labels = {row: names_of(row_label(table, row)) for row in rows}
-    named = {row: aspect.named_in(label) for row, label in labels.items()}
-    if not any(named.values()):
-        return _rows_with_what_is_given(table, rows, aspect)
-    rows = _without_beside(table, rows, named, aspect)
-    weight = {row: sum(aspect.weights[word] for word in named[row]) for row in rows}
-    most = max(weight.values())
+    named_words = {row: aspect.named_in(label) for row, label in labels.items()}
+    if not any(named_words.values()):
+        return _rows_by_value(table, rows, aspect)
+    rows = _without_header_words(table, rows, named_words, aspect)
+    weight = {row: sum(aspect.weights[word] for word in named_words[row]) for row in rows}
+    max_weight = max(weight.values())
     best = [
         row
         for row in rows
-        if weight[row] > most - _SAME
+        if weight[row] > max_weight - _SAME
         or (
             named_in_full(labels[row], aspect)
-            and not any(named[row] < named[other] for other in rows)
+            and not any(named_words[row] < named_words[other] for other in rows)
         )
     ]
     exact = [
         row
         for row in best
-        if not any(named[row] == named[other] and labels[other] < labels[row] for other in best)
+        if not any(
+            named_words[row] == named_words[other] and labels[other] < labels[row] for other in best
+        )
     ]
-    asked = in_a_line(aspect.text)
-    whole = [row for row in exact if in_a_line(row_label(table, row)) in asked]
-    as_well = [row for row in exact if all(named[row] != named[other] for other in whole)]
+    question = in_a_line(aspect.text)
+    whole = [row for row in exact if in_a_line(row_label(table, row)) in question]
+    as_well = [
+        row for row in exact if all(named_words[row] != named_words[other] for other in whole)
+    ]
     return sorted({*whole, *as_well}), frozenset()
 
 
-def _without_beside(
-    table: ChunkTable, rows: Sequence[int], named: Mapping[int, Set[str]], aspect: Aspect
+def _without_header_words(
+    table: ChunkTable, rows: Sequence[int], named_words: Mapping[int, Set[str]], aspect: Aspect
 ) -> list[int]:
-    """Without rows that are named better than one whose label stands in the question word for word
-    only by what a header says: `members of Team` names `Team`, not `Team members`."""
-    asked, headers = in_a_line(aspect.text), aspect.named_in(stems_of(table.header))
-    whole = [row for row in rows if named[row] and in_a_line(row_label(table, row)) in asked]
+    """Drops rows that beat a row with a verbatim label only by words of a header: `members of Team`
+    names `Team`, not `Team members`."""
+    question, headers = in_a_line(aspect.text), aspect.named_in(stems_of(table.header))
+    whole = [
+        row for row in rows if named_words[row] and in_a_line(row_label(table, row)) in question
+    ]
     return [
         row
         for row in rows
         if row in whole
-        or not any(named[each] <= named[row] <= named[each] | headers for each in whole)
+        or not any(
+            named_words[each] <= named_words[row] <= named_words[each] | headers for each in whole
+        )
     ]
 
 
-def _is_of_another_size(table: ChunkTable, row: int, aspect: Aspect) -> bool:
-    """`5 weeks` are asked for and the label says `under 3 weeks`: whether that covers them is for
-    a reader to judge."""
-    asked, labelled = (
+def _has_other_quantity(table: ChunkTable, row: int, aspect: Aspect) -> bool:
+    """Whether question and label have different quantities of one measure: with `5 weeks` against
+    `under 3 weeks` only a reader can judge whether the row applies."""
+    in_question, in_label = (
         [one for one in quantities(text) if one.measure]
         for text in (aspect.text, row_label(table, row))
     )
-    both = {one.measure for one in asked} & {one.measure for one in labelled}
-    return bool(both) and not any(one.agrees(each) for one in asked for each in labelled)
+    shared = {one.measure for one in in_question} & {one.measure for one in in_label}
+    return bool(shared) and not any(one.agrees(each) for one in in_question for each in in_label)
 
 
-def _rows_with_what_is_given(
+def _rows_by_value(
     table: ChunkTable, rows: Sequence[int], aspect: Aspect
 ) -> tuple[list[int], frozenset[str]]:
-    """The rows of which a cell says most of what the question names, and not all rows say."""
+    """(rows whose cells hold most words of the question that not every row has; these words)."""
     headers = aspect.named_in(stems_of(table.header))
-    said = {
+    words_by_row = {
         row: frozenset().union(
             *(
-                given_in(table, row, position, aspect) - headers
+                question_words_in(table, row, position, aspect) - headers
                 for position in range(table.label_columns, len(table.rows[row]))
             )
         )
         for row in rows
     }
-    in_all = frozenset.intersection(*said.values()) if len(rows) > 1 else frozenset()
-    most = max(len(given - in_all) for given in said.values())
-    found = [row for row in rows if len(said[row] - in_all) == most]
-    return found, frozenset().union(*(said[row] - in_all for row in found))
+    in_all = frozenset.intersection(*words_by_row.values()) if len(rows) > 1 else frozenset()
+    max_count = max(len(words - in_all) for words in words_by_row.values())
+    best_rows = [row for row in rows if len(words_by_row[row] - in_all) == max_count]
+    return best_rows, frozenset().union(*(words_by_row[row] - in_all for row in best_rows))
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedItem:
-    """One item of a list of several, told from the others by words of the question."""
+class RequestedItem:
+    """The one item of a list that the question's words distinguish from the others."""
 
     index: int
-    """Of the item, in the chunk's units."""
+    """Index in the chunk's units."""
     lead_in: str
-    """The sentence or item that the list hangs on; '' when none does."""
+    """The sentence or item that introduces the list; '' without one."""
     item: str
     left_over: frozenset[str]
-    """Naming stems of the question that neither item, lead-in, title nor headings hold."""
-    kind_held: bool | None
-    """Whether it holds every kind of value asked for; None when the question doesn't tell."""
+    """Naming stems of the question outside item, lead-in, title and headings."""
+    has_kind: bool | None
+    """Whether it holds every requested kind of value; None when the question requests none."""
     ahead: float
-    """How much more of what tells the items apart it holds than the next one, 0–1."""
+    """Relative lead over the next item in distinguishing words, 0–1."""
 
 
-def asked_item(chunk: Chunk, index: int, aspect: Aspect) -> AskedItem | None:
-    """The item asked for of the list that this unit is of: None when the question's words tell no
-    single item from the others, or when this is no list of several."""
+def requested_item(chunk: Chunk, index: int, aspect: Aspect) -> RequestedItem | None:
+    """The requested item of the list around this unit; None when no single item stands out, or when
+    the unit is in no list of several."""
     units = chunk.units
     start = end = index
     while start > 0 and units[start - 1].kind == "item":
@@ -267,30 +273,35 @@ def asked_item(chunk: Chunk, index: int, aspect: Aspect) -> AskedItem | None:
         return None
     before = units[start - 1].text.strip() if start else ""
     lead_in = before if before.endswith((":", "：")) else ""
-    named = {at: frozenset(aspect.named_in(stems(units[at].text))) for at in range(start, end)}
-    in_all = frozenset.intersection(*named.values())
+    named_words = {
+        at: frozenset(aspect.named_in(stems(units[at].text))) for at in range(start, end)
+    }
+    in_all = frozenset.intersection(*named_words.values())
     weights = {
-        at: sum(aspect.weights[word] for word in words - in_all) for at, words in named.items()
+        at: sum(aspect.weights[word] for word in words - in_all)
+        for at, words in named_words.items()
     }
     best, second = sorted(weights, key=lambda at: -weights[at])[:2]
     if weights[best] <= weights[second]:
         return None
     item = units[best].text
-    kinds = kinds_asked(aspect.text)
-    held = [fits(asked.kind, kinds_of(item)) for asked in kinds]
-    asking = frozenset(w for one, fit in zip(kinds, held, strict=True) if fit for w in one.words)
+    kinds = requested_kinds(aspect.text)
+    has_kinds = [fits(request.kind, kinds_of(item)) for request in kinds]
+    asking = frozenset(
+        w for one, fit in zip(kinds, has_kinds, strict=True) if fit for w in one.words
+    )
     around = " ".join((lead_in, chunk.document_title, chunk.tab, *chunk.heading_path))
-    accounted = named[best] | aspect.named_in(stems(around)) | asking
-    return AskedItem(
+    accounted = named_words[best] | aspect.named_in(stems(around)) | asking
+    return RequestedItem(
         index=best,
         lead_in=lead_in,
         item=item,
         left_over=frozenset(aspect.weights) - accounted,
-        kind_held=all(held) if kinds else None,
+        has_kind=all(has_kinds) if kinds else None,
         ahead=1 - weights[second] / weights[best],
     )
 
 
-def item_in_words(asked: AskedItem) -> str:
-    """`**lead-in** item`: an item alone can mean the opposite (`You must not:`)."""
-    return f"**{asked.lead_in}** {asked.item}" if asked.lead_in else asked.item
+def item_text(item: RequestedItem) -> str:
+    """`**lead-in** item`: without its lead-in (`You must not:`) an item can mean the opposite."""
+    return f"**{item.lead_in}** {item.item}" if item.lead_in else item.item

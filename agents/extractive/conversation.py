@@ -1,4 +1,4 @@
-"""What a message is to its thread, told without a model: small talk, a follow-up, two questions."""
+"""Classifies a message in its thread without a model: small talk, follow-up, several questions."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ _NEXT_QUESTION = re.compile(
 )
 
 
-def cleaned(text: str) -> str:
-    """The words of a Slack message: no mentions, emoji codes or control characters, bounded."""
+def clean_message(text: str) -> str:
+    """The text of a Slack message without mentions, emoji codes and control characters, bounded."""
     text = bounded(text)
     for pattern, replacement in _MARKUP:
         text = pattern.sub(replacement, text)
@@ -76,7 +76,7 @@ def cleaned(text: str) -> str:
 
 
 def small_talk_reply(text: str, title: str) -> str:
-    """A short human reply when the message asks nothing of the documents; else ''."""
+    """A short reply to a message that asks nothing about the documents; else ''."""
     about = f"I answer questions about *{title}* from your team's documents, with sources."
     if _ABOUT_ME.match(text.strip()):
         return f"{about} Ask me in your own words, and follow up in the thread."
@@ -89,10 +89,10 @@ def small_talk_reply(text: str, title: str) -> str:
 
 
 def plain_reply(text: str, title: str) -> str:
-    """What to say, without a model, to a complaint, a doubt, an order to this program and a wish
-    for something made up; '' for what may stand in the documents.
+    """The reply, without a model, to a complaint, a doubt, an order to this program, or a wish to
+    invent something; '' for a question that documents may answer.
 
-    Searched for, `no, that's wrong` finds passages about what is wrong."""
+    A search for `no, that's wrong` would find passages about wrong things."""
     if objects(text):
         return (
             "Sorry. Without a language model I only find passages that share words or sense with "
@@ -117,57 +117,61 @@ def plain_reply(text: str, title: str) -> str:
 
 
 def leans_on(text: str, history: Sequence[Turn], earlier: Sequence[EarlierTurn] = ()) -> str:
-    """The earlier user words that a follow-up needs to be understood; '' when it stands alone.
+    """The earlier user words that a follow-up depends on; '' when it stands alone.
 
-    Of the question asked last it is the self-contained form that a model gave it and the agents
-    kept, unless somebody has said something since. Without it, at most the two last user turns:
-    all turns put together find no more facts, on the demo (`benchmarks/each_agent.py`)."""
-    asked = [cleaned(turn.content) for turn in history if turn.role == "user"]
-    asked = [words for words in asked if naming_words(words)]
+    Prefers the stored self-contained form of the last question, unless a user has written since.
+    Else at most the last two user turns: joining all turns finds no more facts on the demo
+    (`benchmarks/each_agent.py`)."""
+    user_turns = [clean_message(turn.content) for turn in history if turn.role == "user"]
+    user_turns = [words for words in user_turns if naming_words(words)]
     if not _is_elliptical(text):
         return ""
-    if earlier and (not asked or _says_more(earlier[-1], asked[-1])):
+    if earlier and (not user_turns or _says_more(earlier[-1], user_turns[-1])):
         return earlier[-1].question
-    if not asked:
+    if not user_turns:
         return ""
-    if len(asked) > 1 and _is_elliptical(asked[-1]):
-        return f"{_open_ended(asked[-2])}, {asked[-1]}"
-    return asked[-1]
+    if len(user_turns) > 1 and _is_elliptical(user_turns[-1]):
+        return f"{_open_ended(user_turns[-2])}, {user_turns[-1]}"
+    return user_turns[-1]
 
 
-def joined(previous: str, text: str) -> str:
+def join_follow_up(previous: str, text: str) -> str:
     """A follow-up with the question it continues."""
     return f"{_open_ended(previous)}, {text}" if previous else text
 
 
 def self_contained(question: Question) -> str:
-    """Its words as they can be searched for, with those of the turn that they lean on."""
-    text = cleaned(question.text)
-    return joined(leans_on(text, question.history, question.earlier), text)
+    """The question as search text, with the earlier turn that it depends on."""
+    text = clean_message(question.text)
+    return join_follow_up(leans_on(text, question.history, question.earlier), text)
 
 
 def questions_in(text: str) -> list[str]:
-    """The questions of a message that asks several, each with words of its own; else []."""
+    """The questions of a message with several, each with naming words of its own; else []."""
     parts = [part.strip(" ,;") for part in _NEXT_QUESTION.split(text) if part]
     asking = [part for part in parts if naming_words(part) or "?" in part]
     return asking[:4] if len(asking) > 1 else []
 
 
 def _is_an_order(text: str) -> bool:
-    """It tells this program what to do, and asks nothing else."""
+    """Whether it gives this program orders and asks nothing else."""
     sentences = _SENTENCE_END.split(text)
-    others = [one for one in sentences if not _ORDERS.search(one)]
-    return len(others) < len(sentences) and not any("?" in one for one in others)
+    other_sentences = [one for one in sentences if not _ORDERS.search(one)]
+    return len(other_sentences) < len(sentences) and not any("?" in one for one in other_sentences)
 
 
 def _is_elliptical(text: str) -> bool:
-    named = len(naming_words(text))
-    return named <= 3 or bool(_LEANS.match(text)) or (named <= 7 and bool(_REFERS.search(text)))
+    word_count = len(naming_words(text))
+    return (
+        word_count <= 3
+        or bool(_LEANS.match(text))
+        or (word_count <= 7 and bool(_REFERS.search(text)))
+    )
 
 
-def _says_more(kept: EarlierTurn, asked: str) -> bool:
-    """It is the turn asked last, in other words than `joined` puts it."""
-    return cleaned(kept.asked) == asked and not kept.question.endswith(asked)
+def _says_more(earlier: EarlierTurn, last_words: str) -> bool:
+    """Whether it is the last turn, in a form that adds more than `join_follow_up` does."""
+    return clean_message(earlier.asked) == last_words and not earlier.question.endswith(last_words)
 
 
 def _open_ended(text: str) -> str:

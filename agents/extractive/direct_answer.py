@@ -1,4 +1,4 @@
-"""A direct answer without a model: given only where nothing that was asked for is left over."""
+"""A direct answer without a model, only where one place covers all that the question names."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 
 from agents.answer import Citation
-from agents.extractive.cells import asked_cells, asked_item, item_in_words
-from agents.extractive.cells import in_words as cells_in_words
+from agents.extractive.cells import cells_text as cells_in_words
+from agents.extractive.cells import item_text, requested_cells, requested_item
 from agents.extractive.excerpts import is_lead_in
-from agents.extractive.relevance import Aspect, Scored, citation
+from agents.extractive.relevance import Aspect, ScoredUnit, citation
 from agents.extractive.value_types import (
     PLACE,
     WAY,
     YES_NO,
     fits,
-    kinds_asked,
     kinds_of,
+    requested_kinds,
 )
 from enrichment.chunk import Chunk, ChunkTable
 from enrichment.language.words import naming_words, stems
 from index.search import Snapshot
 
 _EXCEPTION = re.compile(r"\W*(?:but|except|however|unless|only|otherwise|this does not)\b", re.I)
-_FEWEST_NEW_WORDS = 2
-_LONGEST = 400
-"""Characters; what is longer is a passage."""
-_MOST_CELLS = 4
+_MIN_NEW_WORDS = 2
+_MAX_CHARS = 400
+"""A longer answer is shown as a passage instead."""
+_MAX_CELLS = 4
 _ASKING = stems(
     "allow allowed permit permitted require required supposed possible valid happen mean last stay"
     " take run go come install installed apply applies count exist current currently exactly"
     " general normally usually long"
 )
-"""Words that ask how things are rather than name one of them."""
+"""Stems of words that ask about a state and name nothing."""
 _AHEAD = 0.1
-"""See `AskedCells.ahead`."""
+"""Minimum `RequestedCells.ahead`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,18 +47,18 @@ class Direct:
 
 
 def direct_answer(
-    quotable: Sequence[Scored], aspects: Sequence[Aspect], snapshot: Snapshot
+    quotable: Sequence[ScoredUnit], aspects: Sequence[Aspect], snapshot: Snapshot
 ) -> Direct | None:
-    """None unless one place holds every word that the question names, and a value of the kind
-    asked for, and no other place does nearly as well.
+    """None unless exactly one place holds all naming words of the question and a value of the
+    requested kind.
 
-    `quotable`: see `quotable.py`, best first. `aspects`: the whole question first."""
+    `quotable`: see `excerpts.quotable`, best first. `aspects`: the whole question first."""
     whole = aspects[0]
     if len(aspects) > 1 or not quotable or not whole.weights:
         return None
-    asking = (asked.words for asked in kinds_asked(whole.text))
-    sought = whole.weights.keys() - _ASKING.union(*asking)
-    holding = [unit for unit in quotable if _holds(unit, sought, whole)]
+    asking = (request.words for request in requested_kinds(whole.text))
+    needed_words = whole.weights.keys() - _ASKING.union(*asking)
+    holding = [unit for unit in quotable if _holds(unit, needed_words, whole)]
     if not holding or _place(holding[0]) != _place(quotable[0]):
         return None
     best = holding[0]
@@ -67,52 +67,52 @@ def direct_answer(
     if any(_place(unit) != _place(best) for unit in holding):
         return None
     ways = {"row": _cell, "item": _item, "sentence": _sentence}
-    said = ways[best.unit.kind](best, whole, snapshot)
-    if not said:
+    text = ways[best.unit.kind](best, whole, snapshot)
+    if not text:
         return None
-    cited = citation(best.chunk, 1, best.unit.text, snapshot.documents)
-    return Direct(text=f"{said} [1]", citation=cited)
+    source = citation(best.chunk, 1, best.unit.text, snapshot.documents)
+    return Direct(text=f"{text} [1]", citation=source)
 
 
-def _holds(unit: Scored, sought: Set[str], whole: Aspect) -> bool:
-    """Whether it says, with its title, headings and table header, all that is sought."""
+def _holds(unit: ScoredUnit, needed_words: Set[str], whole: Aspect) -> bool:
+    """Whether the unit, with its title, headings and caption, holds all needed words."""
     chunk, own = unit.chunk, unit.unit
     caption = chunk.table.caption if chunk.table else ""
     around = (chunk.document_title, chunk.tab, *chunk.heading_path, caption)
-    held = stems(own.index_text) | stems(own.text) | stems(" ".join(around))
-    return sought <= whole.named_in(held)
+    words = stems(own.index_text) | stems(own.text) | stems(" ".join(around))
+    return needed_words <= whole.named_in(words)
 
 
-def _place(unit: Scored) -> tuple[str, ...]:
-    """A section, and in it a table."""
+def _place(unit: ScoredUnit) -> tuple[str, ...]:
+    """Key of the section and of the table in it."""
     chunk = unit.chunk
     table = chunk.table.id if chunk.table and unit.unit.row is not None else ""
     return (chunk.document_id, chunk.tab, *chunk.heading_path, table)
 
 
-def _cell(best: Scored, whole: Aspect, snapshot: Snapshot) -> str:
-    """The cells asked for; empty when the row that says all isn't the one that is named best, or
-    another column comes near."""
+def _cell(best: ScoredUnit, whole: Aspect, snapshot: Snapshot) -> str:
+    """The requested cells; '' when the best unit's row is not the best-named one, or another column
+    is nearly as good."""
     own, row = best.chunk.table, best.unit.row
     if own is None or row is None:
         return ""
     table = _whole_table(best.chunk, snapshot)
-    asked = asked_cells(replace(best.chunk, table=table), range(len(table.rows)), whole)
-    if asked is None or own.rows[row] not in [table.rows[one] for one in asked.rows]:
+    cells = requested_cells(replace(best.chunk, table=table), range(len(table.rows)), whole)
+    if cells is None or own.rows[row] not in [table.rows[one] for one in cells.rows]:
         return ""
     labels = stems(" ".join(table.header[: table.label_columns]))
-    left_over = asked.left_over - whole.named_in(labels) - _ASKING
-    unsure = left_over or asked.kind_held is False or asked.ahead < _AHEAD
-    if unsure or len(asked.rows) * len(asked.columns) > _MOST_CELLS:
+    left_over = cells.left_over - whole.named_in(labels) - _ASKING
+    unsure = left_over or cells.has_kind is False or cells.ahead < _AHEAD
+    if unsure or len(cells.rows) * len(cells.columns) > _MAX_CELLS:
         return ""
-    # Footnotes stand in the text of the chunk itself.
-    alone = asked_cells(best.chunk, [row], whole) if len(asked.rows) == 1 else None
-    said = cells_in_words(alone or asked)
-    return said if len(said) <= _LONGEST else ""
+    # Only the text of the chunk itself holds the footnotes.
+    alone = requested_cells(best.chunk, [row], whole) if len(cells.rows) == 1 else None
+    text = cells_in_words(alone or cells)
+    return text if len(text) <= _MAX_CHARS else ""
 
 
 def _whole_table(chunk: Chunk, snapshot: Snapshot) -> ChunkTable:
-    """All rows of the chunk's table, of which it may hold a part."""
+    """The chunk's table with all rows: the chunk may hold only some of them."""
     table = chunk.table
     if table is None:
         raise ValueError("not a table")
@@ -123,29 +123,29 @@ def _whole_table(chunk: Chunk, snapshot: Snapshot) -> ChunkTable:
     return replace(table, rows=tuple(row for each in rows for row in each), first_row=0)
 
 
-def _item(best: Scored, whole: Aspect, _: Snapshot) -> str:
-    """The item with its lead-in, without which it can mean the opposite (`You must not:`)."""
-    asked = asked_item(best.chunk, best.index, whole)
-    if asked is None or asked.index != best.index or not _tells(best, whole):
+def _item(best: ScoredUnit, whole: Aspect, _: Snapshot) -> str:
+    """The item with its lead-in; '' when another item fits better."""
+    item = requested_item(best.chunk, best.index, whole)
+    if item is None or item.index != best.index or not _tells(best, whole):
         return ""
-    if asked.kind_held is None:  # what names no kind of value may ask for the whole list
+    if item.has_kind is None:  # a question without a kind of value may ask for the whole list
         return ""
-    said = item_in_words(asked)
-    return said if len(said) <= _LONGEST else ""
+    text = item_text(item)
+    return text if len(text) <= _MAX_CHARS else ""
 
 
-def _tells(best: Scored, whole: Aspect) -> bool:
-    """It is of the kind asked for, and says something that the question doesn't."""
+def _tells(best: ScoredUnit, whole: Aspect) -> bool:
+    """Whether it has the requested kind and adds words to those of the question."""
     kinds = kinds_of(best.unit.text) | {YES_NO, WAY, PLACE}
     new = naming_words(best.unit.text).keys() - whole.weights.keys()
-    asked = kinds_asked(whole.text)
-    of_the_kind = all(fits(one.kind, kinds) for one in asked)
-    enough = len(new) >= (1 if asked else _FEWEST_NEW_WORDS)
+    requests = requested_kinds(whole.text)
+    of_the_kind = all(fits(one.kind, kinds) for one in requests)
+    enough = len(new) >= (1 if requests else _MIN_NEW_WORDS)
     return of_the_kind and enough and not is_lead_in(best.unit)
 
 
-def _sentence(best: Scored, whole: Aspect, _: Snapshot) -> str:
-    """The sentence, and the exception right after it."""
+def _sentence(best: ScoredUnit, whole: Aspect, _: Snapshot) -> str:
+    """The sentence, with an exception that follows directly."""
     text = best.unit.text
     if not _tells(best, whole):
         return ""
@@ -153,4 +153,4 @@ def _sentence(best: Scored, whole: Aspect, _: Snapshot) -> str:
     after = units[best.index + 1] if best.index + 1 < len(units) else None
     if after and after.kind == "sentence" and _EXCEPTION.match(after.text):
         text = f"{text} {after.text}"
-    return text if len(text) <= _LONGEST else ""
+    return text if len(text) <= _MAX_CHARS else ""

@@ -1,8 +1,5 @@
-"""Where the documents speak of what was asked: at most three titled excerpts.
-
-Which sentences, list items and rows may be quoted, and how each is put into words.
-
-What an excerpt reads like: statements of one section as Markdown, telling words in bold."""
+"""Answers a question with at most three excerpts: selects the statements that may be quoted and
+writes them as Markdown under their titles."""
 
 from __future__ import annotations
 
@@ -14,19 +11,19 @@ from itertools import groupby
 
 from agents.answer import Passage
 from agents.extractive.language import asks_about_the_past
-from agents.extractive.relevance import Aspect, Scored, citation
+from agents.extractive.relevance import Aspect, ScoredUnit, citation
 from agents.extractive.table import flat, row_label, says_nothing, together
 from enrichment.chunk import Chunk, ChunkTable, DocumentCard, Unit, is_out_of_force
 from enrichment.language.words import TOKEN, naming_words
 from enrichment.safety.injection import WITHHELD, addressing
 
-LONGEST_STATEMENT = 400
-"""Characters of a sentence, item or row as it is quoted."""
-_FEWEST_WORDS = 2
-"""`Yes!` answers nothing by itself."""
+MAX_STATEMENT_CHARS = 400
+"""Maximum length of a quoted sentence, item or row."""
+_MIN_WORDS = 2
+"""A statement such as `Yes!` answers nothing by itself."""
 _NEARLY, _LIKELY = 3.0, 2.0
-"""What is in force may be that many log-odds weaker than a superseded document, or have only
-these at all, and still wins: an outdated rule is wrong advice."""
+"""Log-odds by which a document in force may be weaker than a superseded one, and log-odds that are
+enough for it in any case: an outdated rule is wrong advice."""
 
 _ABOUT_THE_PAGE = re.compile(
     r"^\W*(?:(?:last|date) (?:modified|updated|reviewed|changed)|references?|see also"
@@ -36,13 +33,13 @@ _ABOUT_THE_PAGE = re.compile(
 
 
 def quotable(
-    scored: Sequence[Scored],
+    scored: Sequence[ScoredUnit],
     context: Sequence[Chunk],
     whole: Aspect,
     documents: Mapping[str, DocumentCard],
-) -> list[Scored]:
-    """What of the context says something to people, best first; without what a superseded
-    document says where its successor answers."""
+) -> list[ScoredUnit]:
+    """Statements of the context that tell a reader something, best first. Superseded documents are
+    left out where one in force answers."""
     visible = {chunk.id for chunk in context}
     usable = [unit for unit in scored if unit.chunk.id in visible and _says_something(unit)]
     if not usable or asks_about_the_past(whole.text):
@@ -53,53 +50,53 @@ def quotable(
 
 
 def is_lead_in(unit: Unit) -> bool:
-    """A sentence or item that ends in a colon."""
+    """Whether it is a sentence or item that ends in a colon."""
     return unit.kind != "row" and unit.text.rstrip().endswith((":", "："))
 
 
-def in_words(chunk: Chunk, unit: Unit) -> str:
+def unit_text(chunk: Chunk, unit: Unit) -> str:
     """The sentence or item verbatim; a row as `label — header: cell; header: cell`."""
     if unit.row is None or chunk.table is None:
-        return shortened(unit.text)
+        return shorten(unit.text)
     label = row_label(chunk.table, unit.row)
     cells = "; ".join(_cells(chunk.table, unit.row))
-    return shortened(f"{label} — {cells}" if label and cells else label or cells)
+    return shorten(f"{label} — {cells}" if label and cells else label or cells)
 
 
-def shortened(text: str) -> str:
-    """At a word's end, with a sign that something follows."""
-    if len(text) <= LONGEST_STATEMENT:
+def shorten(text: str) -> str:
+    """Cuts a long text after a word, with an ellipsis."""
+    if len(text) <= MAX_STATEMENT_CHARS:
         return text
-    return text[:LONGEST_STATEMENT].rsplit(" ", 1)[0].rstrip(",;:") + " …"
+    return text[:MAX_STATEMENT_CHARS].rsplit(" ", 1)[0].rstrip(",;:") + " …"
 
 
 def _cells(table: ChunkTable, row: int) -> list[str]:
-    """`header: cell` beside the label; neighbours that hold the same cell are one."""
-    found: list[tuple[list[str], str]] = []
+    """`header: cell` of each value column; neighbors with the same cell are merged."""
+    groups: list[tuple[list[str], str]] = []
     for position in range(table.label_columns, len(table.rows[row])):
         cell = flat(table.rows[row][position])
         header = flat(table.header[position]) if position < len(table.header) else ""
-        if found and found[-1][1] == cell:
-            found[-1][0].append(header)
+        if groups and groups[-1][1] == cell:
+            groups[-1][0].append(header)
         else:
-            found.append(([header], cell))
+            groups.append(([header], cell))
     return [
         f"{together(headers)}: {cell}" if any(headers) else cell
-        for headers, cell in found
+        for headers, cell in groups
         if not says_nothing(cell)
     ]
 
 
-def _says_something(scored: Scored) -> bool:
+def _says_something(scored: ScoredUnit) -> bool:
     unit = scored.unit
     if _ABOUT_THE_PAGE.search(unit.text) or unit.text.strip() == WITHHELD:
         return False
-    # An index made before planted text was kept out may hold some.
+    # An index that was built before the planted-text filter may hold such text.
     if addressing(unit.text) == "planted":
         return False
     if unit.kind == "sentence" and unit.text.rstrip().endswith("?"):
         return False
-    return unit.row is not None or len(naming_words(unit.text)) >= _FEWEST_WORDS
+    return unit.row is not None or len(naming_words(unit.text)) >= _MIN_WORDS
 
 
 GAP = "…"
@@ -108,21 +105,21 @@ _CODE = re.compile(r"^ *(`{3,}|~{3,})[^\n]*\n(.*?)^ *\1", re.MULTILINE | re.DOTA
 _NOT_MARKED = re.compile(r"`[^`]*`|\S*(?:://|@|\*)\S*")
 
 
-def excerpt(said: Sequence[Scored], aspects: Sequence[Aspect]) -> str:
-    """Markdown of statements of one section in reading order: sentences run on, items and rows
-    are a list, code stays code; … where something is left out."""
+def excerpt(statements: Sequence[ScoredUnit], aspects: Sequence[Aspect]) -> str:
+    """Markdown of one section's statements in reading order: sentences as running text, items and
+    rows as a list, code as code; … marks a gap."""
     blocks: list[str] = []
-    for _, group in groupby(_with_gaps(said), key=lambda pair: _shape(pair[0])):
+    for _, group in groupby(_with_gaps(statements), key=lambda pair: _shape(pair[0])):
         pairs = list(group)
         blocks.append(_block(pairs, aspects))
     return "\n".join(blocks)
 
 
-def _block(pairs: Sequence[tuple[Scored, bool]], aspects: Sequence[Aspect]) -> str:
+def _block(pairs: Sequence[tuple[ScoredUnit, bool]], aspects: Sequence[Aspect]) -> str:
     shape = _shape(pairs[0][0])
     if shape == "code":
         return "\n".join(["```", *(one.unit.text for one, _ in pairs), "```"])
-    texts = [marked(in_words(one.chunk, one.unit), aspects) for one, _ in pairs]
+    texts = [with_bold_words(unit_text(one.chunk, one.unit), aspects) for one, _ in pairs]
     if shape == "rows":
         return "\n".join([*(f"- {text}" for text in texts), *_rows_left_out(pairs)])
     if shape == "items":
@@ -133,51 +130,51 @@ def _block(pairs: Sequence[tuple[Scored, bool]], aspects: Sequence[Aspect]) -> s
     )
 
 
-def _shape(unit: Scored) -> str:
+def _shape(unit: ScoredUnit) -> str:
     if unit.chunk.kind == "code" or (unit.unit.kind == "sentence" and _is_code(unit)):
         return "code"
     return f"{unit.unit.kind}s"
 
 
-def _is_code(one: Scored) -> bool:
-    """A command between the steps of a text."""
+def _is_code(one: ScoredUnit) -> bool:
+    """Whether it is a command in a code block of a text."""
     return any(one.unit.text in code[2] for code in _CODE.finditer(one.chunk.text))
 
 
-def _rows_left_out(pairs: Sequence[tuple[Scored, bool]]) -> Iterator[str]:
-    """How much of its table the reader sees: the row that isn't there may be the one."""
-    shown: dict[str, int] = {}
+def _rows_left_out(pairs: Sequence[tuple[ScoredUnit, bool]]) -> Iterator[str]:
+    """Says how many of a table's rows are visible: the needed row may be another one."""
+    counts: dict[str, int] = {}
     totals: dict[str, int] = {}
     for one, _ in pairs:
         if table := one.chunk.table:
-            shown[table.id] = shown.get(table.id, 0) + 1
+            counts[table.id] = counts.get(table.id, 0) + 1
             totals[table.id] = max(table.total_rows, len(table.rows))
-    for table_id, count in shown.items():
+    for table_id, count in counts.items():
         if count < totals[table_id]:
             yield f"\n_{count} of the table's {totals[table_id]} rows_"
 
 
-def _with_gaps(said: Sequence[Scored]) -> Iterator[tuple[Scored, bool]]:
-    """Each with whether something between it and the one before it is left out."""
-    before: Scored | None = None
-    for unit in said:
+def _with_gaps(statements: Sequence[ScoredUnit]) -> Iterator[tuple[ScoredUnit, bool]]:
+    """(statement, whether there is a gap before it)."""
+    before: ScoredUnit | None = None
+    for unit in statements:
         follows = before is None or _follows(unit, before)
         yield unit, not follows
         before = unit
 
 
-def _follows(unit: Scored, before: Scored) -> bool:
+def _follows(unit: ScoredUnit, before: ScoredUnit) -> bool:
     if unit.chunk.id == before.chunk.id:
         return unit.index == before.index + 1
     last = before.index == len(before.chunk.units) - 1
     return last and unit.index == 0 and unit.chunk.position == before.chunk.position + 1
 
 
-def marked(text: str, aspects: Sequence[Aspect]) -> str:
-    """The text with the words that the question names in bold, neighbours as one."""
-    named = aspects[0].named_in(naming_words(text).keys())
-    telling = named | {
-        word for stem in named for way in aspects[0].same.get(stem, ()) for word in way
+def with_bold_words(text: str, aspects: Sequence[Aspect]) -> str:
+    """Sets the question's words in bold; neighbors share one pair of marks."""
+    question_words = aspects[0].named_in(naming_words(text).keys())
+    bold = question_words | {
+        word for stem in question_words for way in aspects[0].same.get(stem, ()) for word in way
     }
     untouched = [match.span() for match in _NOT_MARKED.finditer(text)]
     runs: list[tuple[int, int]] = []
@@ -185,7 +182,7 @@ def marked(text: str, aspects: Sequence[Aspect]) -> str:
         start, end = match.span()
         if any(low < end and start < high for low, high in untouched):
             continue
-        if not naming_words(match[0]).keys() & telling:
+        if not naming_words(match[0]).keys() & bold:
             continue
         if runs and text[runs[-1][1] : start].isspace():
             runs[-1] = runs[-1][0], end
@@ -196,8 +193,8 @@ def marked(text: str, aspects: Sequence[Aspect]) -> str:
     return text
 
 
-def written(lead: str, passages: Sequence[Passage]) -> str:
-    """Markdown of the whole: the lead, then each passage under its title."""
+def passages_text(lead: str, passages: Sequence[Passage]) -> str:
+    """Markdown of the lead, then of each passage under its title."""
     parts = [lead]
     for one in passages:
         place = " › ".join(dict.fromkeys((one.citation.title, one.citation.heading)))
@@ -207,70 +204,70 @@ def written(lead: str, passages: Sequence[Passage]) -> str:
     return "\n\n".join(parts)
 
 
-MOST_PASSAGES = 3
-LONGEST = 1_200
-"""Characters of all excerpts: someone reads this in a thread, at night, on a phone."""
-LONGEST_PASSAGE = 900
-LONGEST_LIST = 700
-"""Of a list that is shown whole."""
+MAX_PASSAGES = 3
+MAX_CHARS = 1_200
+"""Characters of all excerpts: people read them in a thread on a phone."""
+MAX_PASSAGE_CHARS = 900
+MAX_LIST_CHARS = 700
+"""Maximum length of a list that is shown whole."""
 _FURTHER, _WEAKEST = 3.0, 5.0
-"""Log-odds by which a further passage's best statement, and any statement, may be weaker than the
-best of all: room alone is no reason to show something."""
-_COUNTED = 3
-"""Statements of a section that speak for it."""
+"""Log-odds by which the best statement of a further passage, and any statement, may be weaker than
+the best one: free space alone is no reason to show a statement."""
+_STATEMENTS_COUNTED = 3
+"""Statements that count for a section's strength."""
 _NEXT, _NEAR = 1.0, 0.5
-"""Log-odds that a statement gains by standing right after its section's best one, or near it:
-what is read in one go needs no …"""
+"""Log-odds that a statement gains directly after its section's best one, or near it: adjacent
+statements need no gap mark."""
 
 Section = tuple[str, str, tuple[str, ...], bool]
-"""Document, tab, headings, and whether a picture there is described."""
+"""(document id, tab, heading path, whether it is a description of a picture)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Excerpts:
-    """What is shown of the documents."""
+    """The excerpts of an answer."""
 
     passages: tuple[Passage, ...] = ()
     """Best first."""
-    share_shown: float = 0.0
-    """Of the odds of all statements found, how much those have that are shown, 0–1."""
+    share_visible: float = 0.0
+    """Share of the odds of all quotable statements that the excerpts hold, 0–1."""
 
 
 def passages_of(
-    quotable: Sequence[Scored], aspects: Sequence[Aspect], documents: Mapping[str, DocumentCard]
+    quotable: Sequence[ScoredUnit], aspects: Sequence[Aspect], documents: Mapping[str, DocumentCard]
 ) -> Excerpts:
-    """The sections that speak of the question most, and of each part of it.
+    """Excerpts of the best sections for the question and for each of its parts.
 
-    `quotable`: see `quotable.py`, best first. `aspects`: the whole question first."""
-    sections: dict[Section, list[Scored]] = {}
+    `quotable`: see `quotable()`, best first. `aspects`: the whole question first."""
+    sections: dict[Section, list[ScoredUnit]] = {}
     first = {flat(unit.unit.text): unit for unit in reversed(quotable)}
     for unit in quotable:
         if first[flat(unit.unit.text)] is not unit:  # the same in another document
             continue
         sections.setdefault(_section(unit.chunk), []).append(unit)
-    chosen = _leading(quotable, list(sections.values()))
-    excerpts = _filled(chosen)
+    chosen = _leading_sections(quotable, list(sections.values()))
+    excerpts = _fill(chosen)
     passages = tuple(
         Passage(
             citation=citation(units[0].chunk, number, units[0].unit.text, documents),
-            text=excerpt(said, aspects),
+            text=excerpt(statements, aspects),
         )
-        for number, (units, said) in enumerate(zip(chosen, excerpts, strict=True), start=1)
+        for number, (units, statements) in enumerate(zip(chosen, excerpts, strict=True), start=1)
     )
-    shown = [unit for said in excerpts for unit in said]
-    return Excerpts(passages=passages, share_shown=_share(shown, quotable))
+    visible = [unit for statements in excerpts for unit in statements]
+    return Excerpts(passages=passages, share_visible=_share(visible, quotable))
 
 
-def _share(shown: Sequence[Scored], quotable: Sequence[Scored]) -> float:
+def _share(visible: Sequence[ScoredUnit], quotable: Sequence[ScoredUnit]) -> float:
     best = max((unit.strength for unit in quotable), default=0.0)
     all_odds = math.fsum(math.exp(unit.strength - best) for unit in quotable)
-    odds = math.fsum(math.exp(unit.strength - best) for unit in shown)
+    odds = math.fsum(math.exp(unit.strength - best) for unit in visible)
     return min(1.0, odds / all_odds) if all_odds else 0.0
 
 
-def _leading(
-    quotable: Sequence[Scored], sections: Sequence[Sequence[Scored]]
-) -> list[Sequence[Scored]]:
+def _leading_sections(
+    quotable: Sequence[ScoredUnit], sections: Sequence[Sequence[ScoredUnit]]
+) -> list[Sequence[ScoredUnit]]:
     """The best section for the whole question, the best of each part, then the next best."""
     ranked = sorted(sections, key=lambda units: -_together(units))
     if not ranked:
@@ -278,48 +275,54 @@ def _leading(
     parts = range(1, len(quotable[0].aspects))
     leaders = [_section(max(quotable, key=lambda u: u.aspects[part]).chunk) for part in parts]
     near = [units for units in ranked if units[0].strength > ranked[0][0].strength - _FURTHER]
-    wanted = [ranked[0], *(units for units in ranked if _section(units[0].chunk) in leaders), *near]
-    return list({_section(units[0].chunk): units for units in wanted}.values())[:MOST_PASSAGES]
+    ordered = [
+        ranked[0],
+        *(units for units in ranked if _section(units[0].chunk) in leaders),
+        *near,
+    ]
+    return list({_section(units[0].chunk): units for units in ordered}.values())[:MAX_PASSAGES]
 
 
-def _together(units: Sequence[Scored]) -> float:
-    """Log-odds of a section: those of its best statements add up."""
-    return math.log(math.fsum(math.exp(min(50.0, one.strength)) for one in units[:_COUNTED]))
+def _together(units: Sequence[ScoredUnit]) -> float:
+    """Log-odds of a section: the odds of its best statements add up."""
+    return math.log(
+        math.fsum(math.exp(min(50.0, one.strength)) for one in units[:_STATEMENTS_COUNTED])
+    )
 
 
-def _filled(chosen: Sequence[Sequence[Scored]]) -> list[list[Scored]]:
-    """Of each section its best statement, then the next best of all while there is room."""
-    said = [[units[0]] for units in chosen]
+def _fill(chosen: Sequence[Sequence[ScoredUnit]]) -> list[list[ScoredUnit]]:
+    """Each section's best statement, then the next best of all sections while there is space."""
+    statements = [[units[0]] for units in chosen]
     strongest = max((units[0].strength for units in chosen), default=0.0)
     used = [_size(units[0]) for units in chosen]
     for place, units in enumerate(chosen):
-        whole = _completed(units[0], units)
+        whole = _complete_list(units[0], units)
         more = sum(map(_size, whole)) - used[place]
-        if used[place] + more <= LONGEST_LIST and sum(used) + more <= LONGEST:
-            said[place] = whole
+        if used[place] + more <= MAX_LIST_CHARS and sum(used) + more <= MAX_CHARS:
+            statements[place] = whole
             used[place] += more
-    others = [
+    candidates = [
         (unit.strength + _nearness(unit, units), place, unit)
         for place, units in enumerate(chosen)
         for unit in units[1:]
     ]
-    for worth, place, unit in sorted(others, key=lambda other: (-other[0], other[1])):
+    for worth, place, unit in sorted(candidates, key=lambda other: (-other[0], other[1])):
         if worth < strongest - _WEAKEST:
             break
-        whole = _completed(unit, chosen[place]) if unit.unit.kind == "item" else [unit]
+        whole = _complete_list(unit, chosen[place]) if unit.unit.kind == "item" else [unit]
         for added in (whole, [unit]):
-            new = [one for one in added if one not in said[place]]
+            new = [one for one in added if one not in statements[place]]
             size = sum(map(_size, new))
-            if sum(used) + size <= LONGEST and used[place] + size <= LONGEST_PASSAGE:
-                said[place] += new
+            if sum(used) + size <= MAX_CHARS and used[place] + size <= MAX_PASSAGE_CHARS:
+                statements[place] += new
                 used[place] += size
                 break
-    return [sorted(units, key=_order) for units in said]
+    return [sorted(units, key=_order) for units in statements]
 
 
-def _completed(best: Scored, units: Sequence[Scored]) -> list[Scored]:
-    """The list that a statement is an item of or leads into: half of a list misleads. With a
-    sentence the one after it, which often completes it."""
+def _complete_list(best: ScoredUnit, units: Sequence[ScoredUnit]) -> list[ScoredUnit]:
+    """The whole list that a statement belongs to or introduces, because half a list misleads; for a
+    sentence the next one too, which often completes it."""
     own, start, end = best.chunk.units, best.index, best.index
     if best.unit.kind == "item":
         while start > 0 and own[start - 1].kind == "item":
@@ -334,15 +337,15 @@ def _completed(best: Scored, units: Sequence[Scored]) -> list[Scored]:
     return [unit for unit in units if (unit.chunk.id, unit.index) in places]
 
 
-def _size(unit: Scored) -> int:
-    return len(in_words(unit.chunk, unit.unit))
+def _size(unit: ScoredUnit) -> int:
+    return len(unit_text(unit.chunk, unit.unit))
 
 
-def _order(unit: Scored) -> tuple[int, int]:
+def _order(unit: ScoredUnit) -> tuple[int, int]:
     return unit.chunk.position, unit.index
 
 
-def _nearness(unit: Scored, units: Sequence[Scored]) -> float:
+def _nearness(unit: ScoredUnit, units: Sequence[ScoredUnit]) -> float:
     places = sorted(map(_order, units))
     apart = places.index(_order(unit)) - places.index(_order(units[0]))
     return _NEXT if apart == 1 else _NEAR if abs(apart) <= 2 else 0.0

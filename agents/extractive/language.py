@@ -1,11 +1,8 @@
-"""A question in a language that the embedder doesn't know, and what is said of it.
+"""The wording of a question: foreign languages, glossary terms, and questions about the past.
 
-Vectors of such a question are noise: `all-MiniLM-L6-v2` put bank details first for a question in
-French about holidays. Words and codes that it shares with the documents still find something.
-
-A team's own words: what its domain's glossary says is the same, matched in both directions.
-
-Questions about the past, which documents out of force may answer."""
+Vectors of a question in a language that the embedder does not know are noise: `all-MiniLM-L6-v2`
+put bank details first for a question in French about holidays. Words and codes that it shares with
+the documents still find something."""
 
 from __future__ import annotations
 
@@ -34,16 +31,16 @@ _SCRIPTS = {
     "Hindi": r"[\u0900-\u097f]",
     "Thai": r"[\u0e00-\u0e7f]",
 }
-"""The first one that a word holds names its language: Japanese has Chinese characters too."""
+"""In order of precedence: Japanese text has Chinese characters too."""
 _OF_SCRIPT = {language: re.compile(letters) for language, letters in _SCRIPTS.items()}
 _COMBINED = re.compile(r"(?<=['’])|-")
 _LETTERS = 3
-"""Of another script: fewer are a unit or a sign (`µs`, `Δ`)."""
+"""Minimum letters of another script: fewer are a unit or a sign (`µs`, `Δ`)."""
 _UNSEEN = "qx" * 6
-"""No document's word: as rare as a word can be."""
+"""A word of no document: it has the maximum rarity."""
 _TELLING = 2
-"""Words by which a language is told; one alone may be a name."""
-_SAID = {
+"""Minimum words that identify a language: a single one may be a name."""
+_NOTICES = {
     "French": "sans modèle de langage, je ne comprends que {known} ; je n'ai cherché que vos mots "
     "et codes tels quels.",
     "German": "Ohne Sprachmodell verstehe ich nur {known}; gesucht habe ich nur nach Ihren Wörtern "
@@ -73,62 +70,70 @@ _ENGLISH_IN = {
 
 
 def foreign_language(question: str, snapshot: Snapshot) -> str:
-    """English name of the question's language, if the embedder knows another one alone and the
-    documents aren't written in it either; else ''.
+    """English name of the question's language, if the embedder knows only another language and the
+    documents do not use it either; else ''.
 
-    Words common in the documents are no foreign ones, whatever they look like."""
+    Words that are common in the documents do not count as foreign."""
     if not snapshot.language:
         return ""
-    written = tokens(question)
-    language = _by_script(written, snapshot) or _by_function_words(written, snapshot)
+    question_tokens = tokens(question)
+    language = _by_script(question_tokens, snapshot) or _by_function_words(
+        question_tokens, snapshot
+    )
     return "" if language == snapshot.language else language
 
 
 def foreign_notice(language: str, snapshot: Snapshot) -> str:
-    """One line, in English and, where there is a sentence for it, in the asker's language."""
-    known = snapshot.language
-    said = (
-        f"This looks like {language}. Without a language model I only know {known}, so I searched "
-        "for your words and codes as they are written."
+    """One line in English and, where a translation exists, in the asker's language."""
+    own_language = snapshot.language
+    english = (
+        f"This looks like {language}. Without a language model I only know {own_language}, so I "
+        "searched for your words and codes as they are written."
     )
-    theirs = _SAID.get(language, "").format(known=_ENGLISH_IN.get(language, known))
-    return f"{said} {theirs[:1].upper()}{theirs[1:]}" if theirs and known == "English" else said
+    translation = _NOTICES.get(language, "").format(known=_ENGLISH_IN.get(language, own_language))
+    return (
+        f"{english} {translation[:1].upper()}{translation[1:]}"
+        if translation and own_language == "English"
+        else english
+    )
 
 
-def _by_script(written: list[str], snapshot: Snapshot) -> str:
-    """The script of its words other than Latin, where these aren't quoted in English."""
-    letters = [one for token in written for one in token if one.isalpha()]
-    others = [one for one in letters if "LATIN" not in unicodedata.name(one, "LATIN")]
-    in_english = any(token.casefold() in STOP_WORDS for token in written)
-    if len(others) < (max(_LETTERS, len(letters) / 3) if in_english else _LETTERS):
+def _by_script(question_tokens: list[str], snapshot: Snapshot) -> str:
+    """Language by a script other than Latin; '' where English only quotes such words."""
+    letters = [one for token in question_tokens for one in token if one.isalpha()]
+    foreign_letters = [one for one in letters if "LATIN" not in unicodedata.name(one, "LATIN")]
+    in_english = any(token.casefold() in STOP_WORDS for token in question_tokens)
+    if len(foreign_letters) < (max(_LETTERS, len(letters) / 3) if in_english else _LETTERS):
         return ""
-    text = "".join(others)
-    language = next((name for name, found in _OF_SCRIPT.items() if found.search(text)), "")
-    words = naming_words(" ".join(token for token in written if not token.isascii())).values()
+    text = "".join(foreign_letters)
+    language = next((name for name, pattern in _OF_SCRIPT.items() if pattern.search(text)), "")
+    words = naming_words(
+        " ".join(token for token in question_tokens if not token.isascii())
+    ).values()
     unseen = snapshot.rarity(_UNSEEN)
-    held = sum(snapshot.rarity(word) < unseen for word in words)
-    return "" if 2 * held > len(words) else language
+    seen_count = sum(snapshot.rarity(word) < unseen for word in words)
+    return "" if 2 * seen_count > len(words) else language
 
 
-def _by_function_words(written: list[str], snapshot: Snapshot) -> str:
-    """The language that explains most of the words, and more than English does.
+def _by_function_words(question_tokens: list[str], snapshot: Snapshot) -> str:
+    """The language with the most function words in the question, if it has more than English.
 
-    Two of its words tell it, or one beside others that English has too, in a text without any
-    other English word."""
-    words = [word for token in written for word in _forms(token)]
-    best, most = "", 0
+    Two distinctive words identify it, or one with others that English shares, in a text without
+    any other English word."""
+    words = [word for token in question_tokens for word in _forms(token)]
+    best, max_count = "", 0
     for language, every in FUNCTION_WORDS.items():
         own = telling(language).intersection(words)
         spoken = sum(word in every for word in words)
         english = sum(word in STOP_WORDS and word not in every for word in words)
-        told = len(own) >= _TELLING or (own and spoken >= _TELLING and not english)
-        if told and spoken > max(most, english) and not _is_spoken_here(own, snapshot):
-            best, most = language, spoken
+        is_certain = len(own) >= _TELLING or (own and spoken >= _TELLING and not english)
+        if is_certain and spoken > max(max_count, english) and not _is_spoken_here(own, snapshot):
+            best, max_count = language, spoken
     return best
 
 
 def _forms(token: str) -> list[str]:
-    """`l'accès` gives its article too; abbreviations in capitals are none of any language."""
+    """The word and its parts: `l'accès` includes its article. Empty for an abbreviation."""
     word = token.casefold().replace("’", "'")
     if len(token) > 1 and token.isupper():
         return []
@@ -137,8 +142,8 @@ def _forms(token: str) -> list[str]:
 
 
 def _is_spoken_here(words: frozenset[str], snapshot: Snapshot) -> bool:
-    """Whether half of these are common in the documents: held by more chunks than the square root
-    of their number."""
+    """Whether half of these words are common in the documents: in more chunks than the square root
+    of the number of chunks."""
     unseen = snapshot.rarity(_UNSEEN)
     common = sum(snapshot.rarity(word) <= unseen / 2 for word in words)
     return 2 * common >= len(words)
@@ -152,40 +157,40 @@ _HYPHEN = re.compile(r"[-_]")
 
 
 def other_ways(glossary: Glossary, text: str) -> list[tuple[str, str]]:
-    """(what the text says, the other way to say it) for every short form and meaning in it.
+    """(phrase in the text, its equivalent) for every abbreviation and meaning in the text.
 
-    A short form that spells a common word (`US`, `IT`) counts only in capitals."""
+    An abbreviation that spells a common word (`US`, `IT`) counts only in capitals."""
     return [
-        (said, other)
-        for short, meanings in glossary.items()
+        (phrase, other)
+        for abbreviation, meanings in glossary.items()
         for meaning in meanings
-        for said, other in ((short, meaning), (meaning, short))
-        if _says(text, said)
+        for phrase, other in ((abbreviation, meaning), (meaning, abbreviation))
+        if _says(text, phrase)
     ]
 
 
 def same_words(glossary: Glossary, text: str) -> dict[str, tuple[frozenset[str], ...]]:
-    """Stem of a word of the text → for each other way to say it, the stems that stand for it."""
-    found: dict[str, tuple[frozenset[str], ...]] = {}
-    for said, other in other_ways(glossary, text):
-        # `R&D` names no word by itself, and is found whole.
+    """Stem of a word of the text → for each equivalent phrase, its stems."""
+    by_word: dict[str, tuple[frozenset[str], ...]] = {}
+    for phrase, other in other_ways(glossary, text):
+        # `R&D` has no naming word and matches as a whole.
         instead = frozenset(naming_words(other)) or stems(other)
-        for word in naming_words(said) if instead else ():
-            found[word] = (*found.get(word, ()), instead)
-    return found
+        for word in naming_words(phrase) if instead else ():
+            by_word[word] = (*by_word.get(word, ()), instead)
+    return by_word
 
 
-def unmatched(domain: Domain) -> Iterator[Problem]:
-    """Entries of its glossary that no question can be told to mean."""
-    for short, meanings in domain.glossary.items():
-        if reason := _never_said(short):
-            yield problem_at(domain.path, ["glossary", short], reason, want_key=True)
+def glossary_problems(domain: Domain) -> Iterator[Problem]:
+    """Problems of glossary entries that no question can match."""
+    for abbreviation, meanings in domain.glossary.items():
+        if reason := _problem_of(abbreviation):
+            yield problem_at(domain.path, ["glossary", abbreviation], reason, want_key=True)
         for place, meaning in enumerate(meanings):
-            if reason := _never_said(meaning):
-                yield problem_at(domain.path, ["glossary", short, place], reason)
+            if reason := _problem_of(meaning):
+                yield problem_at(domain.path, ["glossary", abbreviation, place], reason)
 
 
-def _never_said(phrase: str) -> str:
+def _problem_of(phrase: str) -> str:
     words = tokens(phrase)
     if not words:
         return f"glossary: {phrase!r} holds no word; write it in letters or digits"
@@ -199,8 +204,8 @@ def _never_said(phrase: str) -> str:
 
 
 def _is_common(token: str) -> bool:
-    plain = token.casefold().replace("'", "").replace("’", "")
-    return plain in STOP_WORDS and not _is_abbreviation(token)
+    lowered = token.casefold().replace("'", "").replace("’", "")
+    return lowered in STOP_WORDS and not _is_abbreviation(token)
 
 
 def _is_abbreviation(token: str) -> bool:
@@ -208,35 +213,37 @@ def _is_abbreviation(token: str) -> bool:
 
 
 def _says(text: str, phrase: str) -> bool:
-    """Two naming words say a phrase wherever they stand; what leaves one or none, such as
-    `on call` and `not for resale`, is said only word for word."""
-    named, written = _read(text)
-    words, sought = _read(phrase)
-    if not words <= named:
+    """Whether the text contains the phrase. Two or more naming words match anywhere in the text; a
+    phrase with fewer, such as `on call` or `not for resale`, matches only verbatim."""
+    text_words, text_tokens = _parse(text)
+    words, phrase_tokens = _parse(phrase)
+    if not words <= text_words:
         return False
-    if len(words) > 1 or (words and len(sought) == 1):
+    if len(words) > 1 or (words and len(phrase_tokens) == 1):
         return True
-    places = range(len(written) - len(sought) + 1) if sought else ()
-    return not all(_is_common(word) for word, _ in sought) and any(
-        [one for _, one in written[place : place + len(sought)]] == [one for _, one in sought]
+    places = range(len(text_tokens) - len(phrase_tokens) + 1) if phrase_tokens else ()
+    return not all(_is_common(word) for word, _ in phrase_tokens) and any(
+        [one for _, one in text_tokens[place : place + len(phrase_tokens)]]
+        == [one for _, one in phrase_tokens]
         for place in places
     )
 
 
-# One question is held against the same entries at every step.
+# Every step compares one question with the same entries.
 @lru_cache(maxsize=4_096)
-def _read(text: str) -> tuple[frozenset[str], tuple[tuple[str, str], ...]]:
-    """Its naming words, and (word as written, its stem) in order, `on-call` as two and `R&D` as
-    one."""
-    plain = (_POSSESSIVE.sub("", token) for token in tokens(text))
-    words = (word for token in plain for word in _HYPHEN.split(token) if word)
-    written = tuple((word, stem(word.casefold())) for word in words)
-    return frozenset(naming_words(text)), written
+def _parse(text: str) -> tuple[frozenset[str], tuple[tuple[str, str], ...]]:
+    """(naming words, (word, stem) pairs in order); `on-call` counts as two words, `R&D` as one."""
+    stripped = (_POSSESSIVE.sub("", token) for token in tokens(text))
+    words = (word for token in stripped for word in _HYPHEN.split(token) if word)
+    stemmed = tuple((word, stem(word.casefold())) for word in words)
+    return frozenset(naming_words(text)), stemmed
 
 
-def explained(glossary: Glossary) -> str:
-    """For a prompt: one line for each short form."""
-    return listed(f"{short}: {' or '.join(meanings)}" for short, meanings in glossary.items())
+def glossary_prompt(glossary: Glossary) -> str:
+    """Lines for a prompt, one per abbreviation."""
+    return listed(
+        f"{abbreviation}: {' or '.join(meanings)}" for abbreviation, meanings in glossary.items()
+    )
 
 
 _PAST = re.compile(
@@ -249,7 +256,7 @@ _YEAR = re.compile(r"\b20\d\d\b")
 
 
 def asks_about_the_past(question: str) -> bool:
-    """Whether it names an earlier version or a year that is over; `how old` does not."""
+    """Whether it names an earlier version or a past year; `how old` does not."""
     this_year = datetime.now(UTC).year
     over = any(int(year) < this_year for year in _YEAR.findall(question))
     return over or bool(_PAST.search(question))

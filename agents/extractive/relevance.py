@@ -1,10 +1,7 @@
-"""How well each sentence and row answers: a linear model of seven things that can be measured.
+"""Scores how well each sentence and row answers, and whether the best ones are enough.
 
-`benchmarks/left_out.py` fits the weights, and says how they do on documents they never saw.
-
-Where an answer's `[n]` opens.
-
-Is this enough to answer? And what to say when it is not."""
+Linear models: `benchmarks/left_out.py` fits the relevance weights and measures them on unseen
+documents, `benchmarks/refusing.py` fits the refusal weights."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ from index.search import Hit, Snapshot
 
 _UNRANKED = 100
 _EARLIER_TURN = 0.5
-"""Weight of a word that only the earlier turn of a follow-up named."""
+"""Weight of a word that only the earlier turn of a follow-up has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,13 +33,13 @@ class Aspect:
     weights: Mapping[str, float]
     """Stem → rarity."""
     same: Mapping[str, tuple[frozenset[str], ...]] = field(default_factory=dict)
-    """Stem → the stems that say it in another way."""
+    """Stem → stems of each equivalent phrase."""
 
     def named_in(self, words: Set[str]) -> set[str]:
-        """Which of the aspect's words stand among these, in one way or another."""
-        found = set(self.weights.keys() & words)
-        found |= {word for word, ways in self.same.items() if any(way <= words for way in ways)}
-        return found
+        """The aspect's words that these words hold, directly or by an equivalent."""
+        present = set(self.weights.keys() & words)
+        present |= {word for word, ways in self.same.items() if any(way <= words for way in ways)}
+        return present
 
     def coverage(self, words: Set[str]) -> float:
         """Share of the aspect's rarity that these words hold, 0–1."""
@@ -51,14 +48,14 @@ class Aspect:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scored:
-    """One sentence or row, and how well it answers."""
+class ScoredUnit:
+    """One sentence, item or row with its scores."""
 
     chunk: Chunk
     index: int
-    """Of the unit, in `chunk.units`."""
+    """Index of the unit in `chunk.units`."""
     strength: float
-    """Log-odds of holding a part of the answer to the whole question."""
+    """Log-odds that it holds a part of the answer to the whole question."""
     similarity: float
     """Cosine with the whole question."""
     coverage: float
@@ -66,7 +63,7 @@ class Scored:
     aspects: tuple[float, ...]
     """Strength for each aspect: the whole question, then its parts."""
     agreement: float = 0.0
-    """How far the searches agree on its chunk: 1 when all three put it first."""
+    """Agreement of the three searches on its chunk, 0–1; 1 when all rank it first."""
 
     @property
     def score(self) -> float:
@@ -79,7 +76,7 @@ class Scored:
 
 
 def aspects_of(plan: Plan, snapshot: Snapshot, glossary: Glossary) -> list[Aspect]:
-    """The whole question first; words of the earlier turn count less than those just said."""
+    """The whole question, then its parts. Words of the earlier turn weigh less than new ones."""
     earlier = naming_words(plan.previous).keys()
     now = naming_words(plan.question.removeprefix(plan.previous[:-1])) if plan.previous else {}
     whole = {
@@ -116,7 +113,7 @@ _SIMILARITY, _COVERAGE, _AGREEMENT = map(FEATURES.index, ("similarity", "coverag
 
 def score_units(
     plan: Plan, snapshot: Snapshot, hits: Sequence[Hit], glossary: Glossary
-) -> list[Scored]:
+) -> list[ScoredUnit]:
     """Every unit of the hits, best first for the whole question.
 
     A part of a question finds its own best statement, but ranks nothing: by itself, "who may
@@ -125,12 +122,12 @@ def score_units(
         features(aspect, plan, snapshot, hits) for aspect in aspects_of(plan, snapshot, glossary)
     ]
     strengths = [table @ RELEVANCE_WEIGHTS + RELEVANCE_BIAS for table in tables]
-    scored: list[Scored] = []
+    scored: list[ScoredUnit] = []
     for hit in hits:
         for index in range(len(hit.chunk.units)):
             row = len(scored)
             scored.append(
-                Scored(
+                ScoredUnit(
                     chunk=hit.chunk,
                     index=index,
                     strength=float(strengths[0][row]),
@@ -160,14 +157,14 @@ def features(
         ]
         cosines = similarities.get(chunk.id) or [0.0] * len(chunk.units)
         for unit, cosine in zip(chunk.units, cosines, strict=True):
-            held = stems(unit.index_text) | stems(unit.text) | around
+            words = stems(unit.index_text) | stems(unit.text) | around
             of_unit = [float(unit.kind == "row"), math.log(1 + len(tokens(unit.text))) / 4]
-            rows.append([cosine, aspect.coverage(held), *of_chunk[:2], *of_unit, of_chunk[2]])
+            rows.append([cosine, aspect.coverage(words), *of_chunk[:2], *of_unit, of_chunk[2]])
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES))
 
 
 def _agreement(hit: Hit) -> float:
-    """1 when all three searches put the chunk first, near 0 when one of them found it far down."""
+    """1 when all three searches rank the chunk first, near 0 when they rank it low."""
     ranks = [hit.ranks.get(name, _UNRANKED) for name in ("chunks", "units", "keywords")]
     return sum(1 / math.sqrt(rank) for rank in ranks) / len(ranks)
 
@@ -199,28 +196,30 @@ REFUSAL_WEIGHTS = {
 }
 REFUSAL_BIAS = -5.9
 ENOUGH = 0.10
-"""Probability of evidence below which the documents are said not to know: of the questions that
-they answer, one in twenty is below it. Fitted by `benchmarks/refusing.py`."""
+"""Minimum probability of evidence for an answer: one in twenty of the answerable questions is below
+it. Fitted by `benchmarks/refusing.py`."""
 _MANY_NAMES = 2
 _UNSEEN = "qx" * 6
-"""No document's word: as rare as a word can be."""
+"""A word of no document: it has the maximum rarity."""
 
 
-def confidence_parts(plan: Plan, snapshot: Snapshot, scored: Sequence[Scored]) -> dict[str, float]:
-    """What speaks for and against an answer being in the documents, each 0–1."""
+def confidence_parts(
+    plan: Plan, snapshot: Snapshot, scored: Sequence[ScoredUnit]
+) -> dict[str, float]:
+    """Evidence for and against an answer in the documents, each 0–1."""
     if not scored:
         return {}
-    best, named = scored[0], naming_words(plan.question)
-    rarities = [snapshot.rarity(word) for word in named.values()]
+    best, surface_words = scored[0], naming_words(plan.question)
+    rarities = [snapshot.rarity(word) for word in surface_words.values()]
     unseen = snapshot.rarity(_UNSEEN)
-    unheard_of = sum(snapshot.is_unheard_of(word) for word in named.values())
+    unheard_of = sum(snapshot.is_unheard_of(word) for word in surface_words.values())
     parts = {
         "similarity": max(0.0, best.similarity),
         "coverage": best.coverage,
         "searches agree": best.agreement,
-        # What no document says a word of.
+        # Share of words that no document has.
         "words unseen": sum(one for one in rarities if one >= unseen) / (sum(rarities) or 1.0),
-        # Names that neither the documents nor common language know.
+        # Names in neither the documents nor common language.
         "unheard-of names": min(unheard_of, _MANY_NAMES) / _MANY_NAMES,
         "sufficiency": sufficiency(scored),
     }
@@ -229,11 +228,11 @@ def confidence_parts(plan: Plan, snapshot: Snapshot, scored: Sequence[Scored]) -
 
 def evidence_probability(parts: Mapping[str, float]) -> float:
     """Probability that the best quotations cite a document that holds the answer, 0–1; 0 without
-    any evidence.
+    evidence.
 
-    It decides whether to answer. That the answer says all of it is less probable: see
-    `agents/confidence.py`. Fitted by `benchmarks/refusing.py` on questions with and
-    without an answer."""
+    It decides whether to answer. The confidence that the answer is complete is lower: see
+    `agents/confidence.py`. Fitted by `benchmarks/refusing.py` on questions with and without an
+    answer."""
     if not parts:
         return 0.0
     total = REFUSAL_BIAS + sum(
@@ -243,19 +242,18 @@ def evidence_probability(parts: Mapping[str, float]) -> float:
 
 
 def is_too_little(parts: Mapping[str, float]) -> bool:
-    """Whether the documents are said not to know."""
+    """Whether the evidence is too weak to answer."""
     return parts.get("evidence", 0.0) < ENOUGH
 
 
-def sufficiency(scored: Sequence[Scored]) -> float:
-    """How well the part of the question that is answered worst is answered, 0–1: its best
-    statement's probability."""
+def sufficiency(scored: Sequence[ScoredUnit]) -> float:
+    """Probability of the best statement for the worst-answered part of the question, 0–1."""
     strongest = [max(of_one) for of_one in zip(*(one.aspects for one in scored), strict=True)]
     return 1 / (1 + math.exp(-max(-50.0, min(50.0, min(strongest)))))
 
 
 def refusal(domain: Domain, snapshot: Snapshot) -> str:
-    """What was searched in vain, in one sentence."""
+    """One sentence that says what was searched without a result."""
     searched = len(snapshot.documents)
     documents = "1 document" if searched == 1 else f"{searched} documents"
     return f"I searched the {documents} of {domain.title} and found nothing that answers this."

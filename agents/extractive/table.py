@@ -1,4 +1,4 @@
-"""The columns of a table as a reader sees them: merged cells once, with units and footnotes."""
+"""A table's columns, labels and values for reading: merged cells, units and footnotes."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from enrichment.language.words import naming_words, stems, tokens
 from loaders.tables.markdown import markdown_to_table
 
 UNDER = " › "
-"""Between a group of columns and one of it, in a header."""
-_LONGEST_LABEL = 80
+"""Separator between a column group and a column in a header."""
+_MAX_LABEL_CHARS = 80
 _EMPTY = frozenset({"", "-", "–", "—", "?", "…", "..."})
 _UNIT = re.compile(r"\s*(?:\((?:in )?([^()\d]{1,16})\)|,? in ([a-z%€$£]{1,12}))\s*$")
-_BARE = re.compile(r"[<>≤≥~±+-]{0,2}\s?\d[\d.,]*(?:\s?[-–]\s?\d[\d.,]*)?")
+_BARE_NUMBER = re.compile(r"[<>≤≥~±+-]{0,2}\s?\d[\d.,]*(?:\s?[-–]\s?\d[\d.,]*)?")
 _MARK = re.compile(r"\[\^[^\[\]\s]+\]|(?<=\S)(?:\\?\*|[†‡])+(?=\s*$)")
 _PLAIN = re.compile(r"[\\*_`]|^\[\^[^\]]+\]:\s*")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One or more neighbouring columns that hold the same cell."""
+    """One or more neighboring columns with the same cell."""
 
     header: str
-    """Names every column that the cell spans: `Maximum age › EU, SG`."""
+    """Header of all columns that the cell spans: `Maximum age › EU, SG`."""
     cell: str
-    """Of the first row that is looked at."""
+    """The cell in the first of the rows."""
     positions: tuple[int, ...]
 
 
 def row_label(table: ChunkTable, row: int) -> str:
-    """The cells that tell this row apart, once each."""
+    """The row's distinct label cells."""
     cells = table.rows[row][: table.label_columns]
     return " · ".join(dict.fromkeys(flat(cell) for cell in cells if not says_nothing(cell)))
 
@@ -55,7 +55,7 @@ def value_at(table: ChunkTable, row: int, position: int) -> str:
     return "" if says_nothing(cell) else value_of(cell, header_at(table, position))
 
 
-def said_in(table: ChunkTable, row: int, column: Column) -> str:
+def value_in(table: ChunkTable, row: int, column: Column) -> str:
     return value_at(table, row, column.positions[0])
 
 
@@ -72,11 +72,11 @@ def stems_of(texts: Sequence[str]) -> frozenset[str]:
 
 
 def short_label(table: ChunkTable, row: int) -> str:
-    """The first line of each label cell, cut where that is long."""
+    """The first line of each label cell, shortened."""
     cells = table.rows[row][: table.label_columns]
     lines = [flat(cell.strip().split("\n")[0]) for cell in cells if not says_nothing(cell)]
     return " · ".join(
-        textwrap.shorten(line, _LONGEST_LABEL, placeholder=" …") for line in dict.fromkeys(lines)
+        textwrap.shorten(line, _MAX_LABEL_CHARS, placeholder=" …") for line in dict.fromkeys(lines)
     )
 
 
@@ -85,43 +85,42 @@ def flat(text: str) -> str:
 
 
 def says_nothing(cell: str) -> bool:
-    """A dash or a blank; `n/a` says that there is nothing to say, which is an answer."""
+    """Whether it is a dash or blank; `n/a` is an answer and not empty."""
     return cell.strip() in _EMPTY
 
 
 def together(headers: Sequence[str]) -> str:
-    """`Maximum age › EU, SG` of headers of one group; else each in full, once."""
-    named = list(dict.fromkeys(filter(None, headers)))
-    if not named:
+    """Joins headers: `Maximum age › EU, SG` for one group, else each distinct header in full."""
+    distinct = list(dict.fromkeys(filter(None, headers)))
+    if not distinct:
         return ""
-    group, mark, _ = named[0].rpartition(UNDER)
-    if mark and all(one.startswith(group + mark) for one in named):
-        return group + mark + ", ".join(one[len(group + mark) :] for one in named)
-    return ", ".join(named)
+    group, mark, _ = distinct[0].rpartition(UNDER)
+    if mark and all(one.startswith(group + mark) for one in distinct):
+        return group + mark + ", ".join(one[len(group + mark) :] for one in distinct)
+    return ", ".join(distinct)
 
 
 def value_of(cell: str, header: str) -> str:
-    """A bare number with the unit that its header gives: `60` under `Max age (days)`."""
+    """The cell; a bare number gets the unit of its header: `60` under `Max age (days)`."""
     unit = _UNIT.search(header.split(UNDER)[-1])
-    if unit is None or not _BARE.fullmatch(cell):
+    if unit is None or not _BARE_NUMBER.fullmatch(cell):
         return cell
-    named = (unit[1] or unit[2]).strip()
-    return f"{cell}%" if named == "%" else f"{cell} {named}"
+    unit_name = (unit[1] or unit[2]).strip()
+    return f"{cell}%" if unit_name == "%" else f"{cell} {unit_name}"
 
 
 def notes_of(chunk: Chunk, rows: Sequence[int], columns: Sequence[Column]) -> tuple[str, ...]:
-    """Texts of the footnotes that these cells, or the labels of these rows, refer to.
+    """Texts of the footnotes that these cells or the rows' labels refer to.
 
-    The marks stand in the chunk's markdown, as do the notes below its table; a plain cell has
-    lost them."""
+    Only the chunk's markdown has the marks and the notes; the plain cells do not."""
     table = chunk.table
     if table is None or not _MARK.search(chunk.text):
         return ()
     try:
-        written = markdown_to_table(chunk.text)
+        markdown_table = markdown_to_table(chunk.text)
     except ValueError:
         return ()
-    body = written.rows[-len(table.rows) :]
+    body = markdown_table.rows[-len(table.rows) :]
     if len(body) < len(table.rows):
         return ()
     positions = {each for column in columns for each in column.positions}
@@ -146,18 +145,20 @@ def _begins(line: str, mark: str) -> bool:
 
 
 def named_in_full(words: Set[str], aspect: Aspect) -> bool:
-    """Whether the question says each of these words, in one way or another: `in Oslo or Rome`
-    names two rows, however rare each is."""
+    """Whether the question has each of these words or an equivalent: `in Oslo or Rome` names two
+    rows."""
     ways = frozenset(word for each in aspect.same.values() for way in each for word in way)
     return bool(words) and words <= aspect.weights.keys() | ways
 
 
-def given_in(table: ChunkTable, row: int, position: int, aspect: Aspect) -> frozenset[str]:
-    """Words and quantities of the question that a cell says."""
-    said = value_at(table, row, position)
-    asked = [one for one in quantities(aspect.text) if one.measure or one.written.isdigit()]
-    return frozenset(aspect.named_in(stems(said))) | {
+def question_words_in(table: ChunkTable, row: int, position: int, aspect: Aspect) -> frozenset[str]:
+    """Words and quantities of the question in a cell."""
+    value = value_at(table, row, position)
+    question_quantities = [
+        one for one in quantities(aspect.text) if one.measure or one.written.isdigit()
+    ]
+    return frozenset(aspect.named_in(stems(value))) | {
         one.written
-        for one in asked
-        if any(one.agrees(each) and one.measure == each.measure for each in quantities(said))
+        for one in question_quantities
+        if any(one.agrees(each) and one.measure == each.measure for each in quantities(value))
     }

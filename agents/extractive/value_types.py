@@ -1,4 +1,4 @@
-"""What kind of value a question asks for, and of what kind a value is: by general English."""
+"""Kinds of values, such as duration or person: requested by a question, and held by a cell."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ALSO = {
     WAY: {WAY},
     REASON: {REASON},
 }
-"""Kind asked for → the kinds of value that answer it (`when`: `within 3 days`)."""
+"""Requested kind → kinds of value that answer it (`when`: `within 3 days`)."""
 
 _NOUNS = {
     DURATION: "age time duration period lifetime life retention delay timeout window notice "
@@ -44,10 +44,10 @@ _NOUNS = {
     WAY: "step action procedure process instruction way method",
     REASON: "reason cause why purpose",
 }
-"""Nouns that tell the kind of what they head, in a question (`which region`) and in a header."""
+"""Kind → nouns that imply it, in a question (`which region`) and in a header."""
 _KINDS_OF: dict[str, set[str]] = {}
-for _kind, _listed in _NOUNS.items():
-    for _noun in _listed.split():
+for _kind, _nouns in _NOUNS.items():
+    for _noun in _nouns.split():
         _KINDS_OF.setdefault(stem(_noun), set()).add(_kind)
 
 _TIME = r"(?:seconds?|minutes?|mins?|hours?|hrs?|days?|nights?|weeks?|months?|years?)"
@@ -131,110 +131,112 @@ _NO_DOERS_LISTED = (
     "matter chapter quarter router printer scanner meter"
 )
 _NO_DOERS = frozenset(_NO_DOERS_LISTED.split())
-"""Nouns on -er and -or that do nothing by themselves."""
+"""Nouns in -er and -or that are no persons."""
 _TOKENS_OF_A_WAY = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class KindAsked:
+class KindRequest:
     """One kind of value that a question asks for."""
 
     kind: str
     words: frozenset[str]
-    """Stems of the phrase that asks (`how old`), which no header needs to say."""
+    """Stems of the interrogative phrase (`how old`), which no header needs to contain."""
 
 
 @lru_cache(maxsize=256)
-def kinds_asked(question: str) -> tuple[KindAsked, ...]:
-    """In the order asked, each once; empty when the question's words don't tell."""
-    found: dict[str, tuple[int, frozenset[str]]] = {}
-    taken: list[tuple[int, int]] = []
+def requested_kinds(question: str) -> tuple[KindRequest, ...]:
+    """In the question's order, each once; empty when the question is unclear."""
+    matches: dict[str, tuple[int, frozenset[str]]] = {}
+    spans: list[tuple[int, int]] = []
     text = question.replace("’", "'")
     for kind, pattern in _PATTERNS:
         for match in pattern.finditer(text):
-            if any(match.start() < end and start < match.end() for start, end in taken):
+            if any(match.start() < end and start < match.end() for start, end in spans):
                 continue
-            taken.append(match.span())
-            found.setdefault(kind, (match.start(), stems(match[0])))
+            spans.append(match.span())
+            matches.setdefault(kind, (match.start(), stems(match[0])))
     for match in _WHAT.finditer(text):
         phrase = _NO_HEAD.split(match[1], maxsplit=1)[0].rstrip()
         end = match.start(1) + len(phrase)
-        if any(match.start() < last and first < end for first, last in taken):
+        if any(match.start() < last and first < end for first, last in spans):
             continue
         head = tokens(phrase)
         kind = _kind_named(head[-1]) if head else ""
         if kind:
-            taken.append((match.start(), end))
-            found.setdefault(kind, (match.start(), stems(head[-1])))
-    whether = None if found else _YES_NO.search(text)
+            spans.append((match.start(), end))
+            matches.setdefault(kind, (match.start(), stems(head[-1])))
+    whether = None if matches else _YES_NO.search(text)
     if whether:
-        found[YES_NO] = (whether.start(), frozenset())
-    ordered = sorted(found.items(), key=lambda one: one[1][0])
-    return tuple(KindAsked(kind=kind, words=words) for kind, (_, words) in ordered)
+        matches[YES_NO] = (whether.start(), frozenset())
+    ordered = sorted(matches.items(), key=lambda one: one[1][0])
+    return tuple(KindRequest(kind=kind, words=words) for kind, (_, words) in ordered)
 
 
 def kinds_of(value: str) -> frozenset[str]:
-    """The kinds that a cell can be read as: a cell `90 days, by the owner` is several."""
-    found: set[str] = set()
+    """All kinds of a cell's value: `90 days, by the owner` has several."""
+    kinds: set[str] = set()
     for one in quantities(value):
         if one.measure in {"time", "working time", "months"}:
-            found.add(DURATION)
+            kinds.add(DURATION)
         elif one.measure == "date":
-            found.add(DATE)
+            kinds.add(DATE)
         elif one.measure == "percent":
-            found.add(SHARE)
+            kinds.add(SHARE)
         elif one.measure:
-            found.add(AMOUNT)
+            kinds.add(AMOUNT)
         else:
-            found.add(NUMBER)
+            kinds.add(NUMBER)
     if _FREQUENT.search(value):
-        found.add(FREQUENCY)
+        kinds.add(FREQUENCY)
     if _CLOCK.search(value):
-        found.add(DATE)
+        kinds.add(DATE)
     if _SAYS_WHETHER.search(value):
-        found.add(YES_NO)
+        kinds.add(YES_NO)
     if _PEOPLE.search(value) or any(_is_doer(word) for word in tokens(value)):
-        found.add(PERSON)
+        kinds.add(PERSON)
     if len(tokens(value)) >= _TOKENS_OF_A_WAY:
-        found.add(WAY)
-    return frozenset(found)
+        kinds.add(WAY)
+    return frozenset(kinds)
 
 
 @lru_cache(maxsize=4_096)
 def kinds_named_by(header: str) -> frozenset[str]:
-    """The kinds that a header says its column holds: `Owner`, `Rotated by`, `Max age (days)`."""
+    """The kinds that a header implies: `Owner`, `Rotated by`, `Max age (days)`."""
     own = header.split(" › ")[-1]
-    found: set[str] = set()
-    for asked in kinds_asked(own):
-        found.add(asked.kind)
-    written = tokens(own)
-    if written and written[-1].casefold() == "by":
-        found.add(PERSON)
+    kinds: set[str] = set()
+    for request in requested_kinds(own):
+        kinds.add(request.kind)
+    words = tokens(own)
+    if words and words[-1].casefold() == "by":
+        kinds.add(PERSON)
     if re.search(rf"\({_TIME}\)|\bin {_TIME}\b|\b(?:within|after|lasts?)\b", own, re.IGNORECASE):
-        found.add(DURATION)
+        kinds.add(DURATION)
     if re.search(r"^\W*(?:when|until|since|from|due)\b", own, re.IGNORECASE):
-        found.add(DATE)
-    for word in written:
-        found |= _KINDS_OF.get(stem(word.casefold()), set())
+        kinds.add(DATE)
+    for word in words:
+        kinds |= _KINDS_OF.get(stem(word.casefold()), set())
         if _is_doer(word):
-            found.add(PERSON)
-    return frozenset(found)
+            kinds.add(PERSON)
+    return frozenset(kinds)
 
 
 def column_kinds(header: str, cells: Sequence[str]) -> frozenset[str]:
-    """What the header names, or most of the cells that say something hold."""
-    said = [kinds_of(cell) for cell in cells if cell.strip()]
-    most = {kind for kind in ALSO if 2 * sum(kind in one for one in said) > len(said)}
-    return kinds_named_by(header) | most
+    """The kinds of the header, and those of most non-empty cells."""
+    cell_kinds = [kinds_of(cell) for cell in cells if cell.strip()]
+    majority = {
+        kind for kind in ALSO if 2 * sum(kind in one for one in cell_kinds) > len(cell_kinds)
+    }
+    return kinds_named_by(header) | majority
 
 
 def denies(cell: str) -> bool:
-    """`None`, `Not granted to contractors`: answers any question about its column."""
+    """Whether the cell denies: `None`, `Not granted to contractors` answers any question."""
     return _DENIES.search(cell) is not None
 
 
-def fits(asked: str, held: Set[str]) -> bool:
-    return bool(ALSO[asked] & held)
+def fits(kind: str, value_kinds: Set[str]) -> bool:
+    return bool(ALSO[kind] & value_kinds)
 
 
 def _kind_named(word: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from agents.answer import Answer, Conversation, Fallback, Question
-from agents.extractive.conversation import cleaned, self_contained, small_talk_reply
+from agents.extractive.conversation import clean_message, self_contained, small_talk_reply
 from agents.observability import AskIn, QuestionLog, QuestionOrigin
 from agents.routing.candidates import DomainScore, close_ones, picked_by_model, score_domains
 from agents.routing.rules import (
@@ -133,7 +133,7 @@ class _Several:
 
     def answer(self) -> tuple[Answer, Domain]:
         question = self._question()
-        if greeted := small_talk_reply(cleaned(question.text), hello(self.domains)):
+        if greeted := small_talk_reply(clean_message(question.text), hello(self.domains)):
             answer = Answer(text=greeted, path="small_talk", confidence=1.0)
             return answer, self.domains[0]
         if by_name := answered_by_name(question, self.domains):

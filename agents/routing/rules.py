@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from agents.alerts.parser import alerts_in
 from agents.answer import AlternativeDomain, Answer, Passage, Question
 from agents.confidence import ASKED_BACK_BY_A_MODEL
-from agents.extractive.excerpts import written
+from agents.extractive.excerpts import passages_text
 from agents.runbooks.lookup import match_alerts, worth_answering
 from agents.runbooks.matching import RunbookMatch
 from config.domain import Domain
@@ -144,7 +144,7 @@ def with_second(answer: Answer, other: Answer, domain: Domain) -> Answer:
     second = AlternativeDomain(
         domain=domain.domain, title=domain.title, generation=other.generation, passages=passages
     )
-    text = f"{answer.text}\n\n{written(f'From *{domain.title}*:', passages)}"
+    text = f"{answer.text}\n\n{passages_text(f'From *{domain.title}*:', passages)}"
     return replace(answer, text=text, beside=(second,))
 
 

@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field
 
 from agents.answer import CITED
 from agents.checks.groundedness import groundedness
-from agents.extractive.language import explained
-from agents.extractive.relevance import Scored
+from agents.extractive.language import glossary_prompt
+from agents.extractive.relevance import ScoredUnit
 from agents.plan import Plan
 from agents.prompts import render
 from agents.requests import requests_in
@@ -34,7 +34,7 @@ whole evidence in the context (of all, 0.87), and the other two are left to the 
 before statements that only repeat the question were left out, which makes it rarer still."""
 
 
-def covers_every_part(plan: Plan, scored: Sequence[Scored], context: Sequence[Chunk]) -> bool:
+def covers_every_part(plan: Plan, scored: Sequence[ScoredUnit], context: Sequence[Chunk]) -> bool:
     """Each part, or the whole question when it has none, finds a statement of its own.
 
     What only says the question over again, as headings and FAQs do, answers nothing."""
@@ -97,7 +97,7 @@ def answer_critic(
             "critique",
             title=domain.title,
             instructions=domain.answer.instructions or "none",
-            glossary=explained(domain.glossary),
+            glossary=glossary_prompt(domain.glossary),
             sources=asked.sources,
             question=Foreign("question", asked.plan.question),
             sub_questions=Foreign("parts of the question", listed(asked.plan.sub_questions)),
@@ -179,7 +179,7 @@ def retrieval_judge(
             "judge",
             title=domain.title,
             issues=issues_explained(),
-            glossary=explained(domain.glossary),
+            glossary=glossary_prompt(domain.glossary),
             sources=asked.sources,
             outline=Foreign("further sections of these documents", listed(asked.outline)),
             looked=Foreign("looked for already, and what it brought", listed(asked.looked)),

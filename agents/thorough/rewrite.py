@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pydantic import BaseModel, Field
 
 from agents.answerer.nodes import marked
-from agents.extractive.language import explained
+from agents.extractive.language import glossary_prompt
 from agents.plan import Plan
 from agents.prompts import render
 from agents.state import AgentResult, Draft, with_fallback
@@ -71,7 +71,7 @@ def query_rewriter(domain: Domain, model: ChatModel) -> Callable[[ToRewrite], Ag
             strategy=f"The next search goes {_GOES_BY[other]}."
             if asked.switch
             else "The next search adds to what was found: it is for what is still missing.",
-            glossary=explained(domain.glossary),
+            glossary=glossary_prompt(domain.glossary),
             question=Foreign("question", last.question),
             sub_questions=Foreign("parts of the question", listed(last.sub_questions)),
             tried=Foreign("searched for before", listed(_tried(asked.searched))),

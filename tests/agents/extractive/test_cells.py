@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from agents.extractive.cells import AskedCells, asked_cells, in_words
+from agents.extractive.cells import RequestedCells, cells_text, requested_cells
 from agents.extractive.language import Glossary, same_words
 from agents.extractive.relevance import Aspect
 from enrichment.chunk import Chunk, ChunkTable
@@ -45,7 +45,7 @@ def table_chunk(text: str, *, labels: int = 1, below: str = "", caption: str = "
 
 def asked_of(
     chunk: Chunk, question: str, rows: Sequence[int] | None = None, glossary: Glossary = GLOSSARY
-) -> AskedCells | None:
+) -> RequestedCells | None:
     aspect = Aspect(
         text=question,
         weights=dict.fromkeys(naming_words(question), 1.0),
@@ -53,12 +53,12 @@ def asked_of(
     )
     assert chunk.table
     every = range(len(chunk.table.rows)) if rows is None else rows
-    return asked_cells(chunk, every, aspect)
+    return requested_cells(chunk, every, aspect)
 
 
 def said(chunk: Chunk, question: str, rows: Sequence[int] | None = None) -> str:
     asked = asked_of(chunk, question, rows)
-    return in_words(asked) if asked else ""
+    return cells_text(asked) if asked else ""
 
 
 LEAVE = table_chunk(
@@ -192,7 +192,7 @@ def test_two_kinds_that_are_asked_for_are_two_columns() -> None:
 def test_a_cell_that_refers_to_another_column_comes_with_it() -> None:
     asked = asked_of(LEAVE, "how long is bereavement leave in New Zealand?")
     assert asked
-    assert in_words(asked) == (
+    assert cells_text(asked) == (
         "| Kind of leave | Longest › Australia | Longest › NZ |\n"
         "| --- | --- | --- |\n"
         "| Bereavement | 5 days | same as Australia |"
@@ -221,7 +221,7 @@ def test_footnotes_stay_with_their_cell_and_label() -> None:
 )
 def test_no_cell_is_better_than_a_guess(chunk: Chunk, question: str) -> None:
     asked = asked_of(chunk, question)
-    assert asked is None or asked.kind_held is False
+    assert asked is None or asked.has_kind is False
 
 
 def test_what_nothing_accounts_for_is_left_over() -> None:
@@ -234,7 +234,7 @@ def test_what_nothing_accounts_for_is_left_over() -> None:
 def test_a_kind_that_the_cell_is_not_of_is_told() -> None:
     asked = asked_of(LIMITS, "how long is the storage of the team plan kept?")
     assert asked
-    assert (asked.kind_asked, asked.kind_held) == ("duration", False)
+    assert (asked.kind, asked.has_kind) == ("duration", False)
 
 
 def test_a_column_that_a_header_names_is_far_ahead_and_one_by_kind_alone_is_told() -> None:
@@ -244,14 +244,14 @@ def test_a_column_that_a_header_names_is_far_ahead_and_one_by_kind_alone_is_told
     assert by_kind
     assert named.by_header
     assert not by_kind.by_header
-    assert (named.kind_held, by_kind.kind_held) == (None, True)
+    assert (named.has_kind, by_kind.has_kind) == (None, True)
 
 
 def test_a_row_is_found_by_the_cell_that_is_given() -> None:
     asked = asked_of(LIMITS, "which plan has 100 GB of storage?")
     assert asked
     assert asked.by_value
-    assert in_words(asked) == "Team (Plan)"
+    assert cells_text(asked) == "Team (Plan)"
 
 
 def test_only_rows_that_are_candidates_are_said() -> None:

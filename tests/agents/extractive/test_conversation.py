@@ -4,7 +4,7 @@ import pytest
 
 from agents.answer import Turn
 from agents.extractive.conversation import (
-    cleaned,
+    clean_message,
     leans_on,
     plain_reply,
     questions_in,
@@ -67,7 +67,7 @@ def test_a_question_that_begins_with_thanks_is_a_question() -> None:
 
 def test_slack_markup_is_taken_out_and_names_stay() -> None:
     text = "<@U0BOT> see <https://x.test|the runbook> in <#C1|help> :fire: now"
-    assert cleaned(text) == "see the runbook in help now"
+    assert clean_message(text) == "see the runbook in help now"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agents.answer import Question
-from agents.extractive.language import explained, other_ways, same_words, unmatched
+from agents.extractive.language import glossary_problems, glossary_prompt, other_ways, same_words
 from agents.extractive.relevance import aspects_of
 from agents.plan import Plan
 from agents.query_optimizer import PlanRequest, query_optimizer
@@ -89,7 +89,7 @@ def test_an_entry_that_no_question_can_mean_is_refused_at_its_place(
     path = tmp_path / "domains" / "tea.yaml"
     path.parent.mkdir()
     path.write_text(f"domain: tea\ntitle: Tea\nsources: {{files: [x]}}\nglossary:\n  {entry}\n")
-    _, problems = check_domains(tmp_path, unmatched)
+    _, problems = check_domains(tmp_path, glossary_problems)
     assert [str(one).startswith(f"{path}:{problem}") for one in problems] == [True], problems
     with pytest.raises(ConfigError):
         _ = Copilot(Settings(_env_file=None).model_copy(update={"config_dir": tmp_path})).domains
@@ -98,7 +98,7 @@ def test_an_entry_that_no_question_can_mean_is_refused_at_its_place(
 @pytest.mark.parametrize("short", ["R&D", "Q&A", "US", "IT", "C++", "P1", "DPO"])
 def test_typical_jargon_is_taken(tmp_path: Path, short: str) -> None:
     domain = Domain(domain="t", title="T", sources=Sources(), glossary={short: ["other words"]})
-    assert list(unmatched(domain)) == []
+    assert list(glossary_problems(domain)) == []
     assert other_ways(domain.glossary, f"where is the {short}?") == [(short, "other words")]
 
 
@@ -132,5 +132,5 @@ def test_without_a_model_the_other_words_are_searched_too() -> None:
 
 
 def test_a_model_is_told_every_meaning() -> None:
-    assert explained(GLOSSARY).splitlines()[2] == "- HQ: Oslo or head office"
-    assert explained({}) == "none"
+    assert glossary_prompt(GLOSSARY).splitlines()[2] == "- HQ: Oslo or head office"
+    assert glossary_prompt({}) == "none"

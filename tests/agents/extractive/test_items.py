@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.extractive.cells import AskedItem, asked_item, item_in_words
+from agents.extractive.cells import RequestedItem, item_text, requested_item
 from agents.extractive.relevance import Aspect
 from enrichment.chunk import Chunk, Unit
 from enrichment.language.words import naming_words
@@ -27,9 +27,9 @@ def list_chunk(lead_in: str, items: Sequence[str]) -> Chunk:
     )
 
 
-def asked_of(chunk: Chunk, question: str, index: int = 1) -> AskedItem | None:
+def asked_of(chunk: Chunk, question: str, index: int = 1) -> RequestedItem | None:
     weights = dict.fromkeys(naming_words(question), 1.0)
-    return asked_item(chunk, index, Aspect(text=question, weights=weights))
+    return requested_item(chunk, index, Aspect(text=question, weights=weights))
 
 
 VISITORS = list_chunk(
@@ -45,7 +45,7 @@ VISITORS = list_chunk(
 def test_the_item_is_said_with_what_leads_into_it() -> None:
     asked = asked_of(VISITORS, "may visitors bring cameras past reception?")
     assert asked
-    assert item_in_words(asked) == (
+    assert item_text(asked) == (
         "**You must not take these past reception:** Cameras, except for press days."
     )
 
@@ -53,7 +53,7 @@ def test_the_item_is_said_with_what_leads_into_it() -> None:
 def test_the_best_item_is_found_from_any_item_of_its_list() -> None:
     found = [asked_of(VISITORS, "how long may food stay past reception", at) for at in (1, 2, 3)]
     assert [each and each.index for each in found] == [2, 2, 2]
-    assert all(each and each.kind_held for each in found)
+    assert all(each and each.has_kind for each in found)
 
 
 def test_what_neither_item_nor_lead_in_says_is_left_over() -> None:
@@ -75,4 +75,4 @@ def test_a_sentence_and_a_single_item_are_no_list() -> None:
 def test_a_list_without_a_lead_in_says_its_item_alone() -> None:
     asked = asked_of(list_chunk("", ["Cameras are fine.", "Pets are not."]), "cameras", 0)
     assert asked
-    assert item_in_words(asked) == "Cameras are fine."
+    assert item_text(asked) == "Cameras are fine."
