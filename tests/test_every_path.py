@@ -11,8 +11,7 @@ from agents.answer import Answer, AnswerPath, Citation, Passage
 from agents.confidence import CONFIDENT, HIGH, MEDIUM, is_confident_enough, path_for
 from bot.blocks.render import render
 from bot.db import now
-from bot.questions.outcomes import went_wrong
-from bot.questions.store import QuestionRecord
+from bot.questions.store import QuestionRecord, went_wrong
 from tests.api.front import api, here
 from tests.bot.fakes import Agents
 

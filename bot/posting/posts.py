@@ -167,7 +167,7 @@ class AnswerPosts:
                 for m in spoken
                 if not m.get("metadata") and earlier({"ts": self._event.ts}, str(m["ts"]))
             ]
-            owned = self._records.owned(self._event.channel, later)
+            owned = self._records.own_posts(self._event.channel, later)
             for ts in (ts for ts in later if ts not in owned):
                 if self.own(0, ts):
                     break

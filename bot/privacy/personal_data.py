@@ -1,8 +1,7 @@
-"""All that is kept about one person: handed out, or erased. Slack's own messages stay in Slack.
+"""Exports or erases all data about one person, for `oncall privacy`, while a bot runs or not.
 
-The audit log is handed out and not erased: docs/privacy.md says why.
-
-What `oncall privacy` does: beside a running bot, or where there is none."""
+Slack's own messages stay in Slack. The audit log is exported and not erased: see
+docs/privacy.md."""
 
 from __future__ import annotations
 
@@ -36,26 +35,26 @@ from index.audit import AuditLog
 from index.permissions.rules import Person
 
 PATIENCE_SECONDS = 30.0
-"""For what is being worked on to come to its end."""
+"""For events that a worker has begun."""
 _SECRET = {"event_id"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Erased:
-    """What erasing a person did."""
+    """What was erased of a person."""
 
     questions: int = 0
-    """Theirs, with their answers, posts, and what anybody said about them."""
+    """Theirs, with answers, posts, feedback and hand-offs."""
     feedback: int = 0
-    """Verdicts and corrections they gave to others' questions."""
+    """Their verdicts and corrections on others' questions."""
     handoffs: int = 0
-    """Others' hand-offs, from which their id and words were taken."""
+    """Others' hand-offs, from which their id and words were removed."""
     threads: int = 0
-    """Threads they asked in, of which the agents kept something for follow-ups."""
+    """Threads they asked in, with stored state for follow-ups."""
     inbox: int = 0
     """Stored events."""
     still_working: int = 0
-    """Stored events that a worker has begun; they are erased when this is run again."""
+    """Stored events that a worker has begun; the next run erases them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,16 +63,16 @@ class PersonalData:
     features: FeatureTables
     audit: AuditLog
     inbox: InboxAdmin | None
-    """None where no bot ever ran."""
+    """None where no bot has run."""
     sleep: Callable[[float], None] = time.sleep
 
     def export(self, user: str, email: str = "") -> dict[str, Any]:
-        """Everything, as JSON; `email`: by which the API may have known them."""
+        """Everything, as JSON; `email`: the API may have stored them by it."""
         self._create_tables()
         askers = _names(user, email)
         with self.engine.connect() as connection:
             own = ids_of(connection, select(QuestionRow.id).where(QuestionRow.asker == user))
-            held = {
+            stored = {
                 "questions": _rows(connection, user, QuestionRow.asker),
                 "screenshots": [
                     row
@@ -92,40 +91,41 @@ class PersonalData:
             for one in self.features.proposals(self.engine)
             if one.by == user or one.id in own
         ]  # fmt: skip
-        stored = self.inbox.of(user) if self.inbox else []
+        events = self.inbox.of(user) if self.inbox else []
         return {
             "user": user,
-            **held,
+            **stored,
             "proposals": proposals,
             "cached": cached_of(self.engine, user),
-            "inbox": [{"id": one.id, "status": one.status, "item": one.item} for one in stored],
+            "inbox": [{"id": one.id, "status": one.status, "item": one.item} for one in events],
             "shown": list(self.audit.export(askers=askers)),
         }
 
     def erase(self, user: str, email: str = "") -> Erased:
-        """Take away everything of theirs but the audit log; once more does no harm.
+        """Erase everything of theirs but the audit log. Safe to repeat.
 
         `email`: as for `export`."""
         self._create_tables()
         with self.engine.begin() as connection:
-            # Before their answers go, which lead there.
+            # Before their answers are deleted, which lead there.
             drop_saying(connection, answers_of(connection, QuestionRow.asker == user))
         self._withdraw(user)
-        forgotten, working = self._empty_inbox(user)
+        deleted, working = self._empty_inbox(user)
         events = [one.id for one in working]
         with self.engine.begin() as connection:
-            kept = forget_threads_of(connection, _names(user, email))
+            threads = forget_threads_of(connection, _names(user, email))
             mine = select(QuestionRow.id).where(QuestionRow.asker == user)
             busy = ids_of(connection, mine.where(QuestionRow.event_id.in_(events)))
-            gone = delete_questions(
+            questions = delete_questions(
                 connection, ids_of(connection, mine) - busy, self.features.tables
             )
-            said = connection.execute(delete(FeedbackRow).where(FeedbackRow.user == user)).rowcount
-            helped = _forget_helper(connection, user)
+            by_user = delete(FeedbackRow).where(FeedbackRow.user == user)
+            feedback = connection.execute(by_user).rowcount
+            handoffs = _erase_helper(connection, user)
             erase_in_features(connection, user, self.features.tables)
         return Erased(
-            questions=gone, feedback=said, handoffs=helped, threads=kept, inbox=forgotten,
-            still_working=len(working),
+            questions=questions, feedback=feedback, handoffs=handoffs, threads=threads,
+            inbox=deleted, still_working=len(working),
         )  # fmt: skip
 
     def _create_tables(self) -> None:
@@ -135,7 +135,7 @@ class PersonalData:
         create_table(self.engine)
 
     def _withdraw(self, user: str) -> None:
-        """Their questions that are being answered are taken back, as if they had deleted them."""
+        """Withdraw questions that are being answered, as if their asker had deleted them."""
         change = (
             update(QuestionRow)
             .where(QuestionRow.asker == user, QuestionRow.state.in_(["working", "answered"]))
@@ -149,26 +149,26 @@ class PersonalData:
             connection.execute(change)
 
     def _empty_inbox(self, user: str) -> tuple[int, Sequence[StoredItem]]:
-        """How many items went, and those that a worker still holds."""
+        """How many items were deleted, and those that a worker has begun."""
         if self.inbox is None:
             return 0, ()
         count, pauses = 0, iter([1.0] * int(PATIENCE_SECONDS))
         with self.engine.connect() as connection:
-            asked = ids_of(connection, select(QuestionRow.id).where(QuestionRow.asker == user))
+            questions = ids_of(connection, select(QuestionRow.id).where(QuestionRow.asker == user))
         while True:
-            held = self.inbox.of(user, asked)
-            idle = [one.id for one in held if not one.is_started]
+            items = self.inbox.of(user, questions)
+            idle = [one.id for one in items if not one.is_started]
             self.inbox.forget(idle)
             count += len(idle)
-            working = [one for one in held if one.is_started]
+            working = [one for one in items if one.is_started]
             if not working or (pause := next(pauses, None)) is None:
                 return count, working
             self.sleep(pause)
-            self._withdraw(user)  # one that had only just begun
+            self._withdraw(user)  # one that has just begun
 
 
 def _names(user: str, email: str) -> list[str]:
-    """By which a person is on record, however their address is written."""
+    """Names under which a person may be stored."""
     return [one for one in dict.fromkeys((user, email, email.strip().casefold())) if one]
 
 
@@ -188,9 +188,9 @@ def _rows(
     ]
 
 
-def _forget_helper(connection: Connection, user: str) -> int:
-    """Others' hand-offs stay taken and resolved, by nobody in particular and without words."""
-    touched = ids_of(
+def _erase_helper(connection: Connection, user: str) -> int:
+    """Erase a person from others' hand-offs, which stay taken and resolved. Returns how many."""
+    handoffs = ids_of(
         connection,
         select(HandoffRow.question_id).where(or_(*(column == user for column in _PEOPLE))),
     )
@@ -202,7 +202,7 @@ def _forget_helper(connection: Connection, user: str) -> int:
     connection.execute(
         update(QuestionRow).where(QuestionRow.resolved_by == user).values(resolved_by=ERASED)
     )
-    return len(touched)
+    return len(handoffs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,14 +214,14 @@ class PrivacyCommands:
     audit: AuditLog
 
     def purge(self) -> Purged:
-        """What a bot does by itself once a day."""
+        """What a bot does once a day."""
         with stored_items(inbox_url(self.settings)) as items:
             if items:
                 items.forget_done()
             return self._retention(items).purge()
 
     def daily(self) -> Purged | None:
-        """The same, unless it was done today; for a server beside which no bot runs."""
+        """The same, unless it was done today; for a server without a bot."""
         with stored_items(inbox_url(self.settings)) as items:
             return self._retention(items).daily()
 

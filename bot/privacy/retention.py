@@ -1,6 +1,4 @@
-"""What people said is kept for `retention.days` of its domain; once a day, what is older goes.
-
-See docs/privacy.md."""
+"""Deletes once a day what is older than `retention.days` of its domain. See docs/privacy.md."""
 
 from __future__ import annotations
 
@@ -16,16 +14,14 @@ from sqlalchemy import (
     String,
     delete,
     func,
-    insert,
     select,
     update,
 )
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from agents.answer_cache import store as kept_answers
 from agents.thread.store import create_thread_tables, domains_kept, forget_begun_before
-from bot.db import now
+from bot.db import insert_once, now
 from bot.privacy.tables import (
     FeatureTables,
     delete_questions,
@@ -50,7 +46,7 @@ log = structlog.get_logger()
 
 
 class Base(DeclarativeBase):
-    """One migration part."""
+    """Migration part `upkeep`."""
 
 
 class UpkeepRow(Base):
@@ -64,14 +60,14 @@ _PURGE = "purge"
 
 @dataclass(frozen=True, kw_only=True)
 class Purged:
-    """How much went."""
+    """How much was deleted."""
 
     questions: int = 0
     """With their answers, feedback, hand-offs and posts."""
     open_handoffs: int = 0
-    """Questions that lost their words, as somebody still waits for a human."""
+    """Questions whose text was deleted, and whose hand-off is still open."""
     threads: int = 0
-    """What the agents kept of them for follow-ups, also of those at the API."""
+    """State for follow-ups, also of threads at the API."""
     audit_rows: int = 0
 
 
@@ -83,9 +79,9 @@ class Retention:
     audit: AuditLog
     audit_days: int
     unfinished: Callable[[], Collection[str]]
-    """Events that are still worked on: their questions stay until they are done."""
+    """Events that are not done yet: their questions stay until then."""
     scrub: Callable[[], None]
-    """Sees to it that what was deleted is in no file any more."""
+    """Removes deleted bytes from the files."""
 
     def __post_init__(self) -> None:
         create_tables(self.engine)
@@ -93,33 +89,29 @@ class Retention:
         self.features.create(self.engine)
         migrate(self.engine, Base.metadata, "upkeep")
         kept_answers.create_table(self.engine)
-        try:
-            with self.engine.begin() as connection:
-                connection.execute(insert(UpkeepRow).values(task=_PURGE, done_on=date.min))
-        except IntegrityError:
-            return  # as ever but the first time
+        insert_once(self.engine, UpkeepRow, task=_PURGE, done_on=date.min)
 
     def daily(self) -> Purged | None:
         """Purge, unless a worker has done so today.
 
-        Claim and purge are one transaction: of several workers one does it, and where that one
-        dies in the middle, another. After a downtime it is done once."""
+        Claim and purge are one transaction: one worker does it, or another one if that one dies.
+        After a downtime it is done once."""
         today = datetime.now(UTC).date()
         unfinished = self.unfinished()
         with self.engine.begin() as connection:
-            claimed = connection.execute(
+            claim = connection.execute(
                 update(UpkeepRow)
                 .where(UpkeepRow.task == _PURGE, UpkeepRow.done_on < today)
                 .values(done_on=today)
             )
-            if not claimed.rowcount:
+            if not claim.rowcount:
                 return None
             purged = self._purge(connection, unfinished)
         self._finish(purged)
         return purged
 
     def purge(self) -> Purged:
-        """Purge at once, whatever was done today."""
+        """Purge now."""
         unfinished = self.unfinished()
         with self.engine.begin() as connection:
             purged = self._purge(connection, unfinished)
@@ -127,7 +119,7 @@ class Retention:
         return purged
 
     def _finish(self, purged: Purged) -> None:
-        log.info("purged what was kept for long enough", **asdict(purged))
+        log.info("retention purge finished", **asdict(purged))
         self.scrub()
 
     def _purge(self, connection: Connection, unfinished: Collection[str]) -> Purged:
@@ -137,37 +129,37 @@ class Retention:
         )
 
         def days_of(name: str) -> int:
-            # Nobody can say how long the words of no domain, or of a removed one, are wanted.
+            # Of no domain, or of a removed one: the shortest time of all domains.
             return domains[name].retention.days if name in domains else shortest
 
-        gone = blanked = 0
+        deleted = blanked = 0
         for name in connection.scalars(select(QuestionRow.domain).distinct()).all():
             days = days_of(name)
             expired = _asked_before(connection, name, days, unfinished)
             waiting = expired & _open_handoffs(connection)
             waiting -= _asked_before(connection, name, 2 * days, unfinished)
             blanked += _blank(connection, waiting)
-            gone += delete_questions(connection, expired - waiting, self.features.tables)
+            deleted += delete_questions(connection, expired - waiting, self.features.tables)
         threads = 0
         for name in domains_kept(connection):
             days = days_of(name)
             threads += forget_begun_before(connection, name, now() - timedelta(days=days))
         purge_features(connection, days_of, self.features.tables)
-        _delete_strays(connection, shortest)
+        _delete_orphans(connection, shortest)
         kept_answers.purge(connection, lambda name: _days_cached(domains.get(name)))
         rows = self.audit.forget(connection, before=days_ago(self.audit_days))
-        return Purged(questions=gone, open_handoffs=blanked, threads=threads, audit_rows=rows)
+        return Purged(questions=deleted, open_handoffs=blanked, threads=threads, audit_rows=rows)
 
 
 def scrub_all(engine: Engine, inbox: Path) -> None:
-    """Where SQLite keeps them: the bytes of what was deleted. PostgreSQL sees to it by itself."""
+    """Remove deleted bytes from SQLite's files; PostgreSQL does so itself."""
     if engine.dialect.name == "sqlite" and engine.url.database:
         scrub(Path(engine.url.database))
         scrub(inbox)
 
 
 def _days_cached(domain: Domain | None) -> int:
-    """None at all of a domain that is gone: nobody is answered from it."""
+    """0 for a removed domain: it answers nobody."""
     return min(domain.retention.days, domain.answer.cache.days) if domain else 0
 
 
@@ -185,7 +177,7 @@ def _open_handoffs(connection: Connection) -> set[str]:
 
 
 def _blank(connection: Connection, ids: Collection[str]) -> int:
-    """Take the words of questions whose hand-off is open; the card still works."""
+    """Delete the text of questions whose hand-off is open; the card still works."""
     count = 0
     for one in ids:
         changed = connection.execute(
@@ -199,23 +191,23 @@ def _blank(connection: Connection, ids: Collection[str]) -> int:
     return count
 
 
-def _delete_strays(connection: Connection, days: int) -> None:
-    """What came after its question had gone, as a press on an old button does."""
+def _delete_orphans(connection: Connection, days: int) -> None:
+    """Delete what arrived after its question was deleted, e.g. by a click on an old button."""
     before = now() - timedelta(days=days)
-    known = select(QuestionRow.id)
+    existing = select(QuestionRow.id)
     connection.execute(
         delete(FeedbackRow).where(
-            FeedbackRow.given_at < before, FeedbackRow.question_id.not_in(known)
+            FeedbackRow.given_at < before, FeedbackRow.question_id.not_in(existing)
         )
     )
     connection.execute(
         delete(HandoffRow).where(
-            HandoffRow.requested_at < before, HandoffRow.question_id.not_in(known)
+            HandoffRow.requested_at < before, HandoffRow.question_id.not_in(existing)
         )
     )
     private = select(func.substr(QuestionRow.event_id + "/private", 1, 80))
     connection.execute(
         delete(PostRow).where(
-            PostRow.question_id.not_in(known), PostRow.question_id.not_in(private)
+            PostRow.question_id.not_in(existing), PostRow.question_id.not_in(private)
         )
     )

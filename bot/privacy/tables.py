@@ -1,6 +1,5 @@
-"""The tables of the bot's features, purged, handed out and erased by one rule.
-
-Deleting questions with all that hangs on them: the one place that knows what does."""
+"""Rules over tables with personal data: purge, export, erase; and the deletion of questions with
+everything that belongs to them."""
 
 from __future__ import annotations
 
@@ -38,12 +37,12 @@ class ProposedAnswer(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class FeatureTables:
-    """What the bot's features hold of people."""
+    """Personal data of the bot's features."""
 
     tables: Sequence[PersonalTable]
     creators: Sequence[Callable[[Engine], None]]
-    """Each makes some of the tables where they are missing; safe when several workers start at
-    once."""
+    """Each creates some of the tables where they are missing; safe when several workers start
+    at once."""
     proposals: Callable[[Engine], Sequence[ProposedAnswer]]
 
     def create(self, engine: Engine) -> None:
@@ -56,59 +55,59 @@ def purge_features(
     days_of: Callable[[str], int],
     tables: Sequence[PersonalTable],
 ) -> int:
-    """Delete what is older than its domain keeps; how many rows went. `days_of`: domain → days."""
-    gone = 0
-    for kept in tables:
-        columns = kept.table.c
-        domain = columns[kept.domain]
+    """Delete expired rows. Returns how many. `days_of`: domain → days."""
+    count = 0
+    for one in tables:
+        columns = one.table.c
+        domain = columns[one.domain]
         for name in connection.scalars(select(domain).distinct()).all():
             before = now() - timedelta(days=days_of(name))
-            old = delete(kept.table).where(domain == name, columns[kept.at] < before)
-            gone += connection.execute(old).rowcount
-    return gone
+            expired = delete(one.table).where(domain == name, columns[one.at] < before)
+            count += connection.execute(expired).rowcount
+    return count
 
 
 def forget_with_questions(
     connection: Connection, ids: Collection[str], tables: Sequence[PersonalTable]
 ) -> None:
-    """`ids`: of questions that go, few enough for one statement."""
-    for kept in tables:
-        if kept.question:
-            column = kept.table.c[kept.question]
-            connection.execute(delete(kept.table).where(column.in_(list(ids))))
+    """`ids`: of questions that are deleted, few enough for one statement."""
+    for one in tables:
+        if one.question:
+            column = one.table.c[one.question]
+            connection.execute(delete(one.table).where(column.in_(list(ids))))
 
 
 def rows_of(
     connection: Connection, user: str, tables: Sequence[PersonalTable]
 ) -> dict[str, list[Mapping[str, Any]]]:
     """Table → its rows that name the person."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    for kept in tables:
-        named = [kept.table.c[name] == user for name in kept.people]
-        rows = connection.execute(select(kept.table).where(or_(*named))).mappings() if named else ()
-        found[kept.table.name] = [dict(row) for row in rows]
-    return found
+    by_table: dict[str, list[Mapping[str, Any]]] = {}
+    for one in tables:
+        mine = [one.table.c[name] == user for name in one.people]
+        rows = connection.execute(select(one.table).where(or_(*mine))).mappings() if mine else ()
+        by_table[one.table.name] = [dict(row) for row in rows]
+    return by_table
 
 
 def erase_in_features(connection: Connection, user: str, tables: Sequence[PersonalTable]) -> int:
-    """Take a person's words, then their id; how many rows named them."""
-    touched = 0
-    for kept in tables:
-        columns = kept.table.c
-        for words, whose in kept.words.items():
-            mine = update(kept.table).where(columns[whose] == user)
+    """Erase a person's words, then their id. Returns how many rows named them."""
+    count = 0
+    for one in tables:
+        columns = one.table.c
+        for words, author in one.words.items():
+            mine = update(one.table).where(columns[author] == user)
             connection.execute(mine.values({words: ""}))
-        for name in kept.people:
-            mine = update(kept.table).where(columns[name] == user)
-            touched += connection.execute(mine.values({name: ERASED})).rowcount
-    return touched
+        for name in one.people:
+            mine = update(one.table).where(columns[name] == user)
+            count += connection.execute(mine.values({name: ERASED})).rowcount
+    return count
 
 
 def delete_questions(
     connection: Connection, ids: Collection[str], tables: Sequence[PersonalTable]
 ) -> int:
-    """With their answers, posts, feedback and hand-offs, whoever gave them, and what the agents
-    keep of their threads. `tables`: of features."""
+    """With their answers, posts, feedback, hand-offs, and the state of their threads. `tables`: of
+    features."""
     for batch in batches(ids):
         events = connection.scalars(select(QuestionRow.event_id).where(QuestionRow.id.in_(batch)))
         keys = [*batch, *map(post_key, events)]
@@ -124,7 +123,7 @@ def delete_questions(
 
 
 def forget_screenshots(connection: Connection, ids: Collection[str]) -> None:
-    """What was read in the pictures of questions whose words go."""
+    """Delete the text of pictures in these questions."""
     for batch in batches(ids):
         connection.execute(delete(ScreenshotRow).where(ScreenshotRow.question_id.in_(batch)))
 

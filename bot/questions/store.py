@@ -1,9 +1,7 @@
 """Questions and their answers on record: claimed once, answered once, posted once.
 
-What the answer cache holds of people's questions.
-
-It holds no names. A question on record leads there by the words of its answer: to what was kept
-for it, and to what it was given."""
+The answer cache holds no names: a question leads to its cached entries by the text of its
+answer."""
 
 from __future__ import annotations
 
@@ -22,19 +20,21 @@ from sqlalchemy import (
     Row,
     delete,
     func,
-    insert,
     select,
     tuple_,
     update,
 )
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
-from agents.answer import Answer
+from agents.answer import FOUND_NOTHING, UNSURE, Answer
 from agents.answer_cache.store import create_table, drop_saying, kept_saying
+from agents.confidence import in_words
 from agents.thread.store import create_thread_tables, forget_places, slack_place
-from bot.db import now
+from bot.db import insert_once, now
 from bot.questions.tables import HandoffRow, PostRow, QuestionRow, ScreenshotRow, create_tables
 from bot.slack.events import IncomingMessage
+
+log = structlog.get_logger()
 
 _answers = TypeAdapter(Answer)
 
@@ -53,7 +53,7 @@ class QuestionRecord:
     state: str
     answer: str | None
     path: str
-    """The answer's path; empty when the agents were not asked."""
+    """The answer's path; empty when the agents were not called."""
     confidence: float
     reference: str
     resolved_by: str
@@ -66,7 +66,7 @@ class QuestionRecord:
 
     @property
     def event(self) -> IncomingMessage:
-        """The question as it was asked, as far as it is on record."""
+        """The message of the question, as far as it is on record."""
         return IncomingMessage(
             channel=self.channel, ts=self.ts, thread_ts=self.thread_ts, user=self.asker, team="",
             text=self.text,
@@ -74,8 +74,7 @@ class QuestionRecord:
 
 
 def encoded(answer: Answer) -> str:
-    """JSON of all that a reply, a hand-off or a golden question needs: not the context, which is
-    large and can be retrieved again."""
+    """As JSON, without the context, which is large and can be retrieved again."""
     return _answers.dump_json(dataclasses.replace(answer, context=())).decode()
 
 
@@ -84,8 +83,6 @@ def decoded(text: str) -> Answer:
 
 
 class QuestionStore:
-    """The questions table, as the verbs the bot needs."""
-
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         create_tables(engine)
@@ -102,22 +99,18 @@ class QuestionStore:
         text: str,
         domain: str = "",
     ) -> QuestionRecord | None:
-        """This event's question; None when another event already owns it.
+        """This event's question; None when another event owns it.
 
-        `domain`: where it counts until an answer tells which domain it came from.
-
-        The same event claims again after a crash, and gets what was known then."""
-        values = {
-            "id": question_id, "event_id": event_id, "channel": channel, "thread_ts": thread_ts,
-            "asker": asker, "text": text, "domain": domain, "state": "working", "asked_at": now(),
-        }  # fmt: skip
-        try:
-            with self._engine.begin() as connection:
-                connection.execute(insert(QuestionRow).values(**values))
-        except IntegrityError:
-            record = self.get(question_id)
-            return record if record and record.event_id == event_id else None
-        return self.get(question_id)
+        `domain`: where it counts until it is answered. The same event claims again after a crash,
+        and gets the stored question."""
+        is_new = insert_once(
+            self._engine, QuestionRow, id=question_id, event_id=event_id, channel=channel,
+            thread_ts=thread_ts, asker=asker, text=text, domain=domain, state="working",
+            asked_at=now(),
+        )  # fmt: skip
+        record = self.get(question_id)
+        is_ours = is_new or (record is not None and record.event_id == event_id)
+        return record if is_ours else None
 
     def get(self, question_id: str) -> QuestionRecord | None:
         with self._engine.connect() as connection:
@@ -133,16 +126,16 @@ class QuestionStore:
             connection.execute(change)
 
     def withdraw(self, question_id: str) -> None:
-        """Taken back: its words go, also those that the agents keep of its thread."""
+        """Deleted by its asker: deletes its text, also in the state of its thread."""
         self.mark(question_id, state="withdrawn", text="", answer=None)
-        gone = delete(ScreenshotRow).where(ScreenshotRow.question_id == question_id)
+        screenshots = delete(ScreenshotRow).where(ScreenshotRow.question_id == question_id)
         with self._engine.begin() as connection:
-            connection.execute(gone)
+            connection.execute(screenshots)
         if record := self.get(question_id):
             self.forget_threads([record])
 
     def forget_threads(self, records: Iterable[QuestionRecord]) -> None:
-        """What the agents keep of these questions' threads."""
+        """Delete the state of these questions' threads."""
         with self._engine.begin() as connection:
             forget_places(connection, (slack_place(one.channel, one.thread_ts) for one in records))
 
@@ -158,7 +151,7 @@ class QuestionStore:
             return connection.execute(change).rowcount > 0
 
     def reopen(self, question_id: str, *, event_id: str, text: str) -> None:
-        """The asker edited the question: the same post gets a new answer."""
+        """After an edit: the same post gets a new answer."""
         self.mark(question_id, event_id=event_id, text=text, state="working", answer=None)
 
     def in_thread(self, channel: str, thread_ts: str) -> list[QuestionRecord]:
@@ -183,17 +176,17 @@ class QuestionStore:
         return _record(row) if row else None
 
     def recent(self, *, limit: int, **equal: str) -> list[QuestionRecord]:
-        """Newest first, where the named columns equal the values; none that were taken back, or
-        that the bot kept quiet about."""
+        """Newest first, where the named columns equal the values; without withdrawn questions and
+        those that the bot did not reply to."""
         query = select(QuestionRow).order_by(QuestionRow.asked_at.desc()).limit(limit)
         query = query.where(QuestionRow.state.not_in(["withdrawn", "silent"]))
         for column, value in equal.items():
-            query = query.where(QuestionRow.__table__.c[column] == value)
+            query = query.where(getattr(QuestionRow, column) == value)
         with self._engine.connect() as connection:
             return [_record(row) for row in connection.execute(query)]
 
     def count(self, since: datetime, *, before: QuestionRecord | None = None, **equal: str) -> int:
-        """Questions put to the agents since then, and `before` another one."""
+        """Questions that were not refused, since then, and `before` another one."""
         query = select(func.count()).select_from(QuestionRow)
         query = query.where(QuestionRow.asked_at >= since, QuestionRow.state != "limited")
         if before is not None:
@@ -201,7 +194,7 @@ class QuestionStore:
                 tuple_(QuestionRow.asked_at, QuestionRow.id) < (before.asked_at, before.id)
             )
         for column, value in equal.items():
-            query = query.where(QuestionRow.__table__.c[column] == value)
+            query = query.where(getattr(QuestionRow, column) == value)
         return int(self._scalar(query))
 
     def tokens(self, since: datetime, domain: str) -> int:
@@ -221,14 +214,11 @@ class QuestionStore:
             return {row.part: row.ts for row in connection.execute(query)}
 
     def own_post(self, question_id: str, part: int, channel: str, ts: str) -> bool:
-        """Record a message as this question's; False when it already is another's."""
-        values = {"question_id": question_id, "part": part, "channel": channel, "ts": ts}
-        try:
-            with self._engine.begin() as connection:
-                connection.execute(insert(PostRow).values(**values))
-        except IntegrityError:
-            return self.posts(question_id).get(part) == ts
-        return True
+        """Record a message as this question's; False when it is another's."""
+        is_new = insert_once(
+            self._engine, PostRow, question_id=question_id, part=part, channel=channel, ts=ts
+        )
+        return is_new or self.posts(question_id).get(part) == ts
 
     def place_of(self, question_id: str) -> tuple[str, str] | None:
         """Channel and timestamp of the first message under this id."""
@@ -240,20 +230,20 @@ class QuestionStore:
         return (row.channel, row.ts) if row else None
 
     def places(self, *question_ids: str) -> list[tuple[str, str]]:
-        """(channel, timestamp) of all messages under these ids; of those that were sent to a person
-        the channel is the person's id, until `found_in` says better."""
+        """(channel, timestamp) of all messages under these ids. The channel of a message to a
+        person is the person's id until `set_post_channel` is called."""
         query = select(PostRow.channel, PostRow.ts).where(PostRow.question_id.in_(question_ids))
         with self._engine.connect() as connection:
             return [(row.channel, row.ts) for row in connection.execute(query)]
 
-    def found_in(self, question_id: str, ts: str, channel: str) -> None:
+    def set_post_channel(self, question_id: str, ts: str, channel: str) -> None:
         """The channel of a message that was sent to a person."""
         change = update(PostRow).where(PostRow.question_id == question_id, PostRow.ts == ts)
         with self._engine.begin() as connection:
             connection.execute(change.values(channel=channel))
 
-    def owned(self, channel: str, timestamps: list[str]) -> frozenset[str]:
-        """Those of these messages that are on record: answers and hand-off cards."""
+    def own_posts(self, channel: str, timestamps: list[str]) -> frozenset[str]:
+        """Those of these messages that are answers or hand-off cards on record."""
         post = select(PostRow.ts).where(PostRow.channel == channel, PostRow.ts.in_(timestamps))
         card = select(HandoffRow.card_ts).where(
             HandoffRow.channel == channel, HandoffRow.card_ts.in_(timestamps)
@@ -269,16 +259,13 @@ class QuestionStore:
 
 
 def _record(row: Row[Any]) -> QuestionRecord:
-    known = row._mapping
-    return QuestionRecord(**{name: known[name] for name in QuestionRecord.__dataclass_fields__})
-
-
-log = structlog.get_logger()
+    names = QuestionRecord.__dataclass_fields__
+    return QuestionRecord(**{name: row._mapping[name] for name in names})
 
 
 def forget_cached(engine: Engine, question_id: str) -> None:
-    """The answer to this question is not given again: somebody disliked it, or took back what was
-    asked. What else is done goes on without it."""
+    """Delete the cached answer to this question: somebody disliked it, or deleted the question. An
+    error is logged, and stops nothing."""
     try:
         create_table(engine)
         with engine.begin() as connection:
@@ -294,7 +281,7 @@ def cached_of(engine: Engine, user: str) -> list[dict[str, Any]]:
 
 
 def answers_of(connection: Connection, which: ColumnElement[bool]) -> set[str]:
-    """Texts of the answers that these questions were given from documents."""
+    """Texts of the stored answers to these questions."""
     stored = connection.scalars(
         select(QuestionRow.answer).where(which, QuestionRow.answer.is_not(None))
     )
@@ -305,4 +292,39 @@ def _text_of(answer: str) -> str:
     try:
         return decoded(answer).text
     except ValidationError:
-        return ""  # of an older release, whose answers nobody gives again
+        return ""  # of an older release, whose answers are not reused
+
+
+def is_question(record: QuestionRecord) -> bool:
+    """Neither courtesy nor a mention without text."""
+    return bool(record.text.strip()) and record.path != "small_talk"
+
+
+def went_wrong(record: QuestionRecord) -> bool:
+    """An apology, a refusal, or an unsure answer. Passages may have helped, and don't count."""
+    if record.resolved_by or record.path == "passages_found":
+        return False
+    if record.state == "failed":
+        return True
+    return record.state == "posted" and record.path in UNSURE and is_question(record)
+
+
+def outcome(record: QuestionRecord) -> str:
+    """Its state, in a few words."""
+    if record.resolved_by:
+        return "resolved"
+    if record.state == "failed":
+        return f"failed, reference `{record.reference}`"
+    if record.state == "limited":
+        return "not answered, too many questions"
+    if record.state != "posted":
+        return "being answered"
+    if record.path in FOUND_NOTHING:
+        return "no answer found"
+    if record.path == "ambiguous_query":
+        return "asked back"
+    if record.path == "passages_found":
+        return "passages shown"
+    if not record.path:
+        return "not answered, no documents for this channel"
+    return f"answered, {in_words(record.confidence)} confidence"

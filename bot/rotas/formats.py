@@ -1,6 +1,5 @@
-"""iCalendar → the shifts of a time: repetition, exceptions and zones by the libraries for it.
-
-A rota written by hand: a YAML list of `{from, to, user}`."""
+"""Parses rotas: iCalendar, whose repetition, exceptions and zones libraries resolve, and YAML lists
+of `{from, to, user}`."""
 
 from __future__ import annotations
 
@@ -33,19 +32,19 @@ _NAMES = [
     re.compile(f"({EMAIL})"),
     re.compile(f"({MAYBE_ON_CALL_IN_PROSE})"),
 ]
-"""Surest first: what may also be a word comes after an e-mail."""
+"""Surest first: an id that may also be a word comes after an e-mail."""
 _NEEDED = frozenset(
     {"DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "RECURRENCE-ID", "STATUS"}
 )
 _ZONE = re.compile(r"^X-WR-TIMEZONE[^:\n]*:([^\n]*)", re.MULTILINE)
 _ICAL_REMEDY = "export the calendar again, or write the rota as YAML"
 _FAR = 3000
-"""Year of what never ends: the libraries count on from an end, and fail beyond the year 9999."""
+"""Year in which endless events end: the libraries fail beyond the year 9999."""
 
 MAX_TITLE = 80
 """Characters of an event's title that an error shows."""
 MAX_STEPS = 1_000_000
-"""Days looked at for all rules of a calendar: about 2 s. A daily shift of 20 years takes 7,300."""
+"""Days evaluated for all rules of a calendar: about 2 s. A daily shift of 20 years takes 7,300."""
 _STEPS_PER_DAY = {
     # Measured against daily rules: longer periods are passed over as a whole.
     "YEARLY": 0.1, "MONTHLY": 0.15, "WEEKLY": 0.25,
@@ -59,20 +58,20 @@ _COME_AGAIN: Mapping[str, list[set[str]]] = {
     "MONTHLY": [set(), {"BYDAY"}, {"BYMONTHDAY"}],
     "YEARLY": [set(), {"BYMONTH"}, {"BYDAY", "BYMONTH"}, {"BYMONTH", "BYMONTHDAY"}],
 }
-"""Filters that leave a day in each few periods. Of others, such as the 30th of February, nothing
-may be left, and that is known only at the end of the calendar, in the year 9999."""
+"""Filters that leave a day every few periods. Others, such as the 30th of February, may leave none,
+which the library notices only in the year 9999."""
 
 
 def calendar_shifts(
     text: str, start: datetime, end: datetime, *, rota: str, zone: tzinfo = UTC
 ) -> Iterator[Shift]:
-    """Shifts that are on at some time from `start` to `end`, in UTC; who has them stands in
-    summary, description or attendee.
+    """Shifts that are on at some time from `start` to `end`, in UTC; the person comes from summary,
+    description or attendee.
 
-    An attendee who declined has none; one who accepted comes first.
+    An attendee who declined doesn't count; one who accepted comes first.
 
     Times without a zone, and whole days, are in the calendar's own zone (`X-WR-TIMEZONE`), else
-    in `zone`. Raises ConfigError for what no shift can be read from, naming `rota`."""
+    in `zone`. Raises ConfigError, naming `rota`, for a broken calendar."""
     try:
         yield from _shifts(text, start, end, zone)
     except ConfigError as error:
@@ -85,9 +84,9 @@ def calendar_shifts(
 
 
 def calendar_zone(text: str) -> str:
-    """The zone that a calendar says it is in; empty where it says none."""
-    found = _ZONE.search(text)
-    name = found[1].strip() if found else ""
+    """The calendar's own zone; empty where it names none."""
+    match = _ZONE.search(text)
+    name = match[1].strip() if match else ""
     return "" if not name or time_zone_problem(name) else name
 
 
@@ -102,10 +101,10 @@ def _shifts(text: str, start: datetime, end: datetime, zone: tzinfo) -> Iterator
         _end_in_time(event)
     if own := calendar.get("X-WR-TIMEZONE"):
         zone = ZoneInfo(str(own))
-    looked_at = (start.astimezone(zone), end.astimezone(zone))
-    for event in recurring_ical_events.of(calendar).between(*looked_at):
+    period = (start.astimezone(zone), end.astimezone(zone))
+    for event in recurring_ical_events.of(calendar).between(*period):
         if str(event.get("STATUS", "")).upper() != "CANCELLED":
-            # In UTC at once, as in `yaml_rota`.
+            # In UTC at once, as in `_time`.
             begins, ends = (
                 _moment(event[key].dt, zone).astimezone(UTC) for key in ("DTSTART", "DTEND")
             )
@@ -155,7 +154,7 @@ def _end_in_time(event: Any) -> None:
 
 
 def _steps(rule: Any, event: Any, at: datetime) -> float:
-    """Days, or parts of a day, that the library looks at from the first shift to `at`."""
+    """Days, or parts of a day, that the library evaluates from the first shift to `at`."""
     start = event["DTSTART"].dt
     if "FREQ" not in rule:
         raise _ical_error(f"RRULE of {_title(event)!r} has no FREQ")
@@ -192,9 +191,9 @@ def _moment(value: Any, zone: tzinfo) -> datetime:
 def _who(event: Any) -> str:
     attendees = [one for one in _values(event, "ATTENDEE") if _reply(one) != "DECLINED"]
     attendees.sort(key=lambda one: _reply(one) != "ACCEPTED")
-    said = [*_values(event, "SUMMARY"), *_values(event, "DESCRIPTION"), *attendees]
-    found = (pattern.search(str(text)) for pattern in _NAMES for text in said)
-    return next((match[1] for match in found if match), "")
+    texts = [*_values(event, "SUMMARY"), *_values(event, "DESCRIPTION"), *attendees]
+    matches = (pattern.search(str(text)) for pattern in _NAMES for text in texts)
+    return next((match[1] for match in matches if match), "")
 
 
 def _reply(attendee: Any) -> str:
@@ -213,7 +212,7 @@ def _ical_error(problem: str) -> ConfigError:
 
 _YAML_REMEDY = "write each shift as {from: 2026-11-02, to: 2026-11-09, user: U0INES}"
 _KEYS = {"from", "to", "user"}
-_MAX_SHOWN = 40
+_MAX_VALUE_CHARS = 40
 
 
 def yaml_shifts(text: str, *, rota: str, zone: tzinfo = UTC) -> Iterator[Shift]:
@@ -228,8 +227,8 @@ def yaml_shifts(text: str, *, rota: str, zone: tzinfo = UTC) -> Iterator[Shift]:
     except RecursionError:
         raise _yaml_error(rota, "is nested too deeply") from None
     except yaml.YAMLError as error:
-        said = " ".join(str(error).split())
-        raise _yaml_error(rota, f"{_not_a_rota(text)}: {said}") from None
+        reason = " ".join(str(error).split())
+        raise _yaml_error(rota, f"{_not_a_rota(text)}: {reason}") from None
     if root is not None and not isinstance(root, yaml.SequenceNode):
         raise _yaml_error(rota, _not_a_rota(text))
     if root is None or not root.value:
@@ -238,20 +237,20 @@ def yaml_shifts(text: str, *, rota: str, zone: tzinfo = UTC) -> Iterator[Shift]:
         try:
             yield _shift(loader, node, zone)
         except (ValueError, OverflowError, RecursionError, yaml.YAMLError) as error:
-            said = " ".join(str(error).split())
+            reason = " ".join(str(error).split())
             line = node.start_mark.line + 1
-            raise _yaml_error(rota, f"has a wrong shift {number} (line {line}): {said}") from None
+            raise _yaml_error(rota, f"has a wrong shift {number} (line {line}): {reason}") from None
 
 
 def _shift(loader: yaml.SafeLoader, node: yaml.Node, zone: tzinfo) -> Shift:
     entry: Any = loader.construct_document(node)
     if not isinstance(node, yaml.MappingNode):
-        raise ValueError(f"expected from, to and user, not {_shown(entry)}")
+        raise ValueError(f"expected from, to and user, not {_describe(entry)}")
     keys = [key.value for key, _ in node.value]
     if twice := sorted({str(key) for key in keys if keys.count(key) > 1}):
         raise ValueError(f"{twice[0]!r} is given twice")
     if unknown := [key for key in entry if key not in _KEYS]:
-        raise ValueError(f"unknown key {_shown(unknown[0])}")
+        raise ValueError(f"unknown key {_describe(unknown[0])}")
     if missing := sorted(_KEYS - set(entry)):
         raise ValueError(f"no {' and no '.join(missing)}")
     start, end = _time(entry["from"], zone), _time(entry["to"], zone)
@@ -268,9 +267,9 @@ def _time(value: object, zone: tzinfo) -> datetime:
     elif isinstance(value, str):
         moment = datetime.fromisoformat(value)
     else:
-        raise ValueError(f"{_shown(value)} is no time")
-    # In UTC at once: two times of one zone are compared by the clock on the wall, which goes back
-    # an hour in autumn.
+        raise ValueError(f"{_describe(value)} is no time")
+    # In UTC at once: Python compares two times of one zone by wall clock, which goes back an hour
+    # in autumn.
     return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
 
 
@@ -280,17 +279,17 @@ def _user(value: object) -> str:
             return mentioned[1]
         if re.fullmatch(f"{USER}|{GROUP}|{EMAIL}", value):
             return value
-    raise ValueError(f"user {_shown(value)} is no Slack user or group id and no e-mail address")
+    raise ValueError(f"user {_describe(value)} is no Slack user or group id and no e-mail address")
 
 
-def _shown(value: object) -> str:
+def _describe(value: object) -> str:
     if not isinstance(value, str):
         return f"a {type(value).__name__}" if value is not None else "nothing"
-    return repr(value if len(value) <= _MAX_SHOWN else f"{value[:_MAX_SHOWN]}…")
+    return repr(value if len(value) <= _MAX_VALUE_CHARS else f"{value[:_MAX_VALUE_CHARS]}…")
 
 
 def _not_a_rota(text: str) -> str:
-    begins = text.strip().partition("\n")[0].strip()[:_MAX_SHOWN]
+    begins = text.strip().partition("\n")[0].strip()[:_MAX_VALUE_CHARS]
     return f"is neither an iCal calendar nor a list of shifts (it begins with `{begins}`)"
 
 

@@ -1,4 +1,4 @@
-"""Whom a level of the escalation comes to now, as Slack knows them; or why it comes to nobody."""
+"""Whom a level of the escalation calls now, as Slack knows them; or why it calls nobody."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bot.rotas.rota import (
     FRESH_SECONDS,
     CachedRota,
     RotaCache,
-    said_at,
+    format_local,
     zone_of,
 )
 from bot.rotas.shifts import RotaTurn, named_at, turn_at
@@ -24,8 +24,8 @@ log = structlog.get_logger()
 
 PATIENCE = 30.0
 """Seconds that a call waits for Slack to say who somebody is."""
-MOST_LOOKED_AT = 15
-"""Members of a group, until one is found who is still there."""
+MAX_MEMBERS = 15
+"""Members of a group that are checked until one is still in Slack."""
 _NO_SUCH_PERSON = {"user_not_found", "user_not_visible"}
 _NO_SUCH_GROUP = {"no_such_subteam", "subteam_not_found"}
 
@@ -35,7 +35,7 @@ class CallTarget:
     who: str = ""
     """Slack id of a person or group; empty: nobody."""
     why: str = ""
-    """Why it isn't who it should be, for all to see; without a full stop."""
+    """Why somebody else or nobody is called, for everybody to read; without a full stop."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +45,9 @@ class OnCall:
     who: str
     """Slack id; empty in a gap, or when Slack doesn't know them."""
     named: bool
-    """Somebody has the shift, known to Slack or not."""
+    """Somebody has the shift, in Slack or not."""
     until: datetime | None
-    """UTC; None when it is further away than was looked."""
+    """UTC; None where the rota was not read that far ahead."""
     zone: str
 
 
@@ -57,18 +57,18 @@ class OnCallResolver:
         self.rotas = rotas
 
     def first(self, domain: Domain) -> CallTarget:
-        """Whoever has the shift, else the configured person or group."""
+        """The person on shift, else the configured person or group."""
         escalation, why = domain.escalation, ""
         if escalation.rota:
-            found = self._on_shift(domain, escalation.rota)
-            if found.who:
-                return found
-            why = found.why
+            target = self._on_shift(domain, escalation.rota)
+            if target.who:
+                return target
+            why = target.why
         for who in filter(None, (escalation.user, escalation.usergroup)):
-            instead = self._present(who)
-            why = why or instead.why
-            if instead.who:
-                return CallTarget(who=instead.who, why=why)
+            fallback = self._present(who)
+            why = why or fallback.why
+            if fallback.who:
+                return CallTarget(who=fallback.who, why=why)
         return CallTarget(why=why)
 
     def level(self, domain: Domain, level: EscalationLevel) -> CallTarget:
@@ -79,61 +79,61 @@ class OnCallResolver:
     def on_call(self, domain: Domain, *, within: float = FRESH_SECONDS) -> OnCall | None:
         """None for a domain whose rota isn't there or can't be read."""
         try:
-            seen = self.rotas.of(domain, domain.escalation.rota, within=within)
+            cached = self.rotas.of(domain, domain.escalation.rota, within=within)
         except ConfigError:
             return None
-        turn = turn_at(seen.shifts, datetime.now(UTC))
+        turn = turn_at(cached.shifts, datetime.now(UTC))
         return OnCall(
             who=self._slack_id(turn.who),
             named=bool(turn.who),
             until=turn.until,
-            zone=zone_of(domain, seen),
+            zone=zone_of(domain, cached),
         )
 
     def _on_shift(self, domain: Domain, rota: str) -> CallTarget:
         now = datetime.now(UTC)
         try:
-            seen = self.rotas.of(domain, rota, within=FOR_A_CALL_SECONDS)
-            turn = turn_at(seen.shifts, now)
+            cached = self.rotas.of(domain, rota, within=FOR_A_CALL_SECONDS)
+            turn = turn_at(cached.shifts, now)
             if not turn.who:
-                named_at(seen.shifts, now, rota=seen.shown)
-                return CallTarget(why=_gap(domain, seen, turn))
+                named_at(cached.shifts, now, rota=cached.label)
+                return CallTarget(why=_gap(domain, cached, turn))
         except ConfigError:
             return CallTarget(why="the rota can't be read")
-        if "@" in turn.who and not (known := self._slack_id(turn.who)):
+        if "@" in turn.who and not (slack_id := self._slack_id(turn.who)):
             return CallTarget(why="the rota names somebody whom Slack doesn't know")
-        return self._present(known if "@" in turn.who else turn.who)
+        return self._present(slack_id if "@" in turn.who else turn.who)
 
     def _present(self, who: str) -> CallTarget:
-        """Unless Slack says that there is nobody."""
+        """Nobody only where Slack says so."""
         if who.startswith("S"):
             why = self._empty(who)
             return CallTarget(why=why) if why else CallTarget(who=who)
         try:
-            told = self._web.call("users.info", patience=PATIENCE, user=who)
+            reply = self._web.call("users.info", patience=PATIENCE, user=who)
         except (SlackRefused, SlackBusy, SlackUnsure) as error:
             if isinstance(error, SlackRefused) and error.code in _NO_SUCH_PERSON:
                 return CallTarget(why="Slack doesn't know whoever it should be")
             log.warning("slack does not say whether somebody is there", reason=str(error))
             return CallTarget(who=who)
-        if (told.get("user") or {}).get("deleted"):
+        if (reply.get("user") or {}).get("deleted"):
             return CallTarget(why="whoever it should be has left Slack")
         return CallTarget(who=who)
 
     def _empty(self, group: str) -> str:
-        """Why its mention would reach nobody; empty where it would, or where Slack won't say."""
+        """Why its mention reaches nobody; empty where it may reach somebody."""
         try:
-            told = self._web.call("usergroups.users.list", patience=PATIENCE, usergroup=group)
+            reply = self._web.call("usergroups.users.list", patience=PATIENCE, usergroup=group)
         except (SlackRefused, SlackBusy, SlackUnsure) as error:
             if isinstance(error, SlackRefused) and error.code in _NO_SUCH_GROUP:
                 return "Slack doesn't know the group"
             log.warning("slack does not say who is in a group", group=group, reason=str(error))
             return ""
-        members = [str(user) for user in told.get("users") or []]
+        members = [str(user) for user in reply.get("users") or []]
         if not members:
             return "the group has nobody in it"
-        looked_at = members[:MOST_LOOKED_AT]
-        if len(members) == len(looked_at) and not any(self._present(one).who for one in looked_at):
+        checked = members[:MAX_MEMBERS]
+        if len(members) == len(checked) and not any(self._present(one).who for one in checked):
             return "everybody in the group has left Slack"
         return ""
 
@@ -141,19 +141,19 @@ class OnCallResolver:
         if "@" not in who:
             return who
         try:
-            found = self._web.call("users.lookupByEmail", email=who, patience=PATIENCE)
+            reply = self._web.call("users.lookupByEmail", email=who, patience=PATIENCE)
         except SlackRefused as refused:
             log.warning("the rota names an e-mail that Slack doesn't know", reason=refused.code)
             return ""
         except (SlackBusy, SlackUnsure) as error:
-            # Somebody else is called, rather than nobody until Slack is back.
+            # Call somebody else rather than nobody until Slack responds.
             log.warning("slack does not say whose e-mail the rota names", reason=str(error))
             return ""
-        return str((found.get("user") or {}).get("id") or "")
+        return str((reply.get("user") or {}).get("id") or "")
 
 
-def _gap(domain: Domain, seen: CachedRota, turn: RotaTurn) -> str:
+def _gap(domain: Domain, cached: CachedRota, turn: RotaTurn) -> str:
     if turn.until is None:
         return "nobody is on call for weeks, says the rota"
-    zone = zone_of(domain, seen)
-    return f"nobody is on call until {said_at(turn.until, zone)} ({zone})"
+    zone = zone_of(domain, cached)
+    return f"nobody is on call until {format_local(turn.until, zone)} ({zone})"

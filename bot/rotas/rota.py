@@ -1,6 +1,4 @@
-"""Who is on call now: read from a rota that others keep, iCal or YAML, by URL or path.
-
-Rotas read ahead and remembered: others keep them, and they are not always there."""
+"""Rotas, iCal or YAML, by URL or path: read, and cached for when they can't be read."""
 
 from __future__ import annotations
 
@@ -29,22 +27,22 @@ from config.errors import ConfigError
 _CALENDAR = re.compile(r"^[^\S\n]*+BEGIN:VCALENDAR", re.IGNORECASE | re.MULTILINE)
 _REMEDY = "check escalation.rota"
 MAX_BYTES = 2_000_000
-MAX_SECONDS = 20.0
-"""For all of it."""
 """Of a rota: 10,000 shifts, at about 1.2 ms each to read."""
+MAX_SECONDS = 20.0
+"""For the whole download."""
 
 
 @dataclass(frozen=True)
 class ParsedRota:
-    """A rota as it was read, its shifts not yet looked for."""
+    """A rota's text; its shifts are parsed on demand."""
 
     text: str = field(repr=False)
-    shown: str
-    """Where it is, as far as everybody may know."""
+    label: str
+    """Where it is, without secrets."""
 
     @property
     def zone(self) -> str:
-        """That the calendar says it is in; empty where it says none."""
+        """The calendar's own; empty where it names none."""
         return calendar_zone(self.text) if self._is_calendar else ""
 
     @property
@@ -53,28 +51,28 @@ class ParsedRota:
 
     def shifts(self, start: datetime, end: datetime, zone: tzinfo = UTC) -> tuple[Shift, ...]:
         """Those that are on at some time from `start` to `end`. `zone`: of times that name
-        none. Raises ConfigError for what can't be read."""
+        none. Raises ConfigError for a broken rota."""
         if self._is_calendar:
-            return tuple(calendar_shifts(self.text, start, end, rota=self.shown, zone=zone))
-        every = yaml_shifts(self.text, rota=self.shown, zone=zone)
+            return tuple(calendar_shifts(self.text, start, end, rota=self.label, zone=zone))
+        every = yaml_shifts(self.text, rota=self.label, zone=zone)
         return tuple(one for one in every if one.start <= end and start < one.end)
 
 
 def read_rota(rota: str, relative_to: Path = Path()) -> ParsedRota:
     """Raises ConfigError when nothing can be read there."""
-    return ParsedRota(_read(rota, relative_to), _shown(rota))
+    return ParsedRota(_read(rota, relative_to), _label(rota))
 
 
 def on_call(rota: str, at: datetime, *, relative_to: Path = Path(), zone: tzinfo = UTC) -> str:
-    """Slack id or e-mail of whoever has the shift; empty in a gap.
+    """Slack id or e-mail of the person or group on shift; empty in a gap.
 
     Raises ConfigError when the rota can't be read, or when a shift is on that names nobody."""
-    written = read_rota(rota, relative_to)
-    return named_at(written.shifts(at, at, zone), at, rota=written.shown)
+    parsed = read_rota(rota, relative_to)
+    return named_at(parsed.shifts(at, at, zone), at, rota=parsed.label)
 
 
 def is_address(rota: str) -> bool:
-    """A rota behind a URL. Raises ConfigError, without its secrets, for one that can't be asked."""
+    """Whether the rota is a URL. Raises ConfigError, without secrets, for an unusable one."""
     if "://" not in rota and not rota.lower().startswith("webcal:"):
         return False
     scheme = rota.partition(":")[0].strip().lower()
@@ -89,7 +87,7 @@ def is_address(rota: str) -> bool:
 
 
 def _problem(address: str) -> str:
-    """Why nothing can be asked at an address; empty when it can."""
+    """Why an address can't be used; empty when it can."""
     if re.search(r"[^!-~]", address):
         return "holds a space or a letter that has to be written as %…"
     try:
@@ -104,8 +102,8 @@ def _problem(address: str) -> str:
     return ""
 
 
-def _shown(rota: str) -> str:
-    """The address of a private calendar is the key to it: nobody reads more than its host."""
+def _label(rota: str) -> str:
+    """Only the host of an address: that of a private calendar is its password."""
     if not is_address(rota):
         return rota
     parts = urlsplit(rota)
@@ -119,19 +117,19 @@ def _read(rota: str, relative_to: Path) -> str:
     except (OSError, ValueError, HTTPException) as error:
         # From None: the cause may hold the whole address.
         raise ConfigError(
-            f"the rota {_shown(rota)!r} can't be read: {_reason(error)}", remedy=_REMEDY
+            f"the rota {_label(rota)!r} can't be read: {_reason(error)}", remedy=_REMEDY
         ) from None
     if len(content) <= MAX_BYTES:
         return content.decode("utf-8-sig", "replace")
     raise ConfigError(
-        f"the rota {_shown(rota)!r} has more than {MAX_BYTES // 1_000_000} MB",
+        f"the rota {_label(rota)!r} has more than {MAX_BYTES // 1_000_000} MB",
         remedy="export a calendar of its own for the rota",
     )
 
 
 def _content(file: IO[bytes]) -> bytes:
-    """As much as tells that it is too much. A timeout of a socket is for each piece alone: a server
-    that sends a byte now and then would keep everybody waiting who has to be called."""
+    """At most one byte over the limit. A socket's timeout is per read: a server that sends a byte
+    now and then would delay every call."""
     content, end = bytearray(), time.monotonic() + MAX_SECONDS
     read: Callable[[int], bytes] = getattr(file, "read1", file.read)
     while len(content) <= MAX_BYTES and (piece := read(MAX_BYTES + 1 - len(content))):
@@ -139,7 +137,7 @@ def _content(file: IO[bytes]) -> bytes:
         if time.monotonic() > end:
             raise TimeoutError(ETIMEDOUT, f"it takes longer than {MAX_SECONDS:.0f} seconds")
     if len(content) <= MAX_BYTES and getattr(file, "length", None):
-        raise IncompleteRead(bytes(content))  # half a calendar would name nobody for the rest
+        raise IncompleteRead(bytes(content))  # half a calendar would name nobody for its rest
     return bytes(content)
 
 
@@ -155,9 +153,9 @@ def _open(rota: str, relative_to: Path) -> IO[bytes]:
 
 
 def _reason(error: Exception) -> str:
-    """What may be shown: an error of HTTP can hold the address, or a line of the reply."""
+    """Without secrets: an HTTP error can hold the address, or a line of the reply."""
     if isinstance(error, HTTPError):
-        error.close()  # it is the reply, too
+        error.close()  # it is the response, too
         return f"the server said {error.code}"
     if isinstance(error, URLError):
         return _reason(error.reason) if isinstance(error.reason, OSError) else "no such server"
@@ -170,85 +168,85 @@ log = structlog.get_logger()
 
 FRESH_SECONDS = 600.0
 FOR_A_CALL_SECONDS = 60.0
-"""A swap that was made a moment ago counts when somebody is called."""
+"""For a call, a recent swap counts."""
 USABLE_SECONDS = 24 * 3_600.0
-"""What was read goes on while the rota can't be: it tells of the weeks ahead."""
+"""While a rota can't be read, the cached one is used: it covers the weeks ahead."""
 AHEAD, BACK = timedelta(days=35), timedelta(days=8)
 
 
 @dataclass(frozen=True)
 class CachedRota:
-    """`shifts`: those from `BACK` to `AHEAD` of when it was read. `zone`: the calendar's own name
-    of its time zone; empty where it says none."""
+    """`shifts`: from `BACK` to `AHEAD` of when it was read. `zone`: the calendar's own; empty where
+    it names none."""
 
     shifts: tuple[Shift, ...]
     zone: str
-    shown: str
+    label: str
 
 
 @dataclass
-class _Known:
-    one_at_a_time: threading.Lock = field(default_factory=threading.Lock)
-    seen: CachedRota | None = None
-    seen_at: float = float("-inf")
-    asked_at: float = float("-inf")
+class _Entry:
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    rota: CachedRota | None = None
+    read_at: float = float("-inf")
+    tried_at: float = float("-inf")
     problem: ConfigError | None = None
 
 
 class RotaCache:
-    """Thread-safe; each is read once however many ask."""
+    """Thread-safe; concurrent callers share one read."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._known: dict[tuple[str, str, str], _Known] = {}
+        self._entries: dict[tuple[str, str, str], _Entry] = {}
         self._lock = threading.Lock()
 
     def of(self, domain: Domain, rota: str, *, within: float = FRESH_SECONDS) -> CachedRota:
         """At most `within` seconds old, or a day while it can't be read. Raises ConfigError."""
-        known = self._of(domain, rota)
-        with known.one_at_a_time:
-            if self._clock() - known.asked_at > within:
-                self._read(known, domain, rota)
-            if known.seen and self._clock() - known.seen_at <= USABLE_SECONDS:
-                return known.seen
-            raise known.problem or ConfigError("the rota was not read", remedy="try again")
+        entry = self._of(domain, rota)
+        with entry.lock:
+            if self._clock() - entry.tried_at > within:
+                self._read(entry, domain, rota)
+            if entry.rota and self._clock() - entry.read_at <= USABLE_SECONDS:
+                return entry.rota
+            raise entry.problem or ConfigError("the rota was not read", remedy="try again")
 
     def problem(self, domain: Domain, rota: str) -> str:
-        """Why the last look failed, with its remedy; empty when it didn't."""
-        known = self._of(domain, rota)
-        return str(known.problem) if known.problem else ""
+        """Why the last read failed, with its remedy; empty when it didn't."""
+        entry = self._of(domain, rota)
+        return str(entry.problem) if entry.problem else ""
 
-    def _read(self, known: _Known, domain: Domain, rota: str) -> None:
+    def _read(self, entry: _Entry, domain: Domain, rota: str) -> None:
         now = datetime.now(UTC)
         zone = ZoneInfo(domain.escalation.time_zone or "UTC")
         folder = domain.path.parent if domain.path.name else Path()
         try:
-            written = read_rota(rota, folder)
-            shifts = written.shifts(now - BACK, now + AHEAD, zone)
+            parsed = read_rota(rota, folder)
+            shifts = parsed.shifts(now - BACK, now + AHEAD, zone)
         except ConfigError as error:
-            if str(error) != str(known.problem or ""):
+            if str(error) != str(entry.problem or ""):
                 log.error("the rota can't be read", domain=domain.domain, reason=str(error))
-            known.problem = error
+            entry.problem = error
         else:
-            if known.problem:
+            if entry.problem:
                 log.info("the rota can be read again", domain=domain.domain)
-            known.problem, known.seen_at = None, self._clock()
-            known.seen = CachedRota(shifts, written.zone, written.shown)
-        known.asked_at = self._clock()
+            entry.problem, entry.read_at = None, self._clock()
+            entry.rota = CachedRota(shifts, parsed.zone, parsed.label)
+        entry.tried_at = self._clock()
 
-    def _of(self, domain: Domain, rota: str) -> _Known:
+    def _of(self, domain: Domain, rota: str) -> _Entry:
         key = (str(domain.path), rota, domain.escalation.time_zone or "")
         with self._lock:
-            return self._known.setdefault(key, _Known())
+            return self._entries.setdefault(key, _Entry())
 
 
-def zone_of(domain: Domain, seen: CachedRota | None) -> str:
-    """In which times are said: the domain's, else the calendar's, else UTC."""
-    return domain.escalation.time_zone or (seen.zone if seen else "") or "UTC"
+def zone_of(domain: Domain, cached: CachedRota | None) -> str:
+    """For display: the domain's, else the calendar's, else UTC."""
+    return domain.escalation.time_zone or (cached.zone if cached else "") or "UTC"
 
 
-def said_at(moment: datetime, zone: str) -> str:
-    """`Mon 09:00`, with the date where the day of the week doesn't tell; without the zone."""
+def format_local(moment: datetime, zone: str) -> str:
+    """`Mon 09:00`, with the date where it is not within six days; without the zone."""
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     local = moment.astimezone(ZoneInfo(zone))

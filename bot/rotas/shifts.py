@@ -1,6 +1,4 @@
-"""Who has the shift when, out of shifts that may overlap. Pure; all times UTC.
-
-A turn of duty."""
+"""Who is on shift when, out of shifts that may overlap. Pure; all times UTC."""
 
 from __future__ import annotations
 
@@ -23,19 +21,19 @@ class Shift:
 
 @dataclass(frozen=True)
 class RotaTurn:
-    """What is so until somebody else has the shift, or the same person a new one."""
+    """Until somebody else has the shift, or the same person a new one."""
 
     who: str
     """Slack id or e-mail; empty while nobody is on call."""
     until: datetime | None
-    """None: as far as was looked."""
+    """None: as far as the shifts were read."""
 
 
 def named_at(shifts: Sequence[Shift], at: datetime, *, rota: str) -> str:
     """Who has the shift at a moment; empty in a gap.
 
     Of overlapping shifts the one that started last counts, of those that started together the
-    shortest: overrides are made that way. Raises ConfigError, naming `rota`, when a shift is on
+    shortest: calendars make overrides that way. Raises ConfigError, naming `rota`, for a shift
     that names nobody."""
     nameless = [shift for shift in shifts if shift.start <= at < shift.end and not shift.who]
     ruling = _ruling(shifts, at)
@@ -59,7 +57,7 @@ def turn_at(shifts: Sequence[Shift], at: datetime) -> RotaTurn:
 
 
 def begins_after(shifts: Sequence[Shift], after: datetime) -> datetime | None:
-    """When somebody's turn begins next; the end of a shift that a gap follows begins none."""
+    """When somebody's turn begins next; a gap is no turn."""
     before = _ruling(shifts, after)
     for moment in _bounds(shifts, after):
         now = _ruling(shifts, moment)

@@ -12,8 +12,7 @@ from bot.blocks.kit import link, short
 from bot.feature import DigestPart, WaitingForHuman
 from bot.features.digest.store import DigestStore
 from bot.features.digest.views import MaySee, is_visible, visible_part
-from bot.questions.outcomes import is_question, outcome, went_wrong
-from bot.questions.store import QuestionRecord, QuestionStore
+from bot.questions.store import QuestionRecord, QuestionStore, is_question, outcome, went_wrong
 from bot.slack.messages import permalink
 from config.domain import Domain
 

@@ -9,7 +9,7 @@ from bot.blocks.render import SlackMessage
 from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.feature import DigestPart
 from bot.rotas.on_call import OnCall
-from bot.rotas.rota import said_at
+from bot.rotas.rota import format_local
 from bot.slack.messages import mention
 from config.domain import Domain
 
@@ -75,7 +75,9 @@ def _shift_line(domain: Domain, on_call: OnCall | None, to: str) -> str:
         broken = "The rota can't be read, so I can't say who is on call."
         return broken if domain.escalation.rota else ""
     until = (
-        f"until {said_at(on_call.until, on_call.zone)} ({on_call.zone})" if on_call.until else ""
+        f"until {format_local(on_call.until, on_call.zone)} ({on_call.zone})"
+        if on_call.until
+        else ""
     )
     if on_call.named and not on_call.who:
         return f"The rota names somebody whom Slack doesn't know, {until}".rstrip(" ,") + "."

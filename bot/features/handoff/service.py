@@ -87,7 +87,7 @@ class HandoffService:
             self._post_card(record, handoff, domain)
         if pressed and pressed["channel"] != record.channel:
             key = post_key(record.event_id)
-            self._records.found_in(key, pressed["ts"], pressed["channel"])
+            self._records.set_post_channel(key, pressed["ts"], pressed["channel"])
         _update_used_buttons(self._web, self._records, record, handoff)
         self._notify_followers(question_id)
 

@@ -15,7 +15,7 @@ from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.features.handoff.store import AGAIN, FIRST, Handoff, HandoffCall
 from bot.questions.store import QuestionRecord, decoded
 from bot.questions.tables import FORGOTTEN, WITHDRAWN
-from bot.rotas.rota import said_at
+from bot.rotas.rota import format_local
 from bot.slack.messages import mention
 from config.domain import Domain
 
@@ -96,7 +96,7 @@ def call_lines(calls: Sequence[HandoffCall], time_zone: str | None) -> list[str]
 def _call_line(call: HandoffCall, time_zone: str | None, *, first: bool) -> str:
     """The first one names the zone of all."""
     at = call.called_at.replace(tzinfo=UTC)
-    when = said_at(at, time_zone) if time_zone else slack_time(at)
+    when = format_local(at, time_zone) if time_zone else slack_time(at)
     if time_zone and first:
         when += f" ({time_zone})"
     label = sanitize_mrkdwn(call.label)

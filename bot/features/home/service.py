@@ -26,8 +26,7 @@ from bot.features.home.views import (
     blocks,
 )
 from bot.posting.posts import metadata_of, post_key
-from bot.questions.outcomes import is_question, went_wrong
-from bot.questions.store import QuestionStore
+from bot.questions.store import QuestionStore, is_question, went_wrong
 from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, backoff
 from bot.slack.events import AssistantOpened, IncomingMessage
 from config.domain import Domain, domain_of

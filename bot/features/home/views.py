@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 from bot.blocks.kit import Json, age, button, context, link, section, short, words
 from bot.blocks.sanitize.text import sanitize_mrkdwn, sanitize_plain
 from bot.feature import Verdicts
-from bot.questions.outcomes import outcome
-from bot.questions.store import QuestionRecord
+from bot.questions.store import QuestionRecord, outcome
 from bot.slack.messages import permalink
 from config.domain import Domain
 

@@ -59,7 +59,7 @@ def desk(digest_desk: Desk, tmp_path: Path) -> Desk:
     with digest_desk.bot.engine.begin() as connection:
         for table in (_TIMERS, DigestRow, QuestionRow, HandoffRow, FeedbackRow):
             connection.execute(delete(table))
-    sender(digest_desk).resolver.rotas._known.clear()
+    sender(digest_desk).resolver.rotas._entries.clear()
     change[0] -= 1 / 3_600
     shifts(tmp_path, (-9, change[0], "U0DANA"), (change[0], 8, "U0INES"))
     digests_of(tmp_path)

@@ -49,7 +49,7 @@ def desk(called_desk: Desk) -> Desk:
         connection.execute(delete(_TIMERS))
         connection.execute(update(HandoffRow).values(resolved_by="U0YOU"))
     called_desk.bot.gate.people._by_id._kept.clear()
-    handed_over(called_desk).rotas._known.clear()
+    handed_over(called_desk).rotas._entries.clear()
     return called_desk
 
 
@@ -272,7 +272,7 @@ def test_the_reminder_goes_to_whoever_has_the_shift_by_then(desk: Desk, tmp_path
     ts, card = ask_human(desk)
     assert "<@U0INES> can you help" in words(card)
     shifts(tmp_path, (-9, -0.1, "U0INES"), (-0.1, 8, "U0DANA"))
-    handed_over(desk).rotas._known.clear()
+    handed_over(desk).rotas._entries.clear()
     pass_time(desk, 16)
     assert [one.split()[1] for one in calls(desk, ts)] == ["<@U0DANA>"]
 
@@ -286,7 +286,7 @@ def test_whoever_comes_on_call_while_everybody_was_called_is_told_once(
     pass_time(desk, 30)
     assert calls(desk, ts) == []
     shifts(tmp_path, (-9, -0.1, "U0INES"), (-0.1, 8, "U0DANA"))
-    handed_over(desk).rotas._known.clear()
+    handed_over(desk).rotas._entries.clear()
     for minutes in (8 * 60, 2, 2):
         pass_time(desk, minutes)
     (said,) = calls(desk, ts)
@@ -616,7 +616,7 @@ def test_where_the_digest_does_not_tell_of_it_the_next_shift_is_called(
     desk.settle()
     in_channel, _ = ask_human(desk)
     shifts(tmp_path, (-9, -0.1, "U0INES"), (-0.1, 8, "U0DANA"))
-    handed_over(desk).rotas._known.clear()
+    handed_over(desk).rotas._entries.clear()
     for minutes in (8 * 60, 2):
         pass_time(desk, minutes)
     (told,) = direct(desk, "U0DANA")[before:]
@@ -633,7 +633,7 @@ def test_a_level_in_a_gap_is_called_when_its_shift_begins(desk: Desk, tmp_path: 
     assert calls(desk, ts) == []
     assert "Leads not called: nobody is on call until " in card_of(desk, ts)
     shifts(tmp_path, (-0.1, 8, "U0DANA"))
-    handed_over(desk).rotas._known.clear()
+    handed_over(desk).rotas._entries.clear()
     for minutes in (20 * 60, 2, 2):
         pass_time(desk, minutes)
     (said,) = calls(desk, ts)

@@ -14,8 +14,7 @@ from bot.feature import Verdicts
 from bot.features.handoff.store import Handoff
 from bot.features.handoff.views import card
 from bot.features.home.views import IndexStatus, Report, blocks
-from bot.questions.outcomes import went_wrong
-from bot.questions.store import QuestionRecord, encoded
+from bot.questions.store import QuestionRecord, encoded, went_wrong
 from tests.bot.fakes import answer, domain
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
