@@ -16,8 +16,8 @@ from bot.features.answering.ask import AskService
 from bot.features.answering.earlier_threads import EarlierThreads
 from bot.features.answering.feature import build_answering
 from bot.features.answering.intake import Intake
+from bot.features.checklists import store as checklist_store
 from bot.features.checklists.feature import build_checklists
-from bot.features.checklists.store import CHECKLISTS_KEPT, create_checklist_tables
 from bot.features.digest import store as digest_store
 from bot.features.digest.feature import build_digest
 from bot.features.feedback.feature import build_feedback
@@ -146,7 +146,7 @@ def _home(
 FEATURE_TABLES = FeatureTables(
     tables=(
         *alert_store.PERSONAL_TABLES,
-        *CHECKLISTS_KEPT,
+        *checklist_store.PERSONAL_TABLES,
         *handoff_store.PERSONAL_TABLES,
         *digest_store.PERSONAL_TABLES,
         *owner_draft_store.PERSONAL_TABLES,
@@ -155,7 +155,7 @@ FEATURE_TABLES = FeatureTables(
     ),
     creators=(
         alert_store.create_tables,
-        create_checklist_tables,
+        checklist_store.create_tables,
         handoff_store.create_calls,
         digest_store.create_tables,
         owner_draft_store.create_owner_tables,

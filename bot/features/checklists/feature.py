@@ -40,7 +40,7 @@ from bot.features.checklists.service import (
     SummaryDue,
     half_done,
     moment,
-    written_name,
+    profile_name,
 )
 from bot.features.checklists.step_views import DONE, MORE, NOT_NEEDED, REPORT, UNDO
 from bot.features.checklists.store import ChecklistStore, checklist_id
@@ -67,7 +67,7 @@ class ChecklistRequested(Event):
     """Slack's timestamp."""
 
 
-def listen_to_buttons(app: App, put: Enqueue, web: SlackClient) -> None:
+def _listen(app: App, put: Enqueue, web: SlackClient) -> None:
     def start(ack: Ack, body: Json, action: Json) -> None:
         question, user = str(action.get("value") or ""), _user(body)
         at = str(action.get("action_ts") or "")
@@ -158,18 +158,18 @@ def _user(body: Json) -> str:
     return str((body.get("user") or {}).get("id") or "")
 
 
-_WANTED = re.compile(
+_REQUEST = re.compile(
     r"\W*(?:please\s+)?(?P<verb>(?:start|begin|open|show|make|give me|show me)\s+)?"
     r"(?:the\s+|a\s+|an\s+)?check-?list(?:,?\s+please)?\W*",
     re.IGNORECASE,
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class StartingChecklists:
-    tools: FeatureContext
+@dataclass(frozen=True)
+class ChecklistStarter:
+    context: FeatureContext
     records: QuestionStore
-    keeper: ChecklistService
+    service: ChecklistService
     is_private: IsPrivate
 
     def additions(self, shown: OutgoingAnswer) -> AnswerExtras:
@@ -189,7 +189,7 @@ class StartingChecklists:
 
     def on_event(self, event_id: str, event: Mapping[str, object], team: str) -> bool:
         """`@copilot checklist`, or *start the checklist*, below an answer that leads to steps."""
-        asked = read(event, bot_user=self.tools.identity.user, team=team)
+        asked = read(event, bot_user=self.context.identity.user, team=team)
         if (
             not isinstance(asked, IncomingMessage)
             or asked.bot
@@ -197,7 +197,7 @@ class StartingChecklists:
             or asked.starts_thread
         ):
             return False
-        words = _WANTED.fullmatch(asked.text)
+        words = _REQUEST.fullmatch(asked.text)
         if not words or not (asked.mentioned or words["verb"]):
             return False
         for record in reversed(self.records.in_thread(asked.channel, asked.thread_ts)):
@@ -208,7 +208,7 @@ class StartingChecklists:
         return False
 
     def _of(self, record: QuestionRecord) -> tuple[Domain, RunbookRef] | None:
-        domain = self.tools.domains().get(record.domain)
+        domain = self.context.domains().get(record.domain)
         if domain is None or not record.answer or record.state not in ("answered", "posted"):
             return None
         found = self._steps(record, decoded(record.answer), domain)
@@ -216,19 +216,19 @@ class StartingChecklists:
 
     def _steps(self, record: QuestionRecord, answer: Answer, domain: Domain) -> RunbookRef | None:
         direct = record.channel.startswith("D")
-        if self.tools.published is None or not (direct or record.channel in domain.channels):
+        if self.context.published is None or not (direct or record.channel in domain.channels):
             return None
         if not direct and self.is_private(domain, answer):
             return None
-        return runbook_of(answer, domain.domain, self.tools.published.snapshot)
+        return runbook_of(answer, domain.domain, self.context.published.snapshot)
 
     def _may(self, user: str, record: QuestionRecord, pressed: str) -> bool:
         if record.channel.startswith("D"):
             return user == record.asker
-        domain = self.tools.domains().get(record.domain)
-        if domain and self.tools.gate.open_to(EntryPoint.HAND_OFF, user, [domain]):
-            return self.tools.gate.may_see(user, record.channel)
-        self.keeper.say_why_not(replace(record.event, user=user, ts=pressed))
+        domain = self.context.domains().get(record.domain)
+        if domain and self.context.gate.open_to(EntryPoint.HAND_OFF, user, [domain]):
+            return self.context.gate.may_see(user, record.channel)
+        self.service.say_why_not(replace(record.event, user=user, ts=pressed))
         return False
 
     def _start(
@@ -250,9 +250,9 @@ class StartingChecklists:
             started_by=user,
             started_at=at,
         )
-        if not self.keeper.kept.begin(checklist):
+        if not self.service.store.begin(checklist):
             self._tell_it_is_there(checklist)
-        self.tools.audit(
+        self.context.audit(
             AuditEntry(
                 door="checklist",
                 place=record.channel,
@@ -266,20 +266,20 @@ class StartingChecklists:
         )
         # By this id it is posted by one worker, however many people ask for it at once.
         due = ChecklistDue(checklist=checklist.id)
-        self.tools.put(f"{due.kind}-{checklist.id}", due)
+        self.context.put(f"{due.kind}-{checklist.id}", due)
 
     def _tell_it_is_there(self, wanted: Checklist) -> None:
         """To whoever asks for a second one, alone; not where a crash made the same press come
         again."""
-        known = self.keeper.kept.get(wanted.id)
-        posted = self.keeper.kept.posts(wanted).get(0) if known else None
+        known = self.service.store.get(wanted.id)
+        posted = self.service.store.posts(wanted).get(0) if known else None
         if not known or not posted or known.started_at == wanted.started_at:
             return
         place = f"archives/{known.channel}/p{posted.replace('.', '')}?thread_ts={known.thread_ts}"
-        url = f"{self.tools.identity.team_url.rstrip('/')}/{place}&cid={known.channel}"
-        there = link(url if self.tools.identity.team_url else "", "in this thread")
+        url = f"{self.context.identity.team_url.rstrip('/')}/{place}&cid={known.channel}"
+        there = link(url if self.context.identity.team_url else "", "in this thread")
         try:
-            self.tools.web.call(
+            self.context.web.call(
                 "chat.postEphemeral",
                 patience=30.0,
                 channel=known.channel,
@@ -295,23 +295,21 @@ def build_checklists(
     context: FeatureContext, records: QuestionStore, is_private: IsPrivate, say_why_not: SayWhyNot
 ) -> Feature:
     """Runbooks as checklists. Without published documents there is nothing to offer."""
-    kept = ChecklistStore(context.engine)
-    posts = ChecklistPosts(web=context.web, kept=kept, name_of=partial(written_name, context.web))
-    keeper = ChecklistService(tools=context, kept=kept, posts=posts, say_why_not=say_why_not)
-    starting = StartingChecklists(
-        tools=context, records=records, keeper=keeper, is_private=is_private
-    )
+    store = ChecklistStore(context.engine)
+    posts = ChecklistPosts(web=context.web, store=store, name_of=partial(profile_name, context.web))
+    service = ChecklistService(context, store, posts, say_why_not)
+    starter = ChecklistStarter(context, records, service, is_private)
     return Feature(
-        listen=lambda app, put: listen_to_buttons(app, put, context.web),
+        listen=lambda app, put: _listen(app, put, context.web),
         handlers={
-            ChecklistRequested: starting.pressed,
-            ChecklistPressed: keeper.pressed,
-            StepReported: keeper.reported,
-            ChecklistDue: keeper.show,
-            SummaryDue: keeper.sum_up,
+            ChecklistRequested: starter.pressed,
+            ChecklistPressed: service.pressed,
+            StepReported: service.reported,
+            ChecklistDue: service.show,
+            SummaryDue: service.sum_up,
         },
-        plan=keeper.watch,
-        on_event=starting.on_event,
-        additions=starting.additions,
-        digest=partial(half_done, kept, context.identity.team_url),
+        plan=service.compare_all,
+        on_event=starter.on_event,
+        additions=starter.additions,
+        digest=partial(half_done, store, context.identity.team_url),
     )

@@ -1,4 +1,4 @@
-"""The messages of a checklist: posted once, and at the end always in the newest state."""
+"""The messages of a checklist: each is posted once, and ends up in the newest state."""
 
 from __future__ import annotations
 
@@ -26,97 +26,97 @@ from bot.slack.messages import fetch, part_of
 log = structlog.get_logger()
 
 POST_EVENT = "oncall_checklist"
-SUMMARY = 1_000
-"""Parts from here on are the summary's messages."""
-MOST_REMEMBERED = 500
-"""Messages; forgotten, they are shown once more."""
-GONE = {"message_not_found", "cant_update_message", "channel_not_found", "is_archived"}
+FIRST_SUMMARY_PART = 1_000
+"""This part and later ones are the summary's messages."""
+MAX_REMEMBERED = 500
+"""Messages; one that is dropped is sent once more."""
+DELETED_CODES = {"message_not_found", "cant_update_message", "channel_not_found", "is_archived"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChecklistPosts:
     web: SlackClient
-    kept: ChecklistStore
+    store: ChecklistStore
     name_of: NameOf
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _asked_for: dict[str, set[int]] = field(default_factory=dict)
-    """Checklist that somebody is showing → parts that are to be shown anew after that."""
-    _shown: dict[tuple[str, int], SlackMessage] = field(default_factory=dict)
-    """What this process showed last."""
+    _pending: dict[str, set[int]] = field(default_factory=dict)
+    """Checklist that a thread is updating → parts to update again after that."""
+    _sent: dict[tuple[str, int], SlackMessage] = field(default_factory=dict)
+    """(checklist, part) → what this process sent last."""
 
     def post(self, checklist: Checklist) -> None:
-        """Whatever isn't posted yet. To be called by one worker at a time; again after a crash."""
-        standing = self.kept.standing(checklist)
+        """Post the missing parts. Called by one worker at a time, and again after a crash."""
+        progress = self.store.progress(checklist)
         for part in range(len(pages(checklist))):
-            self._post(checklist, part, checklist_message(checklist, standing, part))
+            self._post(checklist, part, checklist_message(checklist, progress, part))
         self.show(checklist)
 
     def post_summary(self, checklist: Checklist) -> None:
         """As `post`."""
-        standing = self.kept.standing(checklist)
-        for at, message in enumerate(summary_messages(checklist, standing, self.name_of)):
-            self._post(checklist, SUMMARY + at, message)
+        progress = self.store.progress(checklist)
+        for at, message in enumerate(summary_messages(checklist, progress, self.name_of)):
+            self._post(checklist, FIRST_SUMMARY_PART + at, message)
         self.show(checklist)
 
     def show(self, checklist: Checklist, steps: Iterable[int] = ()) -> None:
-        """Show what is known now; `steps`: where something changed.
+        """Update the messages. `steps`: places that changed.
 
-        One thread of a process does it for all that press meanwhile. Another process may do the
-        same at the same time, and Slack may take the two in any order: so each looks again after
-        its last update whether that was the newest, and whoever was overtaken repeats it."""
-        parts = {page_of(checklist, step) for step in steps}
+        One thread of a process does it for all presses meanwhile. Another process may update at the
+        same time, and Slack may apply the updates in any order: each process checks after its last
+        update that the state was the newest, and repeats it otherwise."""
+        changed = {page_of(checklist, step) for step in steps} | {0}
         with self._lock:
-            if checklist.id in self._asked_for:
-                self._asked_for[checklist.id] |= parts | {0}
+            if checklist.id in self._pending:
+                self._pending[checklist.id] |= changed
                 return
-            self._asked_for[checklist.id] = parts | {0}
+            self._pending[checklist.id] = changed
         try:
-            while (wanted := self._next(checklist.id)) is not None:
-                self._show_newest(checklist.id, wanted)
+            while (parts := self._next(checklist.id)) is not None:
+                self._update_all(checklist.id, parts)
         except BaseException:
             with self._lock:
-                self._asked_for.pop(checklist.id, None)
+                self._pending.pop(checklist.id, None)
             raise
 
     def _next(self, checklist_id: str) -> set[int] | None:
-        """Parts that were asked for since; None when there are none, and nobody shows it now."""
+        """Parts requested since; None, and the update ends, when there are none."""
         with self._lock:
-            wanted = self._asked_for[checklist_id]
-            if not wanted:
-                del self._asked_for[checklist_id]
+            parts = self._pending[checklist_id]
+            if not parts:
+                del self._pending[checklist_id]
                 return None
-            self._asked_for[checklist_id] = set()
-            return wanted
+            self._pending[checklist_id] = set()
+            return parts
 
-    def _show_newest(self, checklist_id: str, wanted: set[int]) -> None:
-        while checklist := self.kept.get(checklist_id):
-            standing = self.kept.standing(checklist)
-            for part, ts in self.kept.posts(checklist).items():
-                self._update(checklist, standing, part, ts, wanted)
-            if self._is_newest(checklist, standing):
+    def _update_all(self, checklist_id: str, parts: set[int]) -> None:
+        while checklist := self.store.get(checklist_id):
+            progress = self.store.progress(checklist)
+            for part, ts in self.store.posts(checklist).items():
+                self._update(checklist, progress, part, ts, parts)
+            if self._is_newest(checklist, progress):
                 return
 
-    def _is_newest(self, checklist: Checklist, standing: ChecklistProgress) -> bool:
-        now = self.kept.get(checklist.id)
+    def _is_newest(self, checklist: Checklist, progress: ChecklistProgress) -> bool:
+        now = self.store.get(checklist.id)
         if now is None:
             return True
-        return (now.changed, self.kept.standing(now).version) == (
+        return (now.changed, self.store.progress(now).version) == (
             checklist.changed,
-            standing.version,
+            progress.version,
         )
 
     def _update(
         self,
         checklist: Checklist,
-        standing: ChecklistProgress,
+        progress: ChecklistProgress,
         part: int,
         ts: str,
-        wanted: set[int],
+        parts: set[int],
     ) -> None:
-        message = self._message(checklist, standing, part)
+        message = self._message(checklist, progress, part)
         key = (checklist.id, part)
-        # Slack is told of what looks the same only where another process may have said otherwise.
-        if message is None or (part not in wanted and self._shown.get(key) == message):
+        # An unchanged message is sent again only where another process may have sent another one.
+        if message is None or (part not in parts and self._sent.get(key) == message):
             return
         arguments: Json = {
             "channel": checklist.channel,
@@ -126,21 +126,22 @@ class ChecklistPosts:
         try:
             post_with_fallback(self.web, self.web.call, "chat.update", message, arguments)
         except SlackRefused as refused:
-            if refused.code not in GONE:
+            if refused.code not in DELETED_CODES:
                 raise
             log.info("a checklist is not shown any more", reason=refused.code)
         self._remember(key, message)
 
     def _message(
-        self, checklist: Checklist, standing: ChecklistProgress, part: int
+        self, checklist: Checklist, progress: ChecklistProgress, part: int
     ) -> SlackMessage | None:
-        if part < SUMMARY:
-            return checklist_message(checklist, standing, part)
-        made: Sequence[SlackMessage] = summary_messages(checklist, standing, self.name_of)
-        return made[part - SUMMARY] if part - SUMMARY < len(made) else None
+        if part < FIRST_SUMMARY_PART:
+            return checklist_message(checklist, progress, part)
+        messages: Sequence[SlackMessage] = summary_messages(checklist, progress, self.name_of)
+        place = part - FIRST_SUMMARY_PART
+        return messages[place] if place < len(messages) else None
 
     def _post(self, checklist: Checklist, part: int, message: SlackMessage) -> None:
-        if part in self.kept.posts(checklist):
+        if part in self.store.posts(checklist):
             return
 
         def find() -> str | None:
@@ -154,13 +155,13 @@ class ChecklistPosts:
             metadata=self._metadata(checklist, part),
             find=find,
         )
-        self.kept.posted(checklist, part, ts)
+        self.store.add_post(checklist, part, ts)
         self._remember((checklist.id, part), message)
 
     def _remember(self, key: tuple[str, int], message: SlackMessage) -> None:
-        if len(self._shown) >= MOST_REMEMBERED:
-            self._shown.clear()
-        self._shown[key] = message
+        if len(self._sent) >= MAX_REMEMBERED:
+            self._sent.clear()
+        self._sent[key] = message
 
     def _posted(self, checklist: Checklist, part: int) -> str | None:
         """A message that an attempt before a crash posted."""

@@ -1,9 +1,7 @@
-"""A checklist and where it stands: its presses, taken in order of their time. Pure.
+"""A checklist and its progress, which follows from its presses in order of their time. Pure.
 
-Nothing is counted up or overwritten, so it doesn't matter in which order workers store what people
-pressed, nor how often.
-
-Times of a checklist: in each reader's own zone where Slack shows them, else UTC. Pure."""
+Nothing is counted up or overwritten, so the order in which workers store presses doesn't matter,
+nor how often they do."""
 
 from __future__ import annotations
 
@@ -16,12 +14,12 @@ from agents.runbooks.step import RunbookStep
 
 ACTS: frozenset[str] = frozenset(("done", "skipped", "undone", "take", "finish"))
 WHOLE = -1
-"""Stands for the whole checklist, where a step's place would."""
+"""The place of a step that means the whole checklist."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Runbook:
-    """The section as it was when the checklist began."""
+    """A section of steps as it was when the checklist began."""
 
     title: str
     heading: str
@@ -32,7 +30,7 @@ class Runbook:
     """Last edit of the document, UTC."""
     steps: tuple[RunbookStep, ...]
     links: tuple[str, ...] = ()
-    """Addresses in the steps that may be followed: documents of the same domain."""
+    """Addresses in the steps that stay links: documents of the same domain."""
 
     @property
     def name(self) -> str:
@@ -63,7 +61,7 @@ class Checklist:
 
 @dataclass(frozen=True, kw_only=True)
 class Press:
-    """Somebody pressed a button. What is asked for is a state, so that again is the same."""
+    """A button press. It asks for a state, so a second one changes nothing."""
 
     id: str
     step: int
@@ -74,7 +72,7 @@ class Press:
 
 @dataclass(frozen=True, kw_only=True)
 class StepReport:
-    """What somebody says is wrong with a step."""
+    """What a person says is wrong with a step."""
 
     id: str
     step: int
@@ -102,14 +100,14 @@ class ChecklistProgress:
     finished_at: datetime | None = None
     reports: Mapping[int, Sequence[StepReport]] = field(default_factory=dict)
     version: int = 0
-    """Grows with all that happens to it."""
+    """Grows with each press and report."""
 
     @property
     def is_finished(self) -> bool:
         return self.finished_at is not None
 
 
-def standing_of(
+def progress_of(
     checklist: Checklist, presses: Iterable[Press], reports: Iterable[StepReport] = ()
 ) -> ChecklistProgress:
     """The first who ticks a step has ticked it; what is pressed after the end counts no more."""
@@ -127,9 +125,9 @@ def standing_of(
         elif 0 <= press.step < len(checklist.runbook.steps):
             _tick(checklist.runbook.steps, marks, press)
         last = max(last, press.at)
-    said: dict[int, list[StepReport]] = {}
+    by_step: dict[int, list[StepReport]] = {}
     for report in sorted(reports, key=lambda one: (one.at, one.id)):
-        said.setdefault(report.step, []).append(report)
+        by_step.setdefault(report.step, []).append(report)
     return ChecklistProgress(
         marks=marks,
         driver=driver,
@@ -137,13 +135,13 @@ def standing_of(
         last_at=last,
         finished_by=end.by if end else "",
         finished_at=end.at if end else None,
-        reports=said,
-        version=len(ordered) + sum(map(len, said.values())),
+        reports=by_step,
+        version=len(ordered) + sum(map(len, by_step.values())),
     )
 
 
 def _tick(steps: Sequence[RunbookStep], marks: dict[int, StepMark], press: Press) -> None:
-    """A step that isn't needed takes the open ones below it along, and back again."""
+    """A step that isn't needed marks the open steps below it, too; undone, it opens them again."""
     if press.act == "undone":
         mark = marks.pop(press.step, None)
         for place in below(steps, press.step):
@@ -159,16 +157,16 @@ def _tick(steps: Sequence[RunbookStep], marks: dict[int, StepMark], press: Press
 
 def below(steps: Sequence[RunbookStep], place: int) -> list[int]:
     """Places of the steps below this one."""
-    found = []
+    places = []
     for at in range(place + 1, len(steps)):
         if steps[at].level <= steps[place].level:
             break
-        found.append(at)
-    return found
+        places.append(at)
+    return places
 
 
 def clock(at: datetime) -> str:
-    """`14:03` as the reader's clock has it; `at`: UTC without a zone."""
+    """`14:03` in the reader's time zone; `at`: UTC without a zone."""
     utc = at.replace(tzinfo=UTC)
     return f"<!date^{int(utc.timestamp())}^{{time}}|{utc:%H:%M} UTC>"
 

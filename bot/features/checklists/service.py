@@ -31,7 +31,7 @@ from bot.features.checklists.progress import (
 from bot.features.checklists.runbook import what_became
 from bot.features.checklists.step_views import first_words
 from bot.features.checklists.store import ChecklistStore
-from bot.features.checklists.views import progress
+from bot.features.checklists.views import step_count
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from bot.slack.events import IncomingMessage
 from bot.slack.messages import ERASED, mention
@@ -39,9 +39,9 @@ from config.domain import Domain
 
 log = structlog.get_logger()
 
-MOST_TOLD = 3
+MAX_FORWARDED = 3
 """Reports of one person about one step of which the owner hears; all stand at the step."""
-WATCHED = timedelta(days=14)
+COMPARED_FOR = timedelta(days=14)
 """An older checklist that nobody finished is no longer compared with its runbook."""
 
 
@@ -85,33 +85,33 @@ class SummaryDue(Event):
     checklist: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ChecklistService:
-    tools: FeatureContext
-    kept: ChecklistStore
+    context: FeatureContext
+    store: ChecklistStore
     posts: ChecklistPosts
     say_why_not: SayWhyNot
 
     def pressed(self, event_id: str, event: ChecklistPressed) -> None:
-        checklist = self.kept.get(event.checklist)
+        checklist = self.store.get(event.checklist)
         act, user, step = event.act, event.user, event.step
         if checklist is None or act not in ACTS or not WHOLE <= step < len(checklist.runbook.steps):
             return
         if not self.may(user, checklist, event.at):
             return
         press = Press(id=event.id, step=step, act=act, by=user, at=moment(event.at))
-        self.kept.press(checklist, press)
+        self.store.press(checklist, press)
         if act == "finish":
             # Two may press it: one worker posts the summary.
             due = SummaryDue(checklist=checklist.id)
-            self.tools.put(f"{due.kind}-{checklist.id}", due)
+            self.context.put(f"{due.kind}-{checklist.id}", due)
         self._compare(checklist)
         everywhere = act in ("finish", "skipped", "undone", "take")
         steps = range(len(checklist.runbook.steps)) if everywhere else [step]
         self.posts.show(checklist, steps)
 
     def reported(self, event_id: str, event: StepReported) -> None:
-        checklist = self.kept.get(event.checklist)
+        checklist = self.store.get(event.checklist)
         user, step = event.user, event.step
         words = event.words.strip()[:MAX_TEXT]
         if checklist is None or not words or not 0 <= step < len(checklist.runbook.steps):
@@ -119,36 +119,36 @@ class ChecklistService:
         if not self.may(user, checklist, event.id):
             return
         report = StepReport(id=event.id, step=step, words=words, by=user, at=now())
-        self.kept.report(checklist, report)
-        said = [one for one in self.kept.standing(checklist).reports[step] if one.by == user]
-        if report.id in {one.id for one in said[:MOST_TOLD]}:
+        self.store.report(checklist, report)
+        said = [one for one in self.store.progress(checklist).reports[step] if one.by == user]
+        if report.id in {one.id for one in said[:MAX_FORWARDED]}:
             self._tell_owner(checklist, report)
         self.posts.show(checklist, [step])
 
     def show(self, event_id: str, event: ChecklistDue) -> None:
         """One worker posts it; whatever was pressed meanwhile is in it."""
-        if checklist := self.kept.get(event.checklist):
+        if checklist := self.store.get(event.checklist):
             self.posts.post(checklist)
 
     def sum_up(self, event_id: str, event: SummaryDue) -> None:
-        if checklist := self.kept.get(event.checklist):
+        if checklist := self.store.get(event.checklist):
             self.posts.post_summary(checklist)
 
-    def watch(self) -> None:
+    def compare_all(self) -> None:
         """Whether the runbooks of what is under way have changed; several workers may ask."""
-        for checklist in self.kept.open_since(now() - WATCHED):
+        for checklist in self.store.open_since(now() - COMPARED_FOR):
             before = checklist.changed
             after = self._compare(checklist)
             if after is not None and after.changed != before:
                 due = ChecklistDue(checklist=checklist.id)
-                self.tools.put(f"{due.kind}-{checklist.id}-{after.generation}", due)
+                self.context.put(f"{due.kind}-{checklist.id}-{after.generation}", due)
 
     def may(self, user: str, checklist: Checklist, pressed: str) -> bool:
         """Whoever may ask in its domain, and see the thread; who may not is told why, alone."""
         if checklist.is_direct:
             return user == checklist.started_by
         domain = self.domain_of(checklist)
-        gate = self.tools.gate
+        gate = self.context.gate
         if domain and gate.open_to(EntryPoint.HAND_OFF, user, [domain]):
             return gate.may_see(user, checklist.channel)
         self.say_why_not(
@@ -165,21 +165,21 @@ class ChecklistService:
         return False
 
     def domain_of(self, checklist: Checklist) -> Domain | None:
-        return self.tools.domains().get(checklist.domain)
+        return self.context.domains().get(checklist.domain)
 
     def _compare(self, checklist: Checklist) -> Checklist | None:
         """The checklist again where a new generation is published."""
-        if self.tools.published is None:
+        if self.context.published is None:
             return None
-        found = what_became(checklist, self.tools.published.snapshot)
+        found = what_became(checklist, self.context.published.snapshot)
         if found is None:
             return None
-        self.kept.compared(checklist, *found)
-        return self.kept.get(checklist.id)
+        self.store.set_changed(checklist, *found)
+        return self.store.get(checklist.id)
 
     def _tell_owner(self, checklist: Checklist, report: StepReport) -> None:
         step = checklist.runbook.steps[report.step]
-        self.tools.suggest(
+        self.context.suggest(
             Suggestion(
                 id=report.id,
                 kind="step",
@@ -191,7 +191,7 @@ class ChecklistService:
                 by=report.by,
                 question_id=checklist.question_id,
                 channel=checklist.channel,
-                permalink=thread_link(self.tools.identity.team_url, checklist),
+                permalink=thread_link(self.context.identity.team_url, checklist),
             )
         )
 
@@ -210,19 +210,19 @@ def thread_link(team_url: str, checklist: Checklist) -> str:
     return f"{team_url.rstrip('/')}/{place}" if team_url else ""
 
 
-LATELY = timedelta(days=7)
+TOUCHED_WITHIN = timedelta(days=7)
 """What nobody has touched for so long is no work for a shift."""
 
 
 def half_done(
-    kept: ChecklistStore, team_url: str, domain: Domain, since: datetime
+    store: ChecklistStore, team_url: str, domain: Domain, since: datetime
 ) -> Sequence[DigestPart]:
     """Of the domain's channels, the one touched last first; `since` matters to none of them, as
     what is half done is half done. What goes on in direct messages is nobody else's, and what goes
     on in a channel that of those who may see it."""
-    oldest = datetime.now(UTC).replace(tzinfo=None) - LATELY
-    begun = kept.open_since(oldest, domain.domain)
-    found = [(one, kept.standing(one)) for one in begun if one.channel in domain.channels]
+    oldest = datetime.now(UTC).replace(tzinfo=None) - TOUCHED_WITHIN
+    begun = store.open_since(oldest, domain.domain)
+    found = [(one, store.progress(one)) for one in begun if one.channel in domain.channels]
     found.sort(key=lambda pair: pair[1].last_at, reverse=True)
     lines = [_line(*one, team_url) for one in found]
     places = [one.channel for one, _ in found]
@@ -230,24 +230,24 @@ def half_done(
     return [part] if lines else []
 
 
-def _line(checklist: Checklist, standing: ChecklistProgress, team_url: str) -> str:
+def _line(checklist: Checklist, progress: ChecklistProgress, team_url: str) -> str:
     title = link(thread_link(team_url, checklist), short(checklist.runbook.name, 150))
-    driver = f"{mention(standing.driver)} drives since {clock(standing.driving_since)}"
-    return f"{title} · {progress(checklist, standing)} · {driver}"
+    driver = f"{mention(progress.driver)} drives since {clock(progress.driving_since)}"
+    return f"{title} · {step_count(checklist, progress)} · {driver}"
 
 
-NOBODY_KNOWN = "somebody"
+UNKNOWN_NAME = "somebody"
 
 
-def written_name(web: SlackClient, user: str) -> str:
+def profile_name(web: SlackClient, user: str) -> str:
     """The name on somebody's profile; `somebody` where they were erased, or Slack won't say."""
     if not user or user == ERASED:
-        return NOBODY_KNOWN
+        return UNKNOWN_NAME
     try:
         found = web.call("users.info", patience=30.0, user=user).get("user") or {}
     except (SlackRefused, SlackBusy, SlackUnsure):
-        return NOBODY_KNOWN
+        return UNKNOWN_NAME
     profile = found.get("profile") or {}
     return str(
-        profile.get("real_name") or found.get("real_name") or found.get("name") or NOBODY_KNOWN
+        profile.get("real_name") or found.get("real_name") or found.get("name") or UNKNOWN_NAME
     )

@@ -24,26 +24,26 @@ DONE = "checklist_done"
 MORE = "checklist_more"
 NOT_NEEDED, UNDO, REPORT = "skipped", "undone", "report"
 OPTIONS = {NOT_NEEDED: "Not needed", UNDO: "Undo", REPORT: "Wrong or outdated…"}
-LONGEST_SECTION = 2_800
+MAX_SECTION_CHARS = 2_800
 """Characters; a section takes 3,000."""
-LONGEST_STEP = 9_000
-SHOWN_REPORT = 160
+MAX_STEP_CHARS = 9_000
+MAX_REPORT_CHARS = 160
 MARKS = {"": ":white_large_square:", "done": ":white_check_mark:", "skipped": ":heavy_minus_sign:"}
 _IF = re.compile(r"(?:only )?if\s+", re.IGNORECASE)
 _UNLESS = re.compile(r"unless\s+", re.IGNORECASE)
 
 
 def step_blocks(
-    checklist: Checklist, standing: ChecklistProgress, place: int, *, is_next: bool = False
+    checklist: Checklist, progress: ChecklistProgress, place: int, *, is_next: bool = False
 ) -> list[Json]:
     """`is_next`: the one that is to be done now."""
     steps = checklist.runbook.steps
-    step, mark = steps[place], standing.marks.get(place)
+    step, mark = steps[place], progress.marks.get(place)
     links = links_to(checklist.runbook.links)
-    said = standing.reports.get(place, ())
+    said = progress.reports.get(place, ())
     texts = list(_packed(_lines(step, steps, mark, said, links)))
     blocks = [section(text) for text in texts]
-    if standing.is_finished:
+    if progress.is_finished:
         return blocks
     if mark:
         blocks[-1]["accessory"] = _menu(checklist, place, (UNDO, REPORT))
@@ -84,11 +84,11 @@ def _lines(
 ) -> Iterator[str]:
     """Each fits a section."""
     if step.lead:
-        yield f"_{_in_a_line(plain_text(step.lead))[:LONGEST_SECTION]}_"
+        yield f"_{_in_a_line(plain_text(step.lead))[:MAX_SECTION_CHARS]}_"
     sign = f"{MARKS[mark.act if mark else '']} *{sanitize_mrkdwn(step.number)}*  "
     body = list(_body(step, mark, links))
     head = f"{sign}{_condition(step, links)}"
-    if body and not body[0].startswith("```") and len(head) + len(body[0]) < LONGEST_SECTION:
+    if body and not body[0].startswith("```") and len(head) + len(body[0]) < MAX_SECTION_CHARS:
         head = f"{head.rstrip()} {body.pop(0)}" if step.condition else f"{head}{body.pop(0)}"
     yield head.rstrip()
     if step.parallel and not mark:
@@ -131,7 +131,7 @@ def _body(step: RunbookStep, mark: StepMark | None, links: Links) -> Iterator[st
         if part.kind == "words" and at:  # the sign that ended the sentence before a command
             text = text.lstrip(" .,;:")
         text = re.sub(r"(`) ([.,;:])", r"\1\2", text) if mark else text
-        for piece in fitting(text, LONGEST_SECTION, lambda cut: _shown(cut, links)):
+        for piece in fitting(text, MAX_SECTION_CHARS, lambda cut: _shown(cut, links)):
             yield piece.strip("\n")
 
 
@@ -170,7 +170,7 @@ def _in_a_line(text: str) -> str:
 
 def _reported(said: Sequence[StepReport]) -> Iterator[str]:
     last = said[-1]
-    words = f": “{_in_a_line(short(last.words, SHOWN_REPORT))}”" if last.words else ""
+    words = f": “{_in_a_line(short(last.words, MAX_REPORT_CHARS))}”" if last.words else ""
     earlier = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
     yield f":warning: Reported by {mention(last.by)} {clock(last.at)}{words}{earlier}"
 
@@ -180,11 +180,11 @@ def _packed(lines: Iterable[str]) -> Iterator[str]:
     text, used = "", 0
     for line in lines:
         used += len(line)
-        if used > LONGEST_STEP:
+        if used > MAX_STEP_CHARS:
             yield text
             yield "_The rest of this step is in the runbook._"
             return
-        if text and len(text) + len(line) + 1 > LONGEST_SECTION:
+        if text and len(text) + len(line) + 1 > MAX_SECTION_CHARS:
             yield text
             text = line
         else:

@@ -1,8 +1,7 @@
-"""Checklists in the database: begun once, pressed once for each press.
+"""Checklists in the shared database: the steps as they were at the start, and every press.
 
-Checklists in the shared database: the steps as they were when it began, and every press.
-
-What stands at a step is told by its presses in order of their time, whoever stored them when."""
+The state of a step follows from its presses in order of their time, whichever worker stored them
+when."""
 
 from __future__ import annotations
 
@@ -12,105 +11,97 @@ from datetime import datetime
 from typing import Any
 
 from pydantic import TypeAdapter
-from sqlalchemy import (
-    Column,
-    DateTime,
-    Engine,
-    Index,
-    Integer,
-    MetaData,
-    Row,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    insert,
-    select,
-    update,
-)
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Engine, Index, Row, String, Text, UniqueConstraint, select, update
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from bot.db import PersonalTable
+from bot.db import PersonalTable, insert_once, table_of
 from bot.features.checklists.progress import (
     Checklist,
     ChecklistProgress,
     Press,
     Runbook,
     StepReport,
-    standing_of,
+    progress_of,
 )
 from durable.migration import migrate
 
-_METADATA = MetaData()
 
-checklists = Table(
-    "bot_checklists",
-    _METADATA,
-    Column("id", String(40), primary_key=True, comment="of thread, document and heading"),
-    Column("domain", String(64), nullable=False),
-    Column("channel", String(40), nullable=False),
-    Column("thread_ts", String(40), nullable=False),
-    Column("question_id", String(80), nullable=False),
-    Column("document", String(200), nullable=False),
-    Column("runbook", Text, nullable=False, comment="title, heading, address, steps: as JSON"),
-    Column("generation", Integer, nullable=False, comment="that it was last compared with"),
-    Column("changed", String(16), nullable=False, comment="'' | changed | gone, since it began"),
-    Column("started_by", String(40), nullable=False),
-    Column("started_at", DateTime, nullable=False),
-    Column("closed", Integer, nullable=False, comment="1: finished"),
-    Index("bot_checklists_open", "domain", "closed", "started_at"),
+class _Base(DeclarativeBase):
+    pass
+
+
+class ChecklistRow(_Base):
+    __tablename__ = "bot_checklists"
+    __table_args__ = (Index("bot_checklists_open", "domain", "closed", "started_at"),)
+
+    id: Mapped[str] = mapped_column(
+        String(40), primary_key=True, comment="of thread, document and heading"
+    )
+    domain: Mapped[str] = mapped_column(String(64))
+    channel: Mapped[str] = mapped_column(String(40))
+    thread_ts: Mapped[str] = mapped_column(String(40))
+    question_id: Mapped[str] = mapped_column(String(80))
+    document: Mapped[str] = mapped_column(String(200))
+    runbook: Mapped[str] = mapped_column(Text, comment="title, heading, address, steps: as JSON")
+    generation: Mapped[int] = mapped_column(comment="that it was last compared with")
+    changed: Mapped[str] = mapped_column(String(16), comment="'' | changed | gone, since it began")
+    started_by: Mapped[str] = mapped_column(String(40))
+    started_at: Mapped[datetime]
+    closed: Mapped[int] = mapped_column(comment="1: finished")
+
+
+class PressRow(_Base):
+    __tablename__ = "bot_checklist_presses"
+    __table_args__ = (Index("bot_checklist_presses_of", "checklist"),)
+
+    id: Mapped[str] = mapped_column(
+        String(120), primary_key=True, comment="of the press: the same comes in once"
+    )
+    checklist: Mapped[str] = mapped_column(String(40))
+    domain: Mapped[str] = mapped_column(String(64))
+    step: Mapped[int] = mapped_column(comment="place from 0; -1: the whole")
+    act: Mapped[str] = mapped_column(String(16), comment="done | skipped | undone | take | finish")
+    by: Mapped[str] = mapped_column(String(40))
+    at: Mapped[datetime] = mapped_column(comment="UTC, by Slack's clock")
+    began: Mapped[datetime] = mapped_column(comment="its checklist, with which it goes")
+
+
+class ReportRow(_Base):
+    __tablename__ = "bot_checklist_reports"
+    __table_args__ = (Index("bot_checklist_reports_of", "checklist"),)
+
+    id: Mapped[str] = mapped_column(String(120), primary_key=True)
+    checklist: Mapped[str] = mapped_column(String(40))
+    domain: Mapped[str] = mapped_column(String(64))
+    step: Mapped[int]
+    words: Mapped[str] = mapped_column(Text)
+    by: Mapped[str] = mapped_column(String(40))
+    at: Mapped[datetime]
+    began: Mapped[datetime]
+
+
+class ChecklistPostRow(_Base):
+    __tablename__ = "bot_checklist_posts"
+    __table_args__ = (UniqueConstraint("checklist", "ts", name="bot_checklist_posts_message"),)
+
+    checklist: Mapped[str] = mapped_column(String(40), primary_key=True)
+    part: Mapped[int] = mapped_column(primary_key=True, comment="from 0; from 1000: its summary")
+    domain: Mapped[str] = mapped_column(String(64))
+    ts: Mapped[str] = mapped_column(String(40))
+    began: Mapped[datetime]
+
+
+PERSONAL_TABLES = (
+    PersonalTable(table=table_of(ChecklistRow), at="started_at", people=("started_by",)),
+    PersonalTable(table=table_of(PressRow), at="began", people=("by",)),
+    PersonalTable(table=table_of(ReportRow), at="began", people=("by",), words={"words": "by"}),
+    PersonalTable(table=table_of(ChecklistPostRow), at="began"),
 )
 
-presses = Table(
-    "bot_checklist_presses",
-    _METADATA,
-    Column("id", String(120), primary_key=True, comment="of the press: the same comes in once"),
-    Column("checklist", String(40), nullable=False),
-    Column("domain", String(64), nullable=False),
-    Column("step", Integer, nullable=False, comment="place from 0; -1: the whole"),
-    Column("act", String(16), nullable=False, comment="done | skipped | undone | take | finish"),
-    Column("by", String(40), nullable=False),
-    Column("at", DateTime, nullable=False, comment="UTC, by Slack's clock"),
-    Column("began", DateTime, nullable=False, comment="its checklist, with which it goes"),
-    Index("bot_checklist_presses_of", "checklist"),
-)
 
-reports = Table(
-    "bot_checklist_reports",
-    _METADATA,
-    Column("id", String(120), primary_key=True),
-    Column("checklist", String(40), nullable=False),
-    Column("domain", String(64), nullable=False),
-    Column("step", Integer, nullable=False),
-    Column("words", Text, nullable=False),
-    Column("by", String(40), nullable=False),
-    Column("at", DateTime, nullable=False),
-    Column("began", DateTime, nullable=False),
-    Index("bot_checklist_reports_of", "checklist"),
-)
-
-checklist_posts = Table(
-    "bot_checklist_posts",
-    _METADATA,
-    Column("checklist", String(40), primary_key=True),
-    Column("part", Integer, primary_key=True, comment="from 0; from 1000: its summary"),
-    Column("domain", String(64), nullable=False),
-    Column("ts", String(40), nullable=False),
-    Column("began", DateTime, nullable=False),
-    UniqueConstraint("checklist", "ts", name="bot_checklist_posts_message"),
-)
-
-CHECKLISTS_KEPT = (
-    PersonalTable(table=checklists, at="started_at", people=("started_by",)),
-    PersonalTable(table=presses, at="began", people=("by",)),
-    PersonalTable(table=reports, at="began", people=("by",), words={"words": "by"}),
-    PersonalTable(table=checklist_posts, at="began"),
-)
-
-
-def create_checklist_tables(engine: Engine) -> None:
-    """Safe when several workers start at once."""
-    migrate(engine, _METADATA, "checklists")
+def create_tables(engine: Engine) -> None:
+    """Create what is missing; safe when several workers start at once."""
+    migrate(engine, _Base.metadata, "checklists")
 
 
 _runbooks = TypeAdapter(Runbook)
@@ -118,19 +109,20 @@ _runbooks = TypeAdapter(Runbook)
 
 def checklist_id(channel: str, thread_ts: str, document: str, place: Collection[str]) -> str:
     """The same section in the same thread is one checklist. `place`: tab and headings."""
-    named = "\x1f".join((channel, thread_ts, document, *place))
-    return hashlib.sha256(named.encode()).hexdigest()[:24]
+    key = "\x1f".join((channel, thread_ts, document, *place))
+    return hashlib.sha256(key.encode()).hexdigest()[:24]
 
 
 class ChecklistStore:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        create_checklist_tables(engine)
+        create_tables(engine)
 
     def begin(self, checklist: Checklist) -> bool:
-        """False where it was begun already."""
-        return self._insert(
-            checklists,
+        """False where it exists already."""
+        return insert_once(
+            self._engine,
+            ChecklistRow,
             id=checklist.id,
             domain=checklist.domain,
             channel=checklist.channel,
@@ -146,27 +138,28 @@ class ChecklistStore:
         )
 
     def get(self, checklist_id: str) -> Checklist | None:
-        query = select(checklists).where(checklists.c.id == checklist_id)
+        query = select(ChecklistRow).where(ChecklistRow.id == checklist_id)
         with self._engine.connect() as connection:
             row = connection.execute(query).first()
         return _checklist(row) if row else None
 
     def open_since(self, since: datetime, domain: str = "") -> list[Checklist]:
-        """Those begun since then that nobody has finished, oldest first."""
+        """Unfinished checklists that began since then, oldest first."""
         query = (
-            select(checklists)
-            .where(checklists.c.closed == 0, checklists.c.started_at >= since)
-            .order_by(checklists.c.started_at)
+            select(ChecklistRow)
+            .where(ChecklistRow.closed == 0, ChecklistRow.started_at >= since)
+            .order_by(ChecklistRow.started_at)
         )
         if domain:
-            query = query.where(checklists.c.domain == domain)
+            query = query.where(ChecklistRow.domain == domain)
         with self._engine.connect() as connection:
             return [_checklist(row) for row in connection.execute(query)]
 
     def press(self, checklist: Checklist, press: Press) -> None:
-        """A press that is known already does nothing."""
-        self._insert(
-            presses,
+        """Store a press; a second time it changes nothing."""
+        insert_once(
+            self._engine,
+            PressRow,
             checklist=checklist.id,
             domain=checklist.domain,
             began=checklist.started_at,
@@ -176,37 +169,37 @@ class ChecklistStore:
             self._set(checklist, closed=1)
 
     def report(self, checklist: Checklist, report: StepReport) -> None:
-        self._insert(
-            reports,
+        insert_once(
+            self._engine,
+            ReportRow,
             checklist=checklist.id,
             domain=checklist.domain,
             began=checklist.started_at,
             **vars(report),
         )
 
-    def standing(self, checklist: Checklist) -> ChecklistProgress:
-        of_it = presses.c.checklist == checklist.id
-        about = reports.c.checklist == checklist.id
+    def progress(self, checklist: Checklist) -> ChecklistProgress:
+        pressed = select(PressRow).where(PressRow.checklist == checklist.id)
+        reported = select(ReportRow).where(ReportRow.checklist == checklist.id)
         with self._engine.connect() as connection:
-            pressed = [_of(Press, row) for row in connection.execute(select(presses).where(of_it))]
-            said = [
-                _of(StepReport, row) for row in connection.execute(select(reports).where(about))
-            ]
-        return standing_of(checklist, pressed, said)
+            presses = [_read(Press, row) for row in connection.execute(pressed)]
+            reports = [_read(StepReport, row) for row in connection.execute(reported)]
+        return progress_of(checklist, presses, reports)
 
-    def compared(self, checklist: Checklist, generation: int, changed: str) -> None:
-        """What became of the runbook in a later generation."""
+    def set_changed(self, checklist: Checklist, generation: int, changed: str) -> None:
+        """`changed`: how the runbook of this generation differs; see `Checklist`."""
         self._set(checklist, generation=generation, changed=changed)
 
     def posts(self, checklist: Checklist) -> Mapping[int, str]:
         """Part → timestamp of its message."""
-        query = select(checklist_posts).where(checklist_posts.c.checklist == checklist.id)
+        query = select(ChecklistPostRow).where(ChecklistPostRow.checklist == checklist.id)
         with self._engine.connect() as connection:
             return {row.part: row.ts for row in connection.execute(query)}
 
-    def posted(self, checklist: Checklist, part: int, ts: str) -> None:
-        self._insert(
-            checklist_posts,
+    def add_post(self, checklist: Checklist, part: int, ts: str) -> None:
+        insert_once(
+            self._engine,
+            ChecklistPostRow,
             checklist=checklist.id,
             part=part,
             domain=checklist.domain,
@@ -215,25 +208,17 @@ class ChecklistStore:
         )
 
     def _set(self, checklist: Checklist, **values: Any) -> None:
-        change = update(checklists).where(checklists.c.id == checklist.id).values(**values)
+        change = update(ChecklistRow).where(ChecklistRow.id == checklist.id).values(**values)
         with self._engine.begin() as connection:
             connection.execute(change)
 
-    def _insert(self, table: Any, **values: Any) -> bool:
-        try:
-            with self._engine.begin() as connection:
-                connection.execute(insert(table).values(**values))
-        except IntegrityError:
-            return False
-        return True
-
 
 def _checklist(row: Row[Any]) -> Checklist:
-    known = row._mapping
+    columns = row._mapping
     names = set(Checklist.__dataclass_fields__) - {"runbook"}
-    values = {name: known[name] for name in names}
-    return Checklist(runbook=_runbooks.validate_json(known["runbook"]), **values)
+    values = {name: columns[name] for name in names}
+    return Checklist(runbook=_runbooks.validate_json(columns["runbook"]), **values)
 
 
-def _of(kind: Any, row: Row[Any]) -> Any:
+def _read(kind: Any, row: Row[Any]) -> Any:
     return kind(**{name: row._mapping[name] for name in kind.__dataclass_fields__})

@@ -25,24 +25,24 @@ from bot.features.checklists.progress import (
     day,
     lasted,
 )
-from bot.features.checklists.step_views import SHOWN_REPORT, first_words, step_blocks
+from bot.features.checklists.step_views import MAX_REPORT_CHARS, first_words, step_blocks
 from bot.slack.messages import mention
 
 STATES = {"done": "done", "skipped": "not needed", "": "left open"}
-LONGEST_LINE = 110
-MOST_REPORTS = 3
+MAX_LINE_CHARS = 110
+MAX_REPORTS = 3
 """Of each step, the last ones: the owner was sent all of them."""
 NameOf = Callable[[str], str]
 """Slack id → what the person is called."""
 
 
 def summary_messages(
-    checklist: Checklist, standing: ChecklistProgress, name_of: NameOf
+    checklist: Checklist, progress: ChecklistProgress, name_of: NameOf
 ) -> list[SlackMessage]:
-    text = "\n".join(_lines(checklist, standing, name_of)).replace("```", "'''")
+    text = "\n".join(_lines(checklist, progress, name_of)).replace("```", "'''")
     fence = f"```\n{text}\n```"
-    took = lasted(checklist.started_at, standing.finished_at or standing.last_at)
-    who = mention(standing.finished_by)
+    took = lasted(checklist.started_at, progress.finished_at or progress.last_at)
+    who = mention(progress.finished_by)
     title = sanitize_mrkdwn(short(checklist.runbook.name, 250))
     head = f":checkered_flag: *{title}*: finished by {who} in {took}. For the review:"
     sized: list[tuple[Json, int]] = [(section(head), len(head)), *prose_blocks(fence, Links())]
@@ -52,14 +52,14 @@ def summary_messages(
     ]
 
 
-def _lines(checklist: Checklist, standing: ChecklistProgress, name_of: NameOf) -> Iterator[str]:
-    start, end = checklist.started_at, standing.finished_at or standing.last_at
-    steps, marks = checklist.runbook.steps, standing.marks
+def _lines(checklist: Checklist, progress: ChecklistProgress, name_of: NameOf) -> Iterator[str]:
+    start, end = checklist.started_at, progress.finished_at or progress.last_at
+    steps, marks = checklist.runbook.steps, progress.marks
     yield _flat(checklist.runbook.name)
     if checklist.runbook.modified_at:
         yield f"Runbook as of {checklist.runbook.modified_at:%Y-%m-%d}"
     yield f"Started   {start:%Y-%m-%d %H:%M} UTC by {_flat(name_of(checklist.started_by))}"
-    yield f"Finished  {end:%Y-%m-%d %H:%M} UTC by {_flat(name_of(standing.finished_by))}"
+    yield f"Finished  {end:%Y-%m-%d %H:%M} UTC by {_flat(name_of(progress.finished_by))}"
     yield f"Duration  {lasted(start, end)}"
     acts = [mark.act for mark in marks.values()]
     yield (
@@ -69,7 +69,7 @@ def _lines(checklist: Checklist, standing: ChecklistProgress, name_of: NameOf) -
     yield ""
     wide = max(len(step.number) for step in steps)
     people = {mark.by for mark in marks.values()} | {
-        report.by for said in standing.reports.values() for report in said
+        report.by for said in progress.reports.values() for report in said
     }
     called = {one: _flat(name_of(one)) for one in people}
     long = max((len(name) for name in called.values()), default=0)
@@ -80,12 +80,12 @@ def _lines(checklist: Checklist, standing: ChecklistProgress, name_of: NameOf) -
     for place, step in enumerate(steps):
         mark = marks.get(place)
         at, state = (f"{mark.at:%H:%M}", STATES[mark.act]) if mark else ("  -  ", STATES[""])
-        words = _flat(first_words(step, LONGEST_LINE))
+        words = _flat(first_words(step, MAX_LINE_CHARS))
         yield row(at, state, step.number, mark.by if mark else "", words)
-        reported = standing.reports.get(place, ())
-        if earlier := reported[:-MOST_REPORTS]:
+        reported = progress.reports.get(place, ())
+        if earlier := reported[:-MAX_REPORTS]:
             yield row("  -  ", "reported", "", "", f"{len(earlier)} more before these")
-        for report in reported[-MOST_REPORTS:]:
+        for report in reported[-MAX_REPORTS:]:
             said = f"“{_flat(short(report.words, 500))}”"
             yield row(f"{report.at:%H:%M}", "reported", "", report.by, said)
 
@@ -97,11 +97,11 @@ def _flat(text: str) -> str:
 
 TAKE_OVER = "checklist_take"
 FINISH = "checklist_finish"
-MOST_CHARACTERS = 10_500
+MAX_CHARACTERS = 10_500
 """Of the steps of a message, at their largest; Slack fails near 13,200 of a whole message."""
-MOST_BLOCKS = 44
+MAX_BLOCKS = 44
 """Of 50: a title, two lines below it, and the buttons at the end with a line above them."""
-LONGEST_ID = 40
+MAX_ID_CHARS = 40
 """Characters of a Slack id, at the most."""
 
 
@@ -113,7 +113,7 @@ def pages(checklist: Checklist) -> tuple[range, ...]:
     start, blocks, characters = 0, 0, 0
     for place in range(len(checklist.runbook.steps)):
         high, long = _largest(checklist, place)
-        full = blocks + high > MOST_BLOCKS or characters + long > MOST_CHARACTERS
+        full = blocks + high > MAX_BLOCKS or characters + long > MAX_CHARACTERS
         if place > start and full:
             found.append(range(start, place))
             start, blocks, characters = place, 0, 0
@@ -126,44 +126,44 @@ def page_of(checklist: Checklist, place: int) -> int:
     return next((at for at, page in enumerate(pages(checklist)) if place in page), 0)
 
 
-def checklist_message(checklist: Checklist, standing: ChecklistProgress, part: int) -> SlackMessage:
+def checklist_message(checklist: Checklist, progress: ChecklistProgress, part: int) -> SlackMessage:
     shown = pages(checklist)
     is_last = part == len(shown) - 1
-    open_ones = (at for at in range(len(checklist.runbook.steps)) if at not in standing.marks)
+    open_ones = (at for at in range(len(checklist.runbook.steps)) if at not in progress.marks)
     next_one = next(open_ones, None)
-    blocks = list(_head(checklist, standing)) if part == 0 else [_goes_on(checklist, shown[part])]
+    blocks = list(_head(checklist, progress)) if part == 0 else [_goes_on(checklist, shown[part])]
     for place in shown[part]:
         if checklist.runbook.steps[place].level == 0 and place > shown[part].start:
             blocks.append({"type": "divider"})
-        blocks += step_blocks(checklist, standing, place, is_next=place == next_one)
+        blocks += step_blocks(checklist, progress, place, is_next=place == next_one)
     if is_last:
-        blocks += _foot(checklist, standing)
+        blocks += _foot(checklist, progress)
     name = sanitize_mrkdwn(short(checklist.runbook.name, 200))
-    text = f"Checklist: {name}, {progress(checklist, standing)}"
+    text = f"Checklist: {name}, {step_count(checklist, progress)}"
     return SlackMessage(text=text, blocks=blocks)
 
 
-def progress(checklist: Checklist, standing: ChecklistProgress) -> str:
+def step_count(checklist: Checklist, progress: ChecklistProgress) -> str:
     """`4 of 11 steps`."""
-    return f"{len(standing.marks)} of {len(checklist.runbook.steps)} steps"
+    return f"{len(progress.marks)} of {len(checklist.runbook.steps)} steps"
 
 
-def _head(checklist: Checklist, standing: ChecklistProgress) -> Iterator[Json]:
+def _head(checklist: Checklist, progress: ChecklistProgress) -> Iterator[Json]:
     runbook = checklist.runbook
     title = link(runbook.url, short(runbook.name, 250))
     yield section(f":clipboard: *{title}*", block_id="checklist_title")
-    told = [f"*{progress(checklist, standing)}*"]
-    if skipped := sum(mark.act == "skipped" for mark in standing.marks.values()):
+    told = [f"*{step_count(checklist, progress)}*"]
+    if skipped := sum(mark.act == "skipped" for mark in progress.marks.values()):
         told[0] += f" ({skipped} not needed)"
-    if standing.is_finished and standing.finished_at:
-        took = lasted(checklist.started_at, standing.finished_at)
-        who = mention(standing.finished_by)
-        told.append(f":checkered_flag: Finished by {who} {clock(standing.finished_at)}, in {took}")
+    if progress.is_finished and progress.finished_at:
+        took = lasted(checklist.started_at, progress.finished_at)
+        who = mention(progress.finished_by)
+        told.append(f":checkered_flag: Finished by {who} {clock(progress.finished_at)}, in {took}")
     else:
-        if standing.marks:
-            told.append(f"{lasted(checklist.started_at, standing.last_at)} so far")
-        since = clock(standing.driving_since)
-        told.append(f"Driving: {mention(standing.driver)} since {since}")
+        if progress.marks:
+            told.append(f"{lasted(checklist.started_at, progress.last_at)} so far")
+        since = clock(progress.driving_since)
+        told.append(f"Driving: {mention(progress.driver)} since {since}")
     if runbook.modified_at:
         told.append(f"Runbook of {day(runbook.modified_at)}")
     yield context([" · ".join(told)], block_id="checklist_progress")
@@ -180,10 +180,10 @@ def _goes_on(checklist: Checklist, page: range) -> Json:
     return context([f":clipboard: *{name}*, {span}"], block_id="checklist_title")
 
 
-def _foot(checklist: Checklist, standing: ChecklistProgress) -> Iterator[Json]:
-    if standing.is_finished:
+def _foot(checklist: Checklist, progress: ChecklistProgress) -> Iterator[Json]:
+    if progress.is_finished:
         return
-    left = len(checklist.runbook.steps) - len(standing.marks)
+    left = len(checklist.runbook.steps) - len(progress.marks)
     more: dict[str, Any] = {} if left else {"style": "primary"}
     if left:
         steps = "step is" if left == 1 else "steps are"
@@ -202,9 +202,10 @@ def _foot(checklist: Checklist, standing: ChecklistProgress) -> Iterator[Json]:
 
 def _largest(checklist: Checklist, place: int) -> tuple[int, int]:
     """(blocks, characters) of a step at its largest, with the line above it."""
-    at, who = checklist.started_at + timedelta(hours=1), "U" * LONGEST_ID
+    at, who = checklist.started_at + timedelta(hours=1), "U" * MAX_ID_CHARS
     said = [
-        StepReport(id=str(n), step=place, words="w" * SHOWN_REPORT, by=who, at=at) for n in range(2)
+        StepReport(id=str(n), step=place, words="w" * MAX_REPORT_CHARS, by=who, at=at)
+        for n in range(2)
     ]
     mark = StepMark(act="skipped", by=who, at=at, press="")
     forms = [

@@ -17,7 +17,7 @@ from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.feature import DigestPart
 from bot.features.alerts.episodes import Episode, Tally
 from bot.features.alerts.views import with_course
-from bot.features.checklists.progress import Checklist, Press, Runbook, StepReport, standing_of
+from bot.features.checklists.progress import Checklist, Press, Runbook, StepReport, progress_of
 from bot.features.checklists.views import checklist_message, summary_messages
 from bot.features.digest.views import digest
 from bot.features.freshness.contradictions import Sides
@@ -108,7 +108,7 @@ def checklists(text: str) -> Iterator[Any]:
         presses,
         [*presses, Press(id="q", step=-1, act="finish", by="U0YOU", at=NOW)],
     ):
-        standing = standing_of(begun, pressed, wrong)
+        standing = progress_of(begun, pressed, wrong)
         message = checklist_message(begun, standing, 0)
         yield [said(message.text), *message.blocks]
     for message in summary_messages(begun, standing, lambda _: text):

@@ -15,7 +15,7 @@ from sqlalchemy import select
 from bot.features.checklists import views as checklist_view
 from bot.features.checklists.progress import Checklist
 from bot.features.checklists.service import ChecklistPressed, StepReported
-from bot.features.checklists.store import checklist_posts, checklists, presses, reports
+from bot.features.checklists.store import ChecklistPostRow, ChecklistRow, PressRow, ReportRow
 from bot.features.registry import FEATURE_TABLES
 from bot.privacy.tables import erase_in_features, purge_features, rows_of
 from playground.slack_stand_in import SlackStandIn
@@ -165,7 +165,7 @@ def test_two_at_once_are_one_tick_of_the_first(desk: Desk) -> None:
     assert "*1 of 16 steps*" in shown(desk, ts)
     with desk.bot.engine.connect() as connection:
         kept = first["metadata"]["event_payload"]["checklist"]
-        pressed = connection.execute(select(presses).where(presses.c.checklist == kept)).all()
+        pressed = connection.execute(select(PressRow).where(PressRow.checklist == kept)).all()
     assert len(pressed) == len(people)
     first_one = min(pressed, key=lambda row: row.at)
     assert f"n<@{first_one.by}> <!date" in shown(desk, ts)
@@ -292,7 +292,7 @@ def test_a_press_on_a_step_that_is_none_does_nothing(desk: Desk, step: int) -> N
     pressed = {"id": f"{kept}-p", "checklist": kept, "user": "U0DANA", "act": "done", "at": ts}
     press("", ChecklistPressed(**pressed, step=step))
     with desk.bot.engine.connect() as connection:
-        assert connection.execute(select(presses).where(presses.c.checklist == kept)).all() == []
+        assert connection.execute(select(PressRow).where(PressRow.checklist == kept)).all() == []
 
 
 def test_the_end_is_a_summary_for_the_review(desk: Desk) -> None:
@@ -411,5 +411,5 @@ def test_who_is_erased_is_somebody_and_old_ones_go(desk: Desk) -> None:
     assert "U0PRIYA" not in shown(desk, ts)
     with desk.bot.engine.begin() as connection:
         purge_features(connection, lambda name: -1, FEATURE_TABLES.tables)
-        for table in (checklists, presses, reports, checklist_posts):
+        for table in (ChecklistRow, PressRow, ReportRow, ChecklistPostRow):
             assert connection.execute(select(table)).all() == []

@@ -101,8 +101,8 @@ def test_ticks_of_two_people_outlive_every_kill(slack: SlackStandIn, tmp_path: P
     kept = ChecklistStore(engine)
     checklist = kept.get(messages[0]["metadata"]["event_payload"]["checklist"])
     assert checklist
-    standing = kept.standing(checklist)
-    assert {step: mark.by for step, mark in standing.marks.items()} == {
+    progress = kept.progress(checklist)
+    assert {step: mark.by for step, mark in progress.marks.items()} == {
         step: PEOPLE[step % 2] for step in range(total)
     }
     engine.dispose()
