@@ -144,7 +144,7 @@ class Bot:
         self._socket_mode: SocketMode | None = None
         self._stopped = threading.Event()
         self.web, self.identity = reach_slack(settings)
-        self.gate = Gate(self.web, self.identity.ours)
+        self.gate = Gate(self.web, self.identity.workspace_ids)
         self.engine = engine
         self.records = QuestionStore(engine)
         self.feedback = FeedbackStore(engine)

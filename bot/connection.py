@@ -75,7 +75,7 @@ class Identity:
     team_name: str = ""
 
     @property
-    def ours(self) -> frozenset[str]:
+    def workspace_ids(self) -> frozenset[str]:
         """Ids of the team and the organization: members of either are colleagues."""
         return frozenset({self.team, self.enterprise} - {""})
 
@@ -94,7 +94,7 @@ def reach_slack(settings: Settings, *, patience: float = 30.0) -> tuple[SlackCli
 def open_gate(settings: Settings) -> Gate:
     """Raises as `reach_slack` does."""
     web, identity = reach_slack(settings)
-    return Gate(web, identity.ours)
+    return Gate(web, identity.workspace_ids)
 
 
 def open_user_groups(
@@ -144,7 +144,7 @@ def _person(settings: Settings, name: str) -> Person:
         return people.person(name)
     if "@" not in name:
         raise UsageError(f"{name!r} is no address")
-    person = people.known_by_email(name).person
+    person = people.member_by_email(name).person
     if not person.slack_user:
         raise UsageError("nobody has it")
     return replace(person, email=name)

@@ -1,6 +1,4 @@
-"""The facts behind `doors`, from Slack; and a word for who is not let in.
-
-Who may ask what, by which door. Pure: the facts are looked up by `gate`."""
+"""Who may ask which domain, by which entry point, and the refusals for those who may not."""
 
 from __future__ import annotations
 
@@ -19,40 +17,41 @@ from config.domain import Domain
 
 
 class EntryPoint(StrEnum):
-    """A way in which somebody gets to see something of a domain, or to act on it."""
+    """A way to see something of a domain, or to act on it."""
 
     MENTION = "mention"
     UNMENTIONED = "unmentioned"
-    """A question that nobody put to the bot, where the domain file wants those answered."""
+    """A question without a mention, where the domain file has those answered."""
     FOLLOW_UP = "follow_up"
     ALERT = "alert"
     """A bot that the domain file lists; `is_by_alert_bot` looks at the list."""
     DIRECT_MESSAGE = "direct_message"
     PANE = "pane"
-    """A direct message that comes with the channel beside the pane, as the client tells it."""
+    """A direct message from the agent pane; Slack names the channel next to it."""
     HOME = "home"
     SUGGESTED_PROMPTS = "suggested_prompts"
     SHORTCUT = "shortcut"
     OPTION = "option"
-    """A button that asks one reading of an ambiguous question, perhaps another person's."""
+    """A button that asks one reading of an ambiguous question, which another person may have
+    asked."""
     HAND_OFF = "hand_off"
     """Ask a human, I'll take it, Resolved."""
     REACTION = "reaction"
     LINK = "link"
     """A link to a document, posted for all of a channel to see."""
     API = "api"
-    """An HTTP call in the name of a person."""
+    """An HTTP call on behalf of a person."""
 
 
-WRITTEN_THERE = frozenset(
+POSTED_IN_CHANNEL = frozenset(
     {EntryPoint.MENTION, EntryPoint.UNMENTIONED, EntryPoint.FOLLOW_UP, EntryPoint.LINK}
 )
-"""Who writes in a channel is in it: Slack lets nobody else. Everywhere else membership is looked
-up: a button and a shortcut can be used from a channel's preview."""
+"""Authors of channel messages are members: Slack lets nobody else write. For the others membership
+is checked: a button or a shortcut works from a channel's preview, too."""
 
 
 def may_ask(
-    door: EntryPoint,
+    entry_point: EntryPoint,
     domain: Domain,
     user: str,
     standing: Standing,
@@ -60,22 +59,22 @@ def may_ask(
 ) -> bool:
     """`is_in`: whether the person is a member of a channel, by its id.
 
-    Colleagues who are in one of the domain's channels; guests and people of other organisations
-    only where the domain says so. A domain without channels is its admins' alone."""
-    if door is EntryPoint.ALERT:
+    Allowed are colleagues in one of the domain's channels; guests and people of other
+    organizations only where the domain file allows it. A domain without channels is open to its
+    admins only."""
+    if entry_point is EntryPoint.ALERT:
         return True
     outsider = standing in {"guest", "external"} and domain.access.external
     if standing != "member" and not outsider:
         return False
-    if door in WRITTEN_THERE:
+    if entry_point in POSTED_IN_CHANNEL:
         return True
     if not domain.channels:
         return user in domain.admins and not outsider
     return any(is_in(channel) for channel in domain.channels)
 
 
-def door_of(event: IncomingMessage) -> EntryPoint:
-    """The door that a question came in by."""
+def entry_point_of(event: IncomingMessage) -> EntryPoint:
     if event.bot:
         return EntryPoint.ALERT
     if event.direct:
@@ -90,7 +89,7 @@ def door_of(event: IncomingMessage) -> EntryPoint:
 
 
 def is_by_alert_bot(event: IncomingMessage, domain: Domain) -> bool:
-    """Of the list, by the id of its bot, its app, or its user; a workflow may have no user."""
+    """Compares ids of the bot, its app and its user; a workflow may have no user."""
     return bool(event.bot) and not {event.bot, event.app, event.user}.isdisjoint(
         domain.answer.alert_bots
     )
@@ -98,83 +97,87 @@ def is_by_alert_bot(event: IncomingMessage, domain: Domain) -> bool:
 
 log = structlog.get_logger()
 
-MOST_NAMED = 10
-TOLD_PER_HOUR = 5
-MOST_TOLD = 10_000
+MAX_NAMED_CHANNELS = 10
+MAX_NOTICES_PER_HOUR = 5
+MAX_USERS = 10_000
 HOUR = 3_600.0
 
-OUTSIDER = (
+OUTSIDER_TEXT = (
     "Sorry, I answer colleagues only: guests and people of other organisations are not let in "
     "here. Please ask one of them instead."
 )
-STRANGER = (
+UNKNOWN_TEXT = (
     "Sorry, I can't tell who you are in Slack, so I can't answer. Please try again in a minute; "
     "if it stays like this, tell whoever runs me."
 )
-NOWHERE = (
+NO_CHANNEL_TEXT = (
     "I answer here from the documents of the help channels that you are a member of, and you are "
     "in none of them yet."
 )
 
 
 class Gate:
-    """Raises SlackBusy or SlackUnsure where Slack can't be reached and nothing recent is known;
-    nobody is let in meanwhile."""
+    """Raises SlackBusy or SlackUnsure where Slack can't be reached and no recent reply is cached;
+    nobody gets access meanwhile."""
 
-    def __init__(self, web: SlackClient, ours: frozenset[str]) -> None:
-        """`ours`: see `bot.access.directory.People`."""
-        self.people = People(web, ours)
+    def __init__(self, web: SlackClient, workspace_ids: frozenset[str]) -> None:
+        """`workspace_ids`: see `bot.access.directory.People`."""
+        self.people = People(web, workspace_ids)
         self.channels = Channels(web)
 
-    def open_to(self, door: EntryPoint, user: str, domains: Iterable[Domain]) -> list[Domain]:
-        """Those of the domains that this person may ask by this door, in the same order."""
-        standing: Standing = "bot" if door is EntryPoint.ALERT else self.people.known(user).standing
-        return [one for one in domains if self._may_ask(door, one, user, standing)]
+    def open_to(
+        self, entry_point: EntryPoint, user: str, domains: Iterable[Domain]
+    ) -> list[Domain]:
+        """The domains that this person may ask by this entry point, in the same order."""
+        standing: Standing = (
+            "bot" if entry_point is EntryPoint.ALERT else self.people.member(user).standing
+        )
+        return [one for one in domains if self._may_ask(entry_point, one, user, standing)]
 
     def may_ask(self, email: str, domain: Domain) -> bool:
-        """Whether this address is of a person who may ask this domain, as in a direct message.
+        """Whether the person with this address may ask the domain, as in a direct message.
 
-        False as well while Slack can't be reached: an API's caller waits for nobody."""
+        False as well while Slack can't be reached: an API call does not wait."""
         try:
-            known = self.people.known_by_email(email, patience=0.0)
-            user = known.person.slack_user
-            return self._may_ask(EntryPoint.API, domain, user, known.standing, patience=0.0)
+            member = self.people.member_by_email(email, patience=0.0)
+            user = member.person.slack_user
+            return self._may_ask(EntryPoint.API, domain, user, member.standing, patience=0.0)
         except (SlackBusy, SlackUnsure) as error:
-            log.warning("nobody can tell who may ask: closed", reason=str(error))
+            log.warning("membership check failed, access denied", reason=str(error))
             return False
 
     def may_see(self, user: str, channel: str) -> bool:
-        """Whether what stands in a channel is this person's to read."""
-        if self.channels.holds(channel, user):
+        """Whether this person may read the channel's messages."""
+        if self.channels.has_member(channel, user):
             return True
-        is_colleague = self.people.known(user).standing == "member"
+        is_colleague = self.people.member(user).standing == "member"
         return is_colleague and self.channels.is_public(channel)
 
     def public(self, domains: Iterable[Domain]) -> list[str]:
-        """The domains' channels that every colleague may know of, at most ten."""
-        found: list[str] = []
+        """The domains' public channels, at most ten."""
+        public: list[str] = []
         for channel in dict.fromkeys(name for domain in domains for name in domain.channels):
-            if len(found) < MOST_NAMED and self.channels.is_public(channel):
-                found.append(channel)
-        return found
+            if len(public) < MAX_NAMED_CHANNELS and self.channels.is_public(channel):
+                public.append(channel)
+        return public
 
     def why_not(self, user: str, domains: Iterable[Domain]) -> str:
-        """For somebody to whom none of the domains is open: why, and what to do. It depends on
-        the person alone, never on what was asked; '' where nobody would hear it."""
-        standing = self.people.known(user).standing
+        """The refusal for someone to whom none of the domains is open, with the remedy. It depends
+        on the person only, never on the question; '' for bots and former members."""
+        standing = self.people.member(user).standing
         if standing in {"bot", "gone"}:
             return ""
         if standing == "unknown":
-            return STRANGER
+            return UNKNOWN_TEXT
         if standing != "member":
-            return OUTSIDER
+            return OUTSIDER_TEXT
         places = ", ".join(f"<#{channel}>" for channel in self.public(domains))
         remedy = f"Join {places} and ask again." if places else "Ask a colleague to add you to one."
-        return f"{NOWHERE} {remedy}"
+        return f"{NO_CHANNEL_TEXT} {remedy}"
 
     def _may_ask(
         self,
-        door: EntryPoint,
+        entry_point: EntryPoint,
         domain: Domain,
         user: str,
         standing: Standing,
@@ -182,31 +185,31 @@ class Gate:
     ) -> bool:
         def is_in(channel: str) -> bool:
             outsider = standing == "external"
-            holds = self.channels.holds_outsider if outsider else self.channels.holds
-            return holds(channel, user, patience)
+            check = self.channels.has_outsider if outsider else self.channels.has_member
+            return check(channel, user, patience)
 
-        return may_ask(door, domain, user, standing, is_in)
+        return may_ask(entry_point, domain, user, standing, is_in)
 
 
-class Told:
-    """Who was turned away lately: each person hears it a few times an hour, once a question.
+class RefusalNotices:
+    """Limits refusals: each person gets a few an hour, and one for each question.
 
-    In memory alone: nothing is kept of people who may not ask."""
+    In memory only: nothing is stored about people who may not ask."""
 
     def __init__(self) -> None:
-        self._lately: OrderedDict[str, deque[tuple[float, str]]] = OrderedDict()
+        self._by_user: OrderedDict[str, deque[tuple[float, str]]] = OrderedDict()
         self._lock = threading.Lock()
 
     def once(self, user: str, question: str) -> bool:
-        """Whether to tell them now; from then on they were told."""
+        """Whether to send the refusal now; True counts as sent."""
         now = time.monotonic()
         with self._lock:
-            told = self._lately.setdefault(user, deque(maxlen=TOLD_PER_HOUR))
-            self._lately.move_to_end(user)
-            if len(self._lately) > MOST_TOLD:
-                self._lately.popitem(last=False)
-            recent = [one for one in told if now - one[0] < HOUR]
-            if len(recent) == TOLD_PER_HOUR or any(one[1] == question for one in recent):
+            sent = self._by_user.setdefault(user, deque(maxlen=MAX_NOTICES_PER_HOUR))
+            self._by_user.move_to_end(user)
+            if len(self._by_user) > MAX_USERS:
+                self._by_user.popitem(last=False)
+            recent = [one for one in sent if now - one[0] < HOUR]
+            if len(recent) == MAX_NOTICES_PER_HOUR or any(one[1] == question for one in recent):
                 return False
-            told.append((now, question))
+            sent.append((now, question))
             return True

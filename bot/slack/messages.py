@@ -1,6 +1,5 @@
-"""The words of a Slack message, wherever Slack keeps them: text, blocks or attachments.
-
-A Slack thread as the agents see it: turns before the question, oldest first."""
+"""Slack messages: their text, from text, blocks or attachments; threads as conversation turns;
+who acted on a message, and notes to that person."""
 
 from __future__ import annotations
 
@@ -9,10 +8,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+import structlog
+
 from agents.answer import Turn, bounded, bounded_history
-from bot.slack.client import SlackClient, SlackRefused
+from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from config.parsing.schedules import CHANNEL, USER
 from enrichment.language.phrases import is_courtesy
+
+log = structlog.get_logger()
 
 ERASED = "erased"
 """Stands where an erased person took or resolved what others asked."""
@@ -239,3 +242,51 @@ def _seconds(ts: object) -> float:
         return float(str(ts))
     except ValueError:
         return 0.0
+
+
+Json = dict[str, Any]
+
+
+def user_of(body: Json) -> str:
+    return str((body.get("user") or {}).get("id") or "")
+
+
+def team_of(body: Json) -> str:
+    """Of the person; `team` is null where an app is installed for a whole organisation."""
+    person, team = body.get("user") or {}, body.get("team") or {}
+    return str(person.get("team_id") or team.get("id") or "")
+
+
+def place_of(body: Json) -> tuple[str, str]:
+    """Channel and thread of the message that was acted on; Slack leaves out what it can."""
+    container, message = body.get("container") or {}, body.get("message") or {}
+    channel = (body.get("channel") or {}).get("id") or container.get("channel_id")
+    return str(channel or ""), str(message.get("thread_ts") or container.get("thread_ts") or "")
+
+
+def posted_at(body: Json) -> str:
+    """Timestamp of the message that was acted on."""
+    message_ts = (body.get("container") or {}).get("message_ts")
+    return str((body.get("message") or {}).get("ts") or message_ts or "")
+
+
+def open_modal(web: SlackClient, body: Json, view: Json) -> None:
+    try:
+        web.once("views.open", trigger_id=body.get("trigger_id"), view=view)
+    except (SlackRefused, SlackUnsure, SlackBusy) as error:
+        log.warning("a modal did not open", reason=str(error))
+        again = "Noted. The form did not open; please press the button again."
+        whisper(web, user_of(body), *place_of(body), again)
+
+
+def whisper(web: SlackClient, user: str, channel: str, thread_ts: str, text: str) -> None:
+    try:
+        web.once(
+            "chat.postEphemeral",
+            channel=channel,
+            user=user,
+            thread_ts=thread_ts or None,
+            text=text,
+        )
+    except (SlackRefused, SlackUnsure, SlackBusy) as error:
+        log.debug("a note was not shown", reason=str(error))

@@ -14,9 +14,8 @@ from bot.bus.events import Enqueue, Event, Item
 from bot.feature import Feature
 from bot.features.answering.intake import Intake
 from bot.slack.events import IncomingMessage, MessageDeleted, files_of
-from bot.slack.interactions import place_of, posted_at, team_of, user_of
 from bot.slack.manifest import SHORTCUT
-from bot.slack.messages import plain, words_of
+from bot.slack.messages import place_of, plain, posted_at, team_of, user_of, words_of
 
 Ack = Callable[..., Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 
-from bot.access.gate import EntryPoint, Gate, Told, door_of
+from bot.access.gate import EntryPoint, Gate, RefusalNotices, entry_point_of
 from bot.blocks.render import text_message
 from bot.features.answering.rules import decide
 from bot.features.answering.service import AnsweringService, AnswerJob
@@ -34,7 +34,7 @@ class Intake:
     bot_user: str
     forget_cached: Callable[[str], None]
     """See `bot.questions.store`; called while the answer is still on record."""
-    notices: Told = field(default_factory=Told)
+    notices: RefusalNotices = field(default_factory=RefusalNotices)
 
     def receive(self, event_id: str, event: IncomingMessage) -> None:
         """Answer a message if it is for the bot. After a crash, its event comes again."""
@@ -121,8 +121,8 @@ class Intake:
         domains = self.domains().values()
         here = domain_of(domains, event.channel)
         if here and not event.direct:
-            return self.gate.open_to(door_of(event), event.user, [here])
-        entry_point = door_of(event) if event.direct else EntryPoint.DIRECT_MESSAGE
+            return self.gate.open_to(entry_point_of(event), event.user, [here])
+        entry_point = entry_point_of(event) if event.direct else EntryPoint.DIRECT_MESSAGE
         allowed = self.gate.open_to(entry_point, event.user, domains)
         if choice := [one for one in allowed if one.domain == event.domain]:
             return choice
@@ -202,7 +202,7 @@ class Intake:
             self._attempt(event, record, thread, domains, resumed=resumed)
 
     def _no_documents_here(self, event_id: str, event: IncomingMessage) -> None:
-        if self.gate.people.known(event.user).standing != "member":
+        if self.gate.people.member(event.user).standing != "member":
             self._turn_away(event)
             return
         record = self._claim(event_id, event)

@@ -14,7 +14,7 @@ from bot.bus.events import Enqueue
 from bot.feature import Feature
 from bot.features.feedback.store import REASONS, FeedbackStore
 from bot.slack.client import SlackClient
-from bot.slack.interactions import open_modal, place_of, user_of, whisper
+from bot.slack.messages import open_modal, place_of, user_of, whisper
 from telemetry import metrics
 
 Ack = Callable[..., Any]

@@ -36,7 +36,7 @@ def build_gaps(
             drafts=drafts,
             records=records,
             published=context.published,
-            is_bot=lambda user: context.gate.people.known(user).standing == "bot",
+            is_bot=lambda user: context.gate.people.member(user).standing == "bot",
             suggest=context.suggest,
             team_url=context.identity.team_url.rstrip("/"),
         ),

@@ -254,7 +254,7 @@ class EscalationTimer:
             metrics.HANDOFF_CALLS.labels(domain.domain, kind).inc()
 
     def _has_left(self, taker: str) -> bool:
-        return taker == ERASED or self.people.known(taker).standing == "gone"
+        return taker == ERASED or self.people.member(taker).standing == "gone"
 
     def _free(self, record: QuestionRecord, handoff: Handoff, domain: Domain | None) -> None:
         """Call somebody else at once: the asker believes that they are helped."""

@@ -33,8 +33,7 @@ from bot.features.handoff.views import RESOLVE, RESOLVE_VIEW, TAKE, resolution_v
 from bot.questions.store import QuestionStore
 from bot.slack.client import SlackClient
 from bot.slack.events import MessageDeleted, ReactionAdded
-from bot.slack.interactions import open_modal, place_of, posted_at, user_of
-from bot.slack.messages import ERASED
+from bot.slack.messages import ERASED, open_modal, place_of, posted_at, user_of
 
 Ack = Callable[..., Any]
 

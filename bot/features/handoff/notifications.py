@@ -82,7 +82,7 @@ class AskerNotifier:
 
     def _asker(self, record: QuestionRecord, handoff: Handoff) -> str:
         """Of an alert, the person who requested a human."""
-        if record.asker and self.people.known(record.asker).standing != "bot":
+        if record.asker and self.people.member(record.asker).standing != "bot":
             return record.asker
         return handoff.requested_by
 

@@ -15,7 +15,7 @@ from bot.feature import Feature
 from bot.features.home.service import ExampleChosen, ExampleService, HomeService
 from bot.features.home.views import EXAMPLE
 from bot.slack.events import AppHomeOpened, AssistantOpened
-from bot.slack.interactions import team_of, user_of
+from bot.slack.messages import team_of, user_of
 
 Ack = Callable[..., Any]
 

@@ -51,7 +51,7 @@ def addressee_of(draft: OwnerDraft, owners: OwnersFound, rights: DraftRights) ->
 def _candidates(draft: OwnerDraft, owners: OwnersFound, rights: DraftRights) -> Iterator[Addressee]:
     """Colleagues who are in Slack now, in the order of preference."""
     for email, role in owners.people[:MAX_LOOKUPS]:
-        member = rights.gate.people.known_by_email(email)
+        member = rights.gate.people.member_by_email(email)
         if member.standing == "member":
             yield Addressee(user=member.person.slack_user, role=role)
     domain = rights.domains().get(draft.domain)

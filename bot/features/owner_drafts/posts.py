@@ -48,7 +48,7 @@ class DraftRights:
     published: PublishedIndex | None
 
     def is_colleague(self, user: str) -> bool:
-        return bool(user) and self.gate.people.known(user).standing == "member"
+        return bool(user) and self.gate.people.member(user).standing == "member"
 
     def may_decide(self, user: str, draft: OwnerDraft) -> bool:
         """Its addressee, or an admin of its domain; a button may reach others."""

@@ -11,7 +11,14 @@ import pytest
 
 from agents.answer import Answer, Question
 from bot.access.directory import Standing
-from bot.access.gate import TOLD_PER_HOUR, WRITTEN_THERE, EntryPoint, Told, door_of, may_ask
+from bot.access.gate import (
+    MAX_NOTICES_PER_HOUR,
+    POSTED_IN_CHANNEL,
+    EntryPoint,
+    RefusalNotices,
+    entry_point_of,
+    may_ask,
+)
 from bot.slack.events import IncomingMessage
 from config.domain import Domain
 from config.errors import NothingPublished
@@ -62,7 +69,7 @@ def running_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 @pytest.fixture(autouse=True)
 def fresh(running_desk: Desk) -> None:
     """Nobody was told anything yet."""
-    running_desk.bot.intake.notices._lately.clear()
+    running_desk.bot.intake.notices._by_user.clear()
 
 
 def turned_away(desk: Desk, user: str) -> list[str]:
@@ -104,7 +111,7 @@ def test_nobody_else_is_let_in(door: EntryPoint, external: bool, standing: Stand
         assert inside
     else:
         assert inside == welcome
-        assert outside == (welcome and door in WRITTEN_THERE)
+        assert outside == (welcome and door in POSTED_IN_CHANNEL)
 
 
 def test_a_domain_without_channels_is_its_admins_alone() -> None:
@@ -128,7 +135,7 @@ def test_every_question_comes_by_one_door() -> None:
     }
     im = {**asked, "channel_type": "im", "mentioned": True}
     doors = {
-        door_of(IncomingMessage(**values))  # type: ignore[arg-type]
+        entry_point_of(IncomingMessage(**values))  # type: ignore[arg-type]
         for values in (
             {**asked, "mentioned": True},
             asked,
@@ -152,9 +159,9 @@ def test_every_question_comes_by_one_door() -> None:
 
 
 def test_one_is_told_once_a_question_and_a_few_times_an_hour() -> None:
-    told = Told()
+    told = RefusalNotices()
     assert [told.once("U1", "1"), told.once("U1", "1")] == [True, False]
-    assert [told.once("U1", str(n)) for n in range(2, TOLD_PER_HOUR + 3)].count(True) == 4
+    assert [told.once("U1", str(n)) for n in range(2, MAX_NOTICES_PER_HOUR + 3)].count(True) == 4
     assert told.once("U2", "1")
 
 
@@ -186,13 +193,13 @@ def test_the_refusal_does_not_depend_on_the_question(desk: Desk) -> None:
 
 def test_who_leaves_a_channel_loses_its_domain(desk: Desk) -> None:
     leave(desk.slack, MEMBER, PRIVATE)
-    desk.bot.gate.channels._of_person._kept.clear()  # some minutes later
+    desk.bot.gate.channels._channels_of._entries.clear()  # some minutes later
     try:
         in_private(desk, MEMBER, "who holds the key?")
         assert set(desk.agents.domains) == {"tea"}
     finally:
         desk.slack.workspace.channels[PRIVATE].members.add(MEMBER)
-        desk.bot.gate.channels._of_person._kept.clear()
+        desk.bot.gate.channels._channels_of._entries.clear()
 
 
 @pytest.mark.parametrize("user", [GUEST, PARTNER])
@@ -301,9 +308,9 @@ def test_a_flood_of_refused_questions_is_met_with_silence_and_costs_others_nothi
     desk: Desk,
 ) -> None:
     before = len(desk.slack.ephemerals(GUEST))
-    for number in range(TOLD_PER_HOUR + 3):
+    for number in range(MAX_NOTICES_PER_HOUR + 3):
         desk.slack.post_as_user(PRIVATE, f"{desk.at} who holds key {number}?", user=GUEST)
-    assert len(turned_away(desk, GUEST)) == before + TOLD_PER_HOUR
+    assert len(turned_away(desk, GUEST)) == before + MAX_NOTICES_PER_HOUR
     desk.ask("who holds the key?", channel=PRIVATE, user=MEMBER)
 
 
@@ -407,7 +414,7 @@ def test_an_edit_is_answered_only_to_who_still_may_ask(desk: Desk) -> None:
     ts, _ = desk.ask("who holds the key?", channel=PRIVATE, user=MEMBER)
     gone = desk.slack.workspace.people[MEMBER]
     desk.slack.workspace.welcome(type(gone)(**{**vars(gone), "guest": "single_channel"}))
-    desk.bot.gate.people._by_id._kept.clear()
+    desk.bot.gate.people._by_id._entries.clear()
     try:
         desk.slack.edit_message(PRIVATE, ts, f"{desk.at} who holds the master key?")
         desk.settle()
@@ -415,7 +422,7 @@ def test_an_edit_is_answered_only_to_who_still_may_ask(desk: Desk) -> None:
         assert len(desk.said(PRIVATE, ts)) == 1, "what was rightly said stays"
     finally:
         desk.slack.workspace.welcome(gone)
-        desk.bot.gate.people._by_id._kept.clear()
+        desk.bot.gate.people._by_id._entries.clear()
 
 
 def test_a_question_taken_up_again_is_checked_again(desk: Desk) -> None:
@@ -440,7 +447,7 @@ def test_a_question_taken_up_again_is_checked_again(desk: Desk) -> None:
 
 
 def test_what_slack_does_not_tell_is_closed_and_said_so(desk: Desk) -> None:
-    memory = desk.bot.gate.people._by_id._kept
+    memory = desk.bot.gate.people._by_id._entries
     memory.clear()
     desk.slack.faults.add("users.info", error="user_not_visible", count=50)
     reply = in_private(desk, MEMBER, "who holds the key?")
@@ -450,8 +457,8 @@ def test_what_slack_does_not_tell_is_closed_and_said_so(desk: Desk) -> None:
 
 
 def test_a_question_waits_while_slack_is_out(desk: Desk) -> None:
-    desk.bot.gate.people._by_id._kept.clear()
-    desk.bot.gate.channels._of_person._kept.clear()
+    desk.bot.gate.people._by_id._entries.clear()
+    desk.bot.gate.channels._channels_of._entries.clear()
     desk.slack.faults.add("users.conversations", status=503, count=3)
     reply = in_private(desk, MEMBER, "who holds the key?")
     assert "90 days" in words(reply)

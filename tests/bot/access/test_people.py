@@ -90,28 +90,28 @@ def people_of(slack: SlackStandIn) -> People:
 
 def test_people_are_told_apart_over_the_wire(crowded: SlackStandIn) -> None:
     people = people_of(crowded)
-    standings = {user: people.known(user).standing for user in (MEMBER, GUEST, PARTNER, FORMER)}
+    standings = {user: people.member(user).standing for user in (MEMBER, GUEST, PARTNER, FORMER)}
     assert standings == {MEMBER: "member", GUEST: "guest", PARTNER: "external", FORMER: "gone"}
-    assert people.known("U0NOBODY").standing == "unknown"
-    assert people.known("").standing == "unknown"
-    assert people.known(BOT_USER_ID).standing == "bot"
+    assert people.member("U0NOBODY").standing == "unknown"
+    assert people.member("").standing == "unknown"
+    assert people.member(BOT_USER_ID).standing == "bot"
 
 
 def test_an_address_leads_to_its_person_and_one_of_nobodys_to_none(crowded: SlackStandIn) -> None:
     people = people_of(crowded)
-    known = people.known_by_email(" May@Tidewater.example ")
+    known = people.member_by_email(" May@Tidewater.example ")
     assert (known.person.slack_user, known.standing) == (MEMBER, "member")
-    assert people.known_by_email("former@tidewater.example").standing == "unknown"
-    assert people.known_by_email("nobody@tidewater.example").standing == "unknown"
-    assert people.known_by_email("").standing == "unknown"
+    assert people.member_by_email("former@tidewater.example").standing == "unknown"
+    assert people.member_by_email("nobody@tidewater.example").standing == "unknown"
+    assert people.member_by_email("").standing == "unknown"
 
 
 def test_members_are_read_to_the_last_page_and_once(crowded: SlackStandIn) -> None:
     many = {f"U{number:05}" for number in range(2_500)}
     crowded.workspace.add_channel(Channel(id="C0MANY", name="many", members={BOT_USER_ID, *many}))
     channels = Channels(web_of(crowded))
-    assert channels.holds_outsider("C0MANY", "U02499")
-    assert channels.holds_outsider("C0MANY", "U00000")
+    assert channels.has_outsider("C0MANY", "U02499")
+    assert channels.has_outsider("C0MANY", "U00000")
     assert crowded.api.calls.count("conversations.members") == 3
 
 
@@ -120,8 +120,8 @@ def test_what_somebody_is_in_is_read_to_the_last_page_and_once(crowded: SlackSta
         name = f"C1{number:05}"
         crowded.workspace.add_channel(Channel(id=name, name=name, members={MEMBER}))
     channels = Channels(web_of(crowded))
-    assert channels.holds("C101499", MEMBER)
-    assert channels.holds(PRIVATE, MEMBER)
+    assert channels.has_member("C101499", MEMBER)
+    assert channels.has_member(PRIVATE, MEMBER)
     assert crowded.api.calls.count("users.conversations") == 2
 
 
@@ -131,7 +131,7 @@ def test_a_private_channel_needs_its_scope_and_the_bot_in_it(
 ) -> None:
     def holds(channel: str) -> bool:
         channels = Channels(web_of(crowded))
-        return (channels.holds_outsider if user == PARTNER else channels.holds)(channel, user)
+        return (channels.has_outsider if user == PARTNER else channels.has_member)(channel, user)
 
     assert holds(PRIVATE)
     crowded.api.scopes -= {"groups:read"}
@@ -145,8 +145,8 @@ def test_a_private_channel_needs_its_scope_and_the_bot_in_it(
 
 def test_of_somebody_unknown_nothing_is_known(crowded: SlackStandIn) -> None:
     channels = Channels(web_of(crowded))
-    assert not channels.holds(PUBLIC, "U0NOBODY")
-    assert not channels.holds_outsider(PUBLIC, "U0NOBODY")
+    assert not channels.has_member(PUBLIC, "U0NOBODY")
+    assert not channels.has_outsider(PUBLIC, "U0NOBODY")
 
 
 def test_only_what_slack_calls_public_is(crowded: SlackStandIn) -> None:

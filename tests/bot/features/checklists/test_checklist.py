@@ -208,14 +208,14 @@ def test_who_left_or_may_not_ask_can_not_tick_and_the_latter_is_told_why(desk: D
     for user, change in (("U0PRIYA", {"deleted": True}), ("U0DANA", {"guest": "single_channel"})):
         known = people[user]
         desk.slack.workspace.welcome(replace(known, **change))
-        desk.bot.gate.people._by_id._kept.clear()
+        desk.bot.gate.people._by_id._entries.clear()
         try:
             tick(desk, first, 0, user)
             desk.slack.click(CHANNEL, first["ts"], "checklist_finish", user)
             desk.settle()
         finally:
             desk.slack.workspace.welcome(known)
-            desk.bot.gate.people._by_id._kept.clear()
+            desk.bot.gate.people._by_id._entries.clear()
     assert "*0 of 16 steps*" in shown(desk, ts)
     told = [m["text"] for m in desk.slack.ephemerals("U0DANA") if m.get("thread_ts") == ts]
     assert len([one for one in told if "colleagues only" in one]) == 1

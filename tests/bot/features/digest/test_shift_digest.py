@@ -449,12 +449,12 @@ def test_a_channel_shared_with_another_organisation_hears_of_no_other(
     desk.ask("where is the inner outpost?", channel="C0PLATFORM")
     shared = desk.slack.workspace.channel(CHANNEL)
     shared.shared = True
-    desk.bot.gate.channels._signs._kept.clear()
+    desk.bot.gate.channels._flags._entries.clear()
     try:
         comes_due(desk)
     finally:
         shared.shared = False
-        desk.bot.gate.channels._signs._kept.clear()
+        desk.bot.gate.channels._flags._entries.clear()
     (message,) = sent(desk)
     assert "where is the outpost" in words(message)
     assert "inner" not in words(message)

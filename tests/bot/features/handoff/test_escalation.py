@@ -48,7 +48,7 @@ def desk(called_desk: Desk) -> Desk:
     with called_desk.bot.engine.begin() as connection:  # what other tests left open
         connection.execute(delete(_TIMERS))
         connection.execute(update(HandoffRow).values(resolved_by="U0YOU"))
-    called_desk.bot.gate.people._by_id._kept.clear()
+    called_desk.bot.gate.people._by_id._entries.clear()
     handed_over(called_desk).rotas._entries.clear()
     return called_desk
 
@@ -89,7 +89,7 @@ def left_the_company(desk: Desk, user: str) -> Iterator[None]:
     people = desk.slack.workspace.people
     person = people[user]
     people[user] = replace(person, deleted=True)
-    desk.bot.gate.people._by_id._kept.clear()
+    desk.bot.gate.people._by_id._entries.clear()
     try:
         yield
     finally:

@@ -285,7 +285,7 @@ def test_a_post_whose_reply_is_lost_is_made_again(desk: Desk) -> None:
 def test_who_may_not_ask_any_more_gets_no_answer(desk: Desk) -> None:
     home(desk)
     desk.slack.workspace.channels[CHANNEL].members.discard("U0YOU")
-    desk.bot.gate.channels._of_person._kept.clear()  # as if some minutes had passed
+    desk.bot.gate.channels._channels_of._entries.clear()  # as if some minutes had passed
     desk.slack.click_in_view("ask_example_0_0")
     desk.settle()
     assert in_messages(desk) == []
