@@ -184,7 +184,7 @@ def _own_words(state: State) -> Plan:
     or from others in the thread must not be answered from general knowledge."""
     question, plan = state["question"], state["plan"]
     turns = (turn.content for turn in question.history if turn.role == "user")
-    if GroundingText([], question=" ".join((question.text, *turns))).hold(plan.question):
+    if GroundingText([], question=" ".join((question.text, *turns))).supports(plan.question):
         return plan
     return plan.model_copy(update={"question": clean_message(question.text)})
 

@@ -140,7 +140,7 @@ def _bounded(plan: Plan, text: str, question: Question, domain: Domain, read: st
     Its reply to small talk is shown without a look at the documents, and the planner reads titles
     and what others said in the thread (`read`): it may say little besides the asker's words."""
     reply = plan.small_talk_reply
-    if not reply or not adds_little(reply, known=f"{text} {domain.title}", most=8, but=read):
+    if not reply or not adds_little(reply, context=f"{text} {domain.title}", most=8, but=read):
         reply = f"Ask me anything about {domain.title}."
     known = stems(" ".join((text, read, glossary_prompt(domain.glossary))))
     # A name that is only guessed pulls the keyword search away from what is there.

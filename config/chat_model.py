@@ -67,7 +67,7 @@ def build_chat_model(
     if not settings.has_chat_model():
         return None
     patience = _Patience(timeout_seconds, retries, pause_seconds)
-    return _built(settings, CHAT_MODEL, settings.chat_model or "", patience)
+    return _build_model(settings, CHAT_MODEL, settings.chat_model or "", patience)
 
 
 def build_enrichment_model(settings: Settings) -> ChatModel | None:
@@ -77,17 +77,17 @@ def build_enrichment_model(settings: Settings) -> ChatModel | None:
     send others. The budget of a run tries again, and has all wait where that helps."""
     if not settings.has_chat_model():
         return None
-    return _built(settings, CHAT_MODEL, settings.chat_model or "", _DOCUMENTS)
+    return _build_model(settings, CHAT_MODEL, settings.chat_model or "", _DOCUMENTS)
 
 
 def build_judge_model(settings: Settings) -> ChatModel | None:
     """The model that judges answers: one of its own, or else the chat model. None, as for
     `build_chat_model`; raises ConfigError like it, and for a judge that nobody can be asked for."""
     if settings.judge_model:
-        return _named(settings, "ONCALL_JUDGE_MODEL", settings.judge_model, _JUDGE)
+        return _model_by_name(settings, "ONCALL_JUDGE_MODEL", settings.judge_model, _JUDGE)
     if not settings.has_chat_model():
         return None
-    return _built(settings, CHAT_MODEL, settings.chat_model or "", _JUDGE)
+    return _build_model(settings, CHAT_MODEL, settings.chat_model or "", _JUDGE)
 
 
 def build_vision_model(settings: Settings, *, someone_waits: bool) -> ChatModel | None:
@@ -99,7 +99,7 @@ def build_vision_model(settings: Settings, *, someone_waits: bool) -> ChatModel 
     if not settings.vision_model:
         return None
     patience = _SCREENSHOTS if someone_waits else _DOCUMENTS
-    return _named(settings, VISION_MODEL, settings.vision_model, patience)
+    return _model_by_name(settings, VISION_MODEL, settings.vision_model, patience)
 
 
 @dataclass(frozen=True)
@@ -117,21 +117,23 @@ _DOCUMENTS = _Patience(timeout_seconds=120.0, retries=0, pause_seconds=0.0)
 _SCREENSHOTS = _Patience(timeout_seconds=45.0, retries=1, pause_seconds=20.0)
 
 
-def _named(settings: Settings, variable: str, named: str, patience: _Patience) -> ChatModel:
-    if not settings.can_ask(named):
+def _model_by_name(settings: Settings, variable: str, name: str, patience: _Patience) -> ChatModel:
+    if not settings.can_ask(name):
         raise ConfigError(
-            f"{variable}={named}: there is no server to ask",
+            f"{variable}={name}: there is no server to ask",
             remedy="set OPENAI_API_KEY or OPENAI_BASE_URL",
         )
-    return _built(settings, variable, named, patience)
+    return _build_model(settings, variable, name, patience)
 
 
-def _built(settings: Settings, variable: str, named: str, patience: _Patience) -> ChatModel:
-    provider, name = provider_and_model(named)
+def _build_model(
+    settings: Settings, variable: str, full_name: str, patience: _Patience
+) -> ChatModel:
+    provider, name = provider_and_model(full_name)
     retries, pause, timeout = patience.retries, patience.pause_seconds, patience.timeout_seconds
     if provider != OPENAI:
         model = ProviderModel(
-            named,
+            full_name,
             connect=partial(
                 provider_client, provider, name, timeout_seconds=timeout, variable=variable
             ),
@@ -296,8 +298,8 @@ class LangChainModel:
 
     def _replied(self, prompt: Prompt, messages: Messages, reply: type[BaseModel]) -> BaseMessage:
         options = self._options(prompt, schema=response_format(prompt.name, reply))
-        sent = messages if "response_format" in options else with_schema(messages, reply)
-        return self.connected().invoke(sent, **options)
+        full_messages = messages if "response_format" in options else with_schema(messages, reply)
+        return self.connected().invoke(full_messages, **options)
 
     def _pieces(self, prompt: Prompt, messages: Messages) -> Iterator[BaseMessage]:
         return self.connected().stream(messages, **self._options(prompt, streaming=True))
@@ -305,12 +307,12 @@ class LangChainModel:
     def _options(
         self, prompt: Prompt, *, schema: dict[str, Any] | None = None, streaming: bool = False
     ) -> dict[str, Any]:
-        wanted: dict[str, Any] = {"temperature": 0, "max_tokens": prompt.max_tokens}
+        options: dict[str, Any] = {"temperature": 0, "max_tokens": prompt.max_tokens}
         if schema:
-            wanted["response_format"] = schema
+            options["response_format"] = schema
         if streaming:
-            wanted["stream_usage"] = True
-        return {name: value for name, value in wanted.items() if name not in self._unsupported}
+            options["stream_usage"] = True
+        return {name: value for name, value in options.items() if name not in self._unsupported}
 
     def _attempt(self, prompt: Prompt, call: Callable[[], T]) -> T:
         """Call; leave out what the server refuses; repeat what may pass, with short waits."""

@@ -36,8 +36,8 @@ def is_demo(domain: Domain) -> bool:
 
 
 def holds_demo(config_dir: Path) -> bool:
-    read = (read_domain(path)[0] for path in domain_paths(config_dir))
-    return any(domain is not None and is_demo(domain) for domain in read)
+    domains = (read_domain(path)[0] for path in domain_paths(config_dir))
+    return any(domain is not None and is_demo(domain) for domain in domains)
 
 
 def for_the_demo(settings: Settings) -> Settings:
@@ -148,8 +148,8 @@ def channel_id_in(text: str) -> str:
     text = bare(text)
     if re.fullmatch(CHANNEL, text):
         return text
-    found = _CHANNEL_LINK.search(text)
-    return found[1] if found else ""
+    match = _CHANNEL_LINK.search(text)
+    return match[1] if match else ""
 
 
 def drive_id_in(text: str) -> str:

@@ -84,10 +84,10 @@ def drive_id_of(text: str) -> str:
 def _drive_id(value: str) -> str:
     _not_blank(value)
     if not re.fullmatch(_DRIVE_ID, value):
-        found = drive_id_of(value)
+        drive_id = drive_id_of(value)
         remedy = (
-            f"write the id alone: {found}"
-            if found
+            f"write the id alone: {drive_id}"
+            if drive_id
             else "in Drive: the part of its address after /folders/ or /d/"
         )
         problem = f"{value!r} is no id of Google Drive; {remedy}"

@@ -113,8 +113,8 @@ def check_domains(
             message = f"this file is ignored; rename it to {path.stem}{path.suffix.lower()}"
             problems.append(Problem(path, 1, 1, message))
             continue
-        domain, found = read_domain(path)
-        problems += found
+        domain, file_problems = read_domain(path)
+        problems += file_problems
         if domain is None:
             continue
         problems += also(domain)
@@ -147,8 +147,10 @@ def read_domain(path: Path) -> tuple[Domain | None, list[Problem]]:
     try:
         domain = Domain.model_validate(values).read_from(path)
     except ValidationError as error:
-        found = (_problem(path, root, detail) for detail in error.errors())
-        return None, problems + [one for one in found if (one.line, one.column) not in misread_at]
+        found_problems = (_problem(path, root, detail) for detail in error.errors())
+        return None, problems + [
+            one for one in found_problems if (one.line, one.column) not in misread_at
+        ]
     problems += _duplicates(path, root, domain)
     problems += _without_documents(path, root, domain)
     return (None, problems) if problems else (domain, [])
@@ -200,13 +202,13 @@ def _glossary(path: Path, root: yaml.MappingNode) -> Iterator[Problem]:
     if glossary is root or not isinstance(glossary, yaml.MappingNode):
         return
     lines: dict[str, int] = {}
-    written: set[str] = set()
+    spellings: set[str] = set()
     for key, meanings in glossary.value:
         ways = {same := _folded(key)}
-        if same in lines and key.value not in written:
+        if same in lines and key.value not in spellings:
             message = f"short form {key.value!r} is already on line {lines[same]}"
             yield placed(path, key, f"{message}; join their meanings")
-        written.add(str(key.value))
+        spellings.add(str(key.value))
         lines.setdefault(same, key.start_mark.line + 1)
         for meaning in meanings.value if isinstance(meanings, yaml.SequenceNode) else ():
             if (way := _folded(meaning)) in ways:
@@ -219,13 +221,13 @@ def _folded(node: yaml.Node) -> str:
     return " ".join(str(node.value).casefold().split())
 
 
-def nearest(word: str, known: Sequence[str]) -> str:
+def nearest(word: str, options: Sequence[str]) -> str:
     """`; did you mean 'x'?`, or the choices while they fit a line, or nothing."""
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(word, options, n=1, cutoff=0.6)
     if close:
         return f"; did you mean {close[0]!r}?"
-    choices = [*known[:MAX_CHOICES], "…"] if len(known) > MAX_CHOICES else known
-    return f"; known: {', '.join(choices)}" if known else ""
+    choices = [*options[:MAX_CHOICES], "…"] if len(options) > MAX_CHOICES else options
+    return f"; known: {', '.join(choices)}" if options else ""
 
 
 def _problem(path: Path, root: yaml.MappingNode, detail: ErrorDetails) -> Problem:
@@ -237,16 +239,16 @@ def refused(model: type[BaseModel], root: yaml.Node, detail: ErrorDetails) -> tu
     location = detail["loc"]
     dotted = ".".join(map(str, location))
     if detail["type"] == "extra_forbidden":
-        known = _keys(model, location[:-1])
-        message = f"unknown key {str(location[-1])!r}{nearest(str(location[-1]), known)}"
+        options = _keys(model, location[:-1])
+        message = f"unknown key {str(location[-1])!r}{nearest(str(location[-1]), options)}"
         return node_at(root, location, want_key=True), message
     if detail["type"] == "missing":
         return node_at(root, location[:-1]), f"missing key {dotted!r}"
     of_key = location[-1:] == ("[key]",)
     node = node_at(root, location[:-1] if of_key else location, want_key=of_key)
-    said = advice(detail, node, keys=_keys(model, location), choices=_choices(model, location))
+    text = advice(detail, node, keys=_keys(model, location), choices=_choices(model, location))
     key = dotted.removesuffix(".[key]")
-    return node, f"{key}: {said}" if key else said
+    return node, f"{key}: {text}" if key else text
 
 
 def placed(path: Path, node: yaml.Node, message: str) -> Problem:

@@ -89,11 +89,11 @@ class RemoteEmbedder:
         from openai import APIError
 
         # Servers refuse an empty text; a space stands for it.
-        sent = [text[:MAX_CHARACTERS] if text.strip() else " " for text in texts]
+        inputs = [text[:MAX_CHARACTERS] if text.strip() else " " for text in texts]
         try:
             with self._slots:
                 reply = self._client.embeddings.create(
-                    model=self.name, input=sent, encoding_format="float"
+                    model=self.name, input=inputs, encoding_format="float"
                 )
             vectors = np.array([item.embedding for item in reply.data], dtype=np.float32)
         except APIError as error:

@@ -34,27 +34,27 @@ class LiveDomains:
         self._config_dir = config_dir
         self.on_problems = on_problems
         self._lock = Lock()
-        self._seen = self._stamp()
+        self._stamp_read = self._stamp()
         self._domains: Mapping[str, Domain] = load_domains(config_dir, also)
-        self._looked = time.monotonic()
+        self._checked_at = time.monotonic()
 
     def __call__(self) -> Mapping[str, Domain]:
         problems: list[str] = []
         with self._lock:
-            if time.monotonic() - self._looked >= LOOK_EVERY_SECONDS:
-                problems = self._look()
+            if time.monotonic() - self._checked_at >= LOOK_EVERY_SECONDS:
+                problems = self._check()
             domains = self._domains
         if problems:  # told outside the lock: whoever hears it may ask for the domains
             self.on_problems(problems)
         return domains
 
-    def _look(self) -> list[str]:
+    def _check(self) -> list[str]:
         """What is wrong with an edit, if anything."""
-        self._looked = time.monotonic()
+        self._checked_at = time.monotonic()
         stamp = self._stamp()
-        if stamp == self._seen:
+        if stamp == self._stamp_read:
             return []
-        self._seen = stamp
+        self._stamp_read = stamp
         try:
             domains, problems = check_domains(self._config_dir, self._also)
             messages = [str(problem) for problem in problems]

@@ -57,23 +57,23 @@ class MiniLM:
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """Each distinct text once, in batches of about one length, one to a core."""
-        read = [self._token_ids(text) for text in texts]
-        distinct = list(dict.fromkeys(read))
+        token_ids = [self._token_ids(text) for text in texts]
+        distinct = list(dict.fromkeys(token_ids))
         vectors = np.zeros((len(distinct), WIDTH), dtype=np.float32)
         groups = batches([len(one) for one in distinct], BATCH_TOKENS)
         encode = self._encoder
 
-        def made(group: list[int]) -> Vectors:
+        def embed_group(group: list[int]) -> Vectors:
             return encode([distinct[index] for index in group])
 
         if len(groups) == 1:  # a question: no thread is worth starting
-            vectors[groups[0]] = made(groups[0])
+            vectors[groups[0]] = embed_group(groups[0])
         elif groups:
             with ThreadPoolExecutor(threads()) as pool:
-                for group, of_it in zip(groups, pool.map(made, groups), strict=True):
+                for group, of_it in zip(groups, pool.map(embed_group, groups), strict=True):
                     vectors[group] = of_it
         places = {one: place for place, one in enumerate(distinct)}
-        return vectors[[places[one] for one in read]]
+        return vectors[[places[one] for one in token_ids]]
 
     def _token_ids(self, text: str) -> tuple[int, ...]:
         # 256 word pieces never need more than this; tokenising a 100,000-character text would
@@ -141,10 +141,10 @@ def checked(path: Path, sha256: str) -> bytes:
         content = path.read_bytes()
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}", remedy=REMEDY) from error
-    found = hashlib.sha256(content).hexdigest()
-    if found != sha256:
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != sha256:
         raise ConfigError(
-            f"{path} is not the expected model (SHA-256 {found[:12]}…)", remedy=REMEDY
+            f"{path} is not the expected model (SHA-256 {digest[:12]}…)", remedy=REMEDY
         )
     return content
 
@@ -152,9 +152,9 @@ def checked(path: Path, sha256: str) -> bytes:
 def threads(share: Path = CPU_SHARE) -> int:
     """Batches to work on at once: OMP_NUM_THREADS, or the cores that this process may use, and no
     more than a container's share of them."""
-    named = os.environ.get("OMP_NUM_THREADS", "")
-    if named.isdecimal() and int(named):
-        return int(named)
+    threads = os.environ.get("OMP_NUM_THREADS", "")
+    if threads.isdecimal() and int(threads):
+        return int(threads)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     try:
         quota, period = (int(number) for number in share.read_text().split())

@@ -175,8 +175,8 @@ def response_format(name: str, reply: type[BaseModel]) -> dict[str, Any]:
 def with_schema(messages: Messages, reply: type[BaseModel]) -> Messages:
     (role, system), *rest = messages
     schema = json.dumps(reply.model_json_schema())
-    wanted = f"{system}\n\nReply with one JSON object that fits this JSON schema:\n{schema}"
-    return [(role, wanted), *rest]
+    instruction = f"{system}\n\nReply with one JSON object that fits this JSON schema:\n{schema}"
+    return [(role, instruction), *rest]
 
 
 _MILLION = 1_000_000
@@ -194,10 +194,10 @@ class Prices:
         return round(spent / _MILLION, 6)
 
 
-def read_prices(written: str) -> Prices:
+def read_prices(text: str) -> Prices:
     """`0.25/2.00`: of a million tokens in and out. Raises ValueError that says how to write it."""
     try:
-        price_in, price_out = map(float, written.split("/"))
+        price_in, price_out = map(float, text.split("/"))
     except ValueError:
         price_in = price_out = -1.0
     if not (0 <= price_in < float("inf") and 0 <= price_out < float("inf")):

@@ -45,13 +45,13 @@ def check_model_name(name: str, *, has_server: bool, variable: str = CHAT_MODEL)
 
     `has_server`: an OpenAI-compatible server is set, whose models may have any name."""
     provider, colon, model = name.partition(":")
-    known = _spelled(provider) in PROVIDERS
+    is_known = _spelled(provider) in PROVIDERS
     setting = f"{variable}={name}"
     if colon and not (provider.strip() and model.strip()):
         raise ConfigError(
             f"{setting} names no model after the colon", remedy="write provider:model"
         )
-    if colon and not known and not has_server and _PROVIDER_LIKE.fullmatch(provider):
+    if colon and not is_known and not has_server and _PROVIDER_LIKE.fullmatch(provider):
         close = difflib.get_close_matches(_spelled(provider), sorted(PROVIDERS), n=1)
         meant = f"write {close[0]}:{model}" if close else f"one of {', '.join(sorted(PROVIDERS))}"
         raise ConfigError(
@@ -97,8 +97,8 @@ def provider_client(
     from langchain.chat_models import init_chat_model
     from pydantic import ValidationError
 
-    named = f"{variable}={provider}:{model}"
-    wanted: dict[str, Any] = {
+    setting = f"{variable}={provider}:{model}"
+    supported: dict[str, Any] = {
         "temperature": 0,
         "timeout": timeout_seconds,
         "client_kwargs": {"timeout": timeout_seconds},  # how ollama's is told
@@ -108,29 +108,29 @@ def provider_client(
     try:
         declared = _declared(type(init_chat_model(model, model_provider=provider)))
         names = [name for name in _NAMES_OF_MAX_TOKENS if name in declared]
-        wanted |= dict.fromkeys(names[:1], max_tokens) if max_tokens else {}
-        options = {k: v for k, v in wanted.items() if k in declared and k not in without}
+        supported |= dict.fromkeys(names[:1], max_tokens) if max_tokens else {}
+        options = {k: v for k, v in supported.items() if k in declared and k not in without}
         client: BaseChatModel = init_chat_model(model, model_provider=provider, **options)
     except ImportError as error:
         package = re.search(r"pip install ([\w-]+)", str(error))
         remedy = f"pip install {package[1]}" if package else f"reinstall it: {error}"
         raise ConfigError(
-            f"{named} needs a package that is not installed", remedy=remedy
+            f"{setting} needs a package that is not installed", remedy=remedy
         ) from error
     except ValidationError as error:  # shows what it was given, and a key may be among it
         problem = "; ".join(item["msg"] for item in error.errors(include_input=False))
-        raise _unusable(named, problem) from None
+        raise _unusable(setting, problem) from None
     except Exception as error:  # each integration has its own ways to miss a key
-        raise _unusable(named, str(error)) from None
+        raise _unusable(setting, str(error)) from None
     if missing := _missing_keys(client):
-        raise ConfigError(f"{named} has no key", remedy=f"set {' or '.join(missing)}")
+        raise ConfigError(f"{setting} has no key", remedy=f"set {' or '.join(missing)}")
     return client
 
 
 def secrets_of(client: BaseChatModel) -> list[str]:
     """Every key that a client holds, so that none of them is logged."""
-    held = (value for value in vars(client).values() if hasattr(value, "get_secret_value"))
-    return [secret for value in held if (secret := str(value.get_secret_value()))]
+    secrets = (value for value in vars(client).values() if hasattr(value, "get_secret_value"))
+    return [secret for value in secrets if (secret := str(value.get_secret_value()))]
 
 
 def _declared(client: type[BaseChatModel]) -> set[str]:
@@ -150,8 +150,8 @@ def _missing_keys(client: BaseChatModel) -> list[str]:
     return [] if secrets_of(client) else variables
 
 
-def _unusable(named: str, problem: str) -> ConfigError:
+def _unusable(setting: str, problem: str) -> ConfigError:
     return ConfigError(
-        f"{named} can't be used: {' '.join(problem.split()):.200}",
+        f"{setting} can't be used: {' '.join(problem.split()):.200}",
         remedy="set what its integration reads from the environment",
     )

@@ -308,19 +308,19 @@ class Settings(BaseSettings):
 
     @field_validator("prices")
     @classmethod
-    def _are_prices(cls, written: str | None) -> str | None:
+    def _are_prices(cls, value: str | None) -> str | None:
         from config.models import read_prices
 
-        if written:
-            read_prices(written)
-        return written
+        if value:
+            read_prices(value)
+        return value
 
     @field_validator("traces")
     @classmethod
-    def _is_an_endpoint(cls, written: str | None) -> str | None:
-        if written and not re.fullmatch(r"https?://[^\s/]+/?", written):
+    def _is_an_endpoint(cls, value: str | None) -> str | None:
+        if value and not re.fullmatch(r"https?://[^\s/]+/?", value):
             raise ValueError("write the address of an OTLP collector, as http://collector:4317")
-        return written
+        return value
 
     @classmethod
     def settings_customise_sources(
@@ -352,8 +352,8 @@ class Settings(BaseSettings):
     def chat_models(self) -> dict[str, str]:
         """Variable → chat model that it names."""
         fields = ("chat_model", "judge_model", "vision_model")
-        named = {_variable(field): getattr(self, field) for field in fields}
-        return {variable: name for variable, name in named.items() if name}
+        values = {_variable(field): getattr(self, field) for field in fields}
+        return {variable: name for variable, name in values.items() if name}
 
     def tool_token(self, variable: str) -> str:
         """Of a domain's tool server; empty when it is not set."""
@@ -369,13 +369,13 @@ class Settings(BaseSettings):
         """What no log line may hold: keys and tokens of ours, those that providers' integrations
         read from the environment, and passwords in addresses."""
         values = [getattr(self, field) for field in type(self).model_fields]
-        found = [
+        problems = [
             *(one.get_secret_value() for one in values if isinstance(one, SecretStr)),
             *(_password(one) for one in values),
             *(value for name, value in os.environ.items() if _NAME_OF_A_SECRET.search(name)),
             *_tool_tokens().values(),
         ]
-        return frozenset(one for one in found if len(one) >= _MIN_SECRET_CHARS)
+        return frozenset(one for one in problems if len(one) >= _MIN_SECRET_CHARS)
 
     def require(self, **purposes: str) -> None:
         """Raise one ConfigError that names every missing field's variable and where to get it.
@@ -419,21 +419,23 @@ def read_settings() -> Settings:
 
 def _from_files() -> dict[str, Any]:
     """Field → the secret that a file holds."""
-    written = {name: value for name, value in dotenv_values(".env").items() if value}
+    dotenv = {name: value for name, value in dotenv_values(".env").items() if value}
     fields = {_variable(field): field for field in Settings.model_fields if is_secret(field)}
-    found = secrets_from_files(fields, {**written, **os.environ})
-    return {fields[variable]: secret for variable, secret in found.items()}
+    from_files = secrets_from_files(fields, {**dotenv, **os.environ})
+    return {fields[variable]: secret for variable, secret in from_files.items()}
 
 
 def _tool_tokens() -> dict[str, str]:
     """Variable → token of a tool server; the environment counts before `.env`."""
     try:
-        written = dotenv_values(".env")
+        dotenv = dotenv_values(".env")
     except (OSError, UnicodeDecodeError):  # told when the settings are read
-        written = {}
-    given = {**written, **os.environ}
+        dotenv = {}
+    environment = {**dotenv, **os.environ}
     return {
-        name: value for name, value in given.items() if value and re.fullmatch(TOKEN_VARIABLE, name)
+        name: value
+        for name, value in environment.items()
+        if value and re.fullmatch(TOKEN_VARIABLE, name)
     }
 
 

@@ -133,11 +133,11 @@ def wait_for_the_database(engine: Engine, stopping: threading.Event, seconds: fl
     that grow, and would sleep on for a minute after the database is back."""
 
     @event.listens_for(engine, "do_connect")
-    def _connect(dialect: Dialect, _record: Any, arguments: Any, named: Any) -> Any:
+    def _connect(dialect: Dialect, _record: Any, arguments: Any, options: Any) -> Any:
         deadline = time.monotonic() + seconds
         while True:
             try:
-                return dialect.connect(*arguments, **named)
+                return dialect.connect(*arguments, **options)
             except Exception:
                 if stopping.wait(_RETRY_SECONDS) or time.monotonic() > deadline:
                     raise

@@ -70,8 +70,8 @@ def expanding(*statements: str) -> Step:
     """Adds tables, indexes, columns that may be empty or have a default; programs of any version go
     on. Raises ValueError for what takes something away."""
     for statement in statements:
-        if found := _TAKES_AWAY.search(statement):
-            raise ValueError(f"{found[0]!r} breaks older programs: contract a release later")
+        if match := _TAKES_AWAY.search(statement):
+            raise ValueError(f"{match[0]!r} breaks older programs: contract a release later")
     return Step(statements)
 
 
@@ -87,18 +87,18 @@ def migrate(engine: Engine, tables: MetaData, part: str, steps: Sequence[Step] =
     databases begin with `tables` as they are, so a step's DEFAULT is its column's `server_default`
     too. All or nothing, by one process at a time. Raises ConfigError when a contracting step has
     taken away what this program needs."""
-    wanted = len(steps) + 1
+    target = len(steps) + 1
     for attempt in range(1, ATTEMPTS + 1):
         try:
             with engine.connect() as connection:
-                found = _found(connection, part)
-            if found is None or found < wanted:
+                current = _current_version(connection, part)
+            if current is None or current < target:
                 with _alone(engine) as connection:
                     _bring_up(connection, tables, part, steps)
-                    _refuse_if_too_old(connection, part, wanted)
-            elif found > wanted:
+                    _refuse_if_too_old(connection, part, target)
+            elif current > target:
                 with engine.connect() as connection:
-                    _refuse_if_too_old(connection, part, wanted)
+                    _refuse_if_too_old(connection, part, target)
             return
         except DBAPIError:
             # A release that took no lock made the same tables, or a table was in use too long.
@@ -107,7 +107,7 @@ def migrate(engine: Engine, tables: MetaData, part: str, steps: Sequence[Step] =
             time.sleep(PAUSE_SECONDS)
 
 
-def _found(connection: Connection, part: str) -> int | None:
+def _current_version(connection: Connection, part: str) -> int | None:
     if not set(_METADATA.tables).issubset(inspect(connection).get_table_names()):
         return None
     version: int | None = connection.scalar(
@@ -132,20 +132,20 @@ def _alone(engine: Engine) -> Iterator[Connection]:
 
 def _bring_up(connection: Connection, tables: MetaData, part: str, steps: Sequence[Step]) -> None:
     _METADATA.create_all(connection, checkfirst=True)
-    found, wanted = _found(connection, part), len(steps) + 1
-    if found is None:
+    current, target = _current_version(connection, part), len(steps) + 1
+    if current is None:
         # Releases that numbered nothing made such tables, as they were at first.
         is_old = not set(tables.tables).isdisjoint(inspect(connection).get_table_names())
         tables.create_all(connection, checkfirst=True)
-        found = 1 if is_old else wanted
-        connection.execute(insert(_VERSIONS).values(part=part, version=found))
-    for version, step in enumerate(steps[found - 1 :], start=found + 1):
+        current = 1 if is_old else target
+        connection.execute(insert(_VERSIONS).values(part=part, version=current))
+    for version, step in enumerate(steps[current - 1 :], start=current + 1):
         for statement in step.statements:
             connection.execute(text(statement))
-        reached = update(_VERSIONS).where(_VERSIONS.c.part == part).values(version=version)
-        connection.execute(reached)
+        raise_version = update(_VERSIONS).where(_VERSIONS.c.part == part).values(version=version)
+        connection.execute(raise_version)
     oldest = max((step.oldest for step in steps), default=1)
-    if found <= wanted and oldest > 1:
+    if current <= target and oldest > 1:
         connection.execute(delete(_FLOORS).where(_FLOORS.c.part == part))
         connection.execute(insert(_FLOORS).values(part=part, oldest=oldest))
 

@@ -48,14 +48,14 @@ def forget_done(client: Any, keep: timedelta = KEEP) -> int:
     before, count = (datetime.now(UTC) - keep).isoformat(), 0
     while True:
         # Cancelled work has no time of completion.
-        found = [
+        workflows = [
             *_listed(client, status=["SUCCESS", "ERROR"], completed_before=before),
             *_listed(client, status=_CANCELLED, end_time=before),
         ]
-        if not found:
+        if not workflows:
             return count
-        client.delete_workflows([one.workflow_id for one in found])
-        count += len(found)
+        client.delete_workflows([one.workflow_id for one in workflows])
+        count += len(workflows)
 
 
 def forget_abandoned(client: Any, queues: Collection[str], keep: timedelta = KEEP) -> int:
@@ -69,10 +69,10 @@ def forget_abandoned(client: Any, queues: Collection[str], keep: timedelta = KEE
 
 
 def _listed(client: Any, **which: Any) -> list[Any]:
-    found: list[Any] = client.list_workflows(
+    workflows: list[Any] = client.list_workflows(
         limit=AT_ONCE, load_input=False, load_output=False, **which
     )
-    return found
+    return workflows
 
 
 log = structlog.get_logger()
@@ -120,7 +120,7 @@ class Application:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Waiting:
+class WaitingWork:
     """Work that is stored and not yet done, over all workers."""
 
     count: int = 0
@@ -165,7 +165,7 @@ class DurableWorker:
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._held_at = self._swept_at = float("-inf")
-        self._waiting = Waiting()
+        self._waiting = WaitingWork()
         self.client: Any = None
         """A `DBOSClient` with connections of its own: storing must not queue up behind the
         workers' commits, and says at once when it can't. None while nothing runs."""
@@ -263,7 +263,7 @@ class DurableWorker:
             missing["recovery"] = "recovery of dead workers' work stands still"
         return missing
 
-    def waiting(self) -> Waiting:
+    def waiting(self) -> WaitingWork:
         """As of the last look, a few seconds ago; asks nobody."""
         return self._waiting
 
@@ -338,7 +338,7 @@ class DurableWorker:
                 else:
                     log.warning("recovery waits for the database", cause=type(error).__name__)
 
-    def _look(self) -> Waiting:
+    def _look(self) -> WaitingWork:
         """Raises SQLAlchemyError in an outage. DBOS's own list would load every row of a long
         queue to count them."""
         table = self.client._sys_db.tables.workflow_status.c
@@ -347,7 +347,7 @@ class DurableWorker:
         )
         with self.client._sys_db.engine.connect() as connection:
             count, oldest = connection.execute(query).one()
-        return Waiting(count=count, oldest=oldest / 1000 if oldest else None)
+        return WaitingWork(count=count, oldest=oldest / 1000 if oldest else None)
 
     def _recover(self) -> None:
         """Give the started work of dead workers, and work that nobody runs, back to its queue."""

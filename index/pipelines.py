@@ -39,12 +39,12 @@ def caption(hit: Hit, question: str) -> Caption:
     return Caption(text=excerpt, highlights=highlight(excerpt, frozenset(search_terms(question))))
 
 
-def highlight(text: str, wanted: Collection[str]) -> str:
+def highlight(text: str, terms: Collection[str]) -> str:
     """Words of `text` that share a search term, each between `**`."""
 
     def mark(match: re.Match[str]) -> str:
         word = match.group()
-        return f"**{word}**" if any(term in wanted for term in search_terms(word)) else word
+        return f"**{word}**" if any(term in terms for term in search_terms(word)) else word
 
     return TOKEN.sub(mark, text.replace("**", ""))
 
@@ -103,16 +103,16 @@ def count_facets(hits: Sequence[Hit], documents: Mapping[str, DocumentCard]) -> 
 
 def _values(hit: Hit, documents: Mapping[str, DocumentCard]) -> dict[str, set[str]]:
     chunk = hit.chunk
-    found = {"document": {chunk.document_id}}
+    values = {"document": {chunk.document_id}}
     for entity in chunk.entities:
-        found.setdefault(entity.kind, set()).add(entity.value)
+        values.setdefault(entity.kind, set()).add(entity.value)
     card = documents.get(chunk.document_id)
     kind = chunk.document_type or (card.document_type if card else "")
     if kind:
-        found["document_type"] = {kind}
+        values["document_type"] = {kind}
     if chunk.tab:
-        found["tab"] = {chunk.tab}
-    return found
+        values["tab"] = {chunk.tab}
+    return values
 
 
 def _most_common(having: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
@@ -192,54 +192,56 @@ def retrieve(
     `query_expansion`, `hyde`, `enable_rerank`: None leaves it to the pipeline, see `SWITCHES`.
     The advanced one also shows what stands around each passage; facets counts what all hits name,
     and shows of these alone. What was wanted and could not be done is in `degraded`."""
-    chosen: Pipeline = _one_of(pipeline, "pipeline", get_args(Pipeline))
+    pipeline_name: Pipeline = _one_of(pipeline, "pipeline", get_args(Pipeline))
     strategy = _STRATEGIES[_one_of(search_type, "search type", get_args(SearchType))]
     if not 1 <= top_k <= MAX_TOP_K:
         raise UsageError(f"top_k is {top_k}", remedy=f"give a number from 1 to {MAX_TOP_K}")
-    of_pipeline = SWITCHES[chosen]
-    wanted = Switches(
+    of_pipeline = SWITCHES[pipeline_name]
+    switches = Switches(
         query_expansion=_either(query_expansion, of_pipeline.query_expansion),
         hyde=_either(hyde, of_pipeline.hyde),
         rerank=_either(enable_rerank, of_pipeline.rerank),
     )
-    searches = _searches(question, wanted, plan)
-    limit = JUDGED_FOR_EACH_WANTED * top_k if wanted.rerank else top_k
-    counts = chosen == "facets"
+    searches = _searches(question, switches, plan)
+    limit = JUDGED_FOR_EACH_WANTED * top_k if switches.rerank else top_k
+    counts = pipeline_name == "facets"
     # One more than is counted tells whether there are more.
     hits = snapshot.search(_query(searches, strategy, MAX_COUNTED + 1 if counts else limit))
-    found = [hit for hit in hits if is_found(hit)] if counts else hits
-    judged = Reranked(hits=tuple(found))
-    if wanted.rerank and reranker is not None:
-        judged = reranker(question, found[:limit])
-    shown = judged.hits[:top_k]
-    documents = [_document(snapshot, hit, question, around=chosen == "advanced") for hit in shown]
-    for document, score in zip(documents, judged.scores, strict=False):
+    matches = [hit for hit in hits if is_found(hit)] if counts else hits
+    reranked = Reranked(hits=tuple(matches))
+    if switches.rerank and reranker is not None:
+        reranked = reranker(question, matches[:limit])
+    best = reranked.hits[:top_k]
+    documents = [
+        _document(snapshot, hit, question, around=pipeline_name == "advanced") for hit in best
+    ]
+    for document, score in zip(documents, reranked.scores, strict=False):
         document["rerank_score"] = round(score, 4)
-    counted = count_facets(found, snapshot.documents) if counts else NO_FACETS
+    counted = count_facets(matches, snapshot.documents) if counts else NO_FACETS
     return {
         "success": True,
         "documents": documents,
         "count": len(documents),
         "queries_used": [*searches.queries, *filter(None, [searches.hypothetical_answer])],
-        "reranked": bool(judged.by),
+        "reranked": bool(reranked.by),
         "hyde_used": bool(searches.hypothetical_answer),
-        "pipeline": chosen,
+        "pipeline": pipeline_name,
         "search_type": search_type,
-        "semantic_answers": _answers(shown, question),
+        "semantic_answers": _answers(best, question),
         "captions": [
             {"id": one["id"], "source": one["source"], "url": one["url"], **one["caption"]}
             for one in documents
         ],
         "facets": counted.facets,
         "facet_totals": counted.totals,
-        "degraded": _degraded(wanted, searches, judged, hits, strategy),
+        "degraded": _degraded(switches, searches, reranked, hits, strategy),
         "generation": snapshot.generation,
     }
 
 
-def _one_of(value: str, what: str, known: Sequence[str]) -> Any:
-    if value not in known:
-        raise UsageError(f"no {what} {value!r}", remedy=f"use one of {', '.join(known)}")
+def _one_of(value: str, what: str, allowed: Sequence[str]) -> Any:
+    if value not in allowed:
+        raise UsageError(f"no {what} {value!r}", remedy=f"use one of {', '.join(allowed)}")
     return value
 
 
@@ -247,31 +249,35 @@ def _either(requested: bool | None, otherwise: bool) -> bool:
     return otherwise if requested is None else requested
 
 
-def _searches(question: str, wanted: Switches, plan: Planner | None) -> Searches:
+def _searches(question: str, switches: Switches, plan: Planner | None) -> Searches:
     """Of what was planned, the parts that are wanted."""
     alone = Searches(queries=(question,))
-    if plan is None or not (wanted.query_expansion or wanted.hyde):
+    if plan is None or not (switches.query_expansion or switches.hyde):
         return alone
     planned = plan(question)
-    expanded = planned if wanted.query_expansion else alone
+    expanded = planned if switches.query_expansion else alone
     return Searches(
         queries=expanded.queries,
         keywords=expanded.keywords,
-        hypothetical_answer=planned.hypothetical_answer if wanted.hyde else "",
+        hypothetical_answer=planned.hypothetical_answer if switches.hyde else "",
         model_failed=planned.model_failed,
     )
 
 
 def _degraded(
-    wanted: Switches, searches: Searches, judged: Reranked, hits: Sequence[Hit], strategy: Strategy
+    switches: Switches,
+    searches: Searches,
+    reranked: Reranked,
+    hits: Sequence[Hit],
+    strategy: Strategy,
 ) -> list[str]:
     """What was wanted and not done, or done without the model that is configured for it."""
-    not_judged = bool(hits) and (not judged.by or bool(judged.failed))
+    not_judged = bool(hits) and (not reranked.by or bool(reranked.failed))
     by_vector = any(hit.unit is not None or hit.similarity for hit in hits)
     missed = {
-        "query_expansion": wanted.query_expansion and searches.model_failed,
-        "hyde": wanted.hyde and not searches.hypothetical_answer,
-        "rerank": wanted.rerank and not_judged,
+        "query_expansion": switches.query_expansion and searches.model_failed,
+        "hyde": switches.hyde and not searches.hypothetical_answer,
+        "rerank": switches.rerank and not_judged,
         # During an outage of the embedding model, words alone are searched for.
         "vectors": strategy != "keyword" and bool(hits) and not by_vector,
     }
@@ -317,10 +323,10 @@ def _document(snapshot: Snapshot, hit: Hit, question: str, *, around: bool) -> d
 def _around(snapshot: Snapshot, hit: Hit) -> list[dict[str, Any]]:
     """The rest of a table, or what stands beside it in the section."""
     chunk = hit.chunk
-    found = row_group(snapshot, chunk) if chunk.table else adjacent(snapshot, chunk)
+    around = row_group(snapshot, chunk) if chunk.table else adjacent(snapshot, chunk)
     return [
         {"id": other.id, "content": other.text, "position": other.position}
-        for other in found
+        for other in around
         if other.id != chunk.id
     ]
 

@@ -76,7 +76,7 @@ class Index:
         self._questions = QuestionVectors(embedder)
         self._server = server
         self._store = Store(engine)
-        self._shelf = GenerationFolders(
+        self._folders = GenerationFolders(
             settings.data_dir / "index", self._store, embedder, server, settings.keyword_engine
         )
         self._open_ones = OpenGenerations(
@@ -86,7 +86,7 @@ class Index:
             most_domains=settings.open_domains,
             on_swap=self._remove_older,
         )
-        self._held: dict[str, tuple[int, Folder | None]] = {}
+        self._opened_folders: dict[str, tuple[int, Folder | None]] = {}
         self._holding = Lock()
 
     def snapshot(self, domain: str) -> Snapshot:
@@ -117,10 +117,10 @@ class Index:
                 domain,
                 base,
                 store=self._store,
-                shelf=self._shelf,
+                folders=self._folders,
                 embedder=self._embedder,
                 look=lambda info, cards: accepts(self._generation(info, cards)),
-                made=partial(self._unpublished, domain) if self._is_shared else None,
+                open_vectors=partial(self._unpublished, domain) if self._is_shared else None,
                 on_published=partial(self._published, domain),
             ) as staging:
                 yield staging
@@ -134,7 +134,7 @@ class Index:
         here = self._held_here(domain)
         source = VectorSource(
             self._embedder,
-            [unpublished.lookup, *self._shelf.lookups(domain, here)],
+            [unpublished.lookup, *self._folders.lookups(domain, here)],
             on_embedded=unpublished.append,
         )
         source(embedded_texts(chunks))
@@ -160,8 +160,8 @@ class Index:
                 )
             self._store.point_to(domain, older[0].number)
         self._open_ones.swap(domain)
-        found = self._store.generation(domain, older[0].number)
-        return found or older[0]
+        generation = self._store.generation(domain, older[0].number)
+        return generation or older[0]
 
     def close(self) -> None:
         self._open_ones.close()
@@ -173,7 +173,11 @@ class Index:
         self, domain: str, wait_seconds: float, on_wait: Callable[[str], None] = logger.info
     ) -> AbstractContextManager[None]:
         return domain_lock(
-            self._shelf.of(domain), domain, self.engine, wait_seconds=wait_seconds, on_wait=on_wait
+            self._folders.of(domain),
+            domain,
+            self.engine,
+            wait_seconds=wait_seconds,
+            on_wait=on_wait,
         )
 
     def _current(self, domain: str) -> GenerationInfo | None:
@@ -185,7 +189,7 @@ class Index:
             return None
         if info.embedder != self._embedder.name:
             return info, None
-        return info, self._shelf.opened(info)
+        return info, self._folders.open(info)
 
     def _open(self, domain: str, number: int) -> Generation:
         info = self._store.generation(domain, number)
@@ -201,7 +205,7 @@ class Index:
         return self._generation(info, self._store.cards(domain, number))
 
     def _generation(self, info: GenerationInfo, cards: Mapping[str, DocumentCard]) -> Generation:
-        return Generation(info, self._shelf.opened(info), cards, self._store, self._questions)
+        return Generation(info, self._folders.open(info), cards, self._store, self._questions)
 
     @property
     def _is_shared(self) -> bool:
@@ -217,10 +221,10 @@ class Index:
         if info is None or info.embedder != self._embedder.name:
             return None
         with self._holding:
-            known = self._held.get(domain)
-            if known is None or known[0] != info.number:
-                known = self._held[domain] = info.number, self._shelf.if_there(info)
-            return known[1]
+            cached = self._opened_folders.get(domain)
+            if cached is None or cached[0] != info.number:
+                cached = self._opened_folders[domain] = info.number, self._folders.if_there(info)
+            return cached[1]
 
     def _published(self, domain: str, step: int) -> None:
         """`step`: a part of the same run that was published before, which nobody rolls back to."""
@@ -230,24 +234,26 @@ class Index:
     def _clean(self, domain: str, step: int = 0, *, keep_texts: bool) -> None:
         """`keep_texts`: of what goes, until the next run, as steps follow each other while other
         machines still read or build the one before."""
-        known = [one for one in self._store.generations(domain) if one.number != step]
-        retained = [one for place, one in enumerate(known) if place < RETAINED or one.is_current]
-        expired = [one.number for one in known if one not in retained]
+        generations = [one for one in self._store.generations(domain) if one.number != step]
+        retained = [
+            one for place, one in enumerate(generations) if place < RETAINED or one.is_current
+        ]
+        expired = [one.number for one in generations if one not in retained]
         self._store.forget(domain, [*expired, step] if step else expired, keep_texts=keep_texts)
         needed = _needed(retained)
-        self._shelf.remove_except(domain, [one.number for one in needed])
-        self._shelf.remove_vectors_except(domain, needed)
+        self._folders.remove_except(domain, [one.number for one in needed])
+        self._folders.remove_vectors_except(domain, needed)
 
     def _remove_older(self, domain: str) -> None:
         """On a machine that only reads nobody else would."""
-        known = self._store.generations(domain)
-        current = next((one.number for one in known if one.is_current), 0)
-        self._shelf.remove_before(domain, current, [one.number for one in _needed(known)])
+        generations = self._store.generations(domain)
+        current = next((one.number for one in generations if one.is_current), 0)
+        self._folders.remove_before(domain, current, [one.number for one in _needed(generations)])
 
 
-def _needed(known: Sequence[GenerationInfo]) -> list[GenerationInfo]:
+def _needed(generations: Sequence[GenerationInfo]) -> list[GenerationInfo]:
     """Whose folders stay: of the current generation, of the one before, which is rolled back to,
-    and of newer ones that were rolled back. `known`: newest first."""
-    current = next((one.number for one in known if one.is_current), 0)
-    newer = [one for one in known if one.number >= current]
-    return [*newer, *[one for one in known if one.number < current][:1]]
+    and of newer ones that were rolled back. `generations`: newest first."""
+    current = next((one.number for one in generations if one.is_current), 0)
+    newer = [one for one in generations if one.number >= current]
+    return [*newer, *[one for one in generations if one.number < current][:1]]

@@ -92,8 +92,10 @@ class Generation:
         strategy = query.strategy if len(vectors) else "keyword"
 
         def ranked(allowed: Mask | None, limit: int | None = query.limit) -> list[Fused[int]]:
-            found = self._rankings(vectors, bags, strategy=strategy, depth=depth, allowed=allowed)
-            return blend(found, limit=limit)
+            rankings = self._rankings(
+                vectors, bags, strategy=strategy, depth=depth, allowed=allowed
+            )
+            return blend(rankings, limit=limit)
 
         allowed = None if query.readable is None else self._mask_of(query.readable)
         fused = ranked(allowed, query.limit if query.documents is None else None)
@@ -123,8 +125,8 @@ class Generation:
         if not len(vectors):
             return {}
         ids = list(chunk_ids)
-        found = zip(ids, self.folder.chunk_ids.rows(ids), strict=True)
-        rows = {one: int(held[-1]) for one, held in found if len(held)}
+        matches = zip(ids, self.folder.chunk_ids.rows(ids), strict=True)
+        rows = {one: int(held[-1]) for one, held in matches if len(held)}
         return {one: (self._units_at(row) @ vectors[0]).tolist() for one, row in rows.items()}
 
     def rarity(self, term: str, *, readable: frozenset[str] | None = None) -> float:
@@ -141,8 +143,8 @@ class Generation:
         parts = search_terms(term)
         if not parts or term[0].isdigit():  # `2pm` is no name
             return False
-        held = any(self._frequency(part, readable) for part in parts)
-        return not held and not any(map(self._embedder.knows, (term.lower(), *parts)))
+        occurs = any(self._frequency(part, readable) for part in parts)
+        return not occurs and not any(map(self._embedder.knows, (term.lower(), *parts)))
 
     def _embed_if_possible(self, texts: Sequence[str]) -> Vectors:
         """(len(texts), dimensions), or no rows at all while the model is unavailable."""
@@ -186,10 +188,10 @@ class Generation:
     def _hits(
         self, fused: Sequence[Fused[int]], vectors: Vectors, inside: Mask | None
     ) -> list[Hit]:
-        found = self._chunks_at([one.row for one in fused])
+        chunks = self._chunks_at([one.row for one in fused])
         return [
             self._hit(one, chunk, vectors, escaped=inside is not None and not inside[one.row])
-            for one, chunk in zip(fused, found, strict=True)
+            for one, chunk in zip(fused, chunks, strict=True)
         ]
 
     def _hit(self, one: Fused[int], chunk: Chunk, vectors: Vectors, *, escaped: bool) -> Hit:
@@ -216,19 +218,19 @@ class Generation:
     def _chunks_at(self, rows: Sequence[int]) -> list[Chunk]:
         """Raises IndexUnavailable when the database no longer has this generation."""
         ids = [int(self.folder.row_ids[row]) for row in rows]
-        held = {one: self._read.get(one) for one in ids}
-        missing = [one for one, chunk in held.items() if chunk is None]
-        read = self._store.chunks(missing) if missing else {}
-        for row_id, fresh in read.items():
+        cached = {one: self._read.get(one) for one in ids}
+        missing = [one for one, chunk in cached.items() if chunk is None]
+        loaded = self._store.chunks(missing) if missing else {}
+        for row_id, fresh in loaded.items():
             self._read.put(row_id, fresh)
-        present = (read.get(one) or held[one] for one in ids)
-        found = [chunk for chunk in present if chunk is not None]
-        if len(found) < len(ids):
+        present = (loaded.get(one) or cached[one] for one in ids)
+        chunks = [chunk for chunk in present if chunk is not None]
+        if len(chunks) < len(ids):
             raise IndexUnavailable(
                 f"generation {self.generation} of {self.domain!r} was removed while being read",
                 remedy="ask again",
             )
-        return found
+        return chunks
 
 
 def _distinct(texts: Sequence[str]) -> list[str]:
@@ -255,9 +257,9 @@ def row_group(snapshot: Snapshot, chunk: Chunk) -> list[Chunk]:
     if chunk.table is None:
         return [chunk]
     table = chunk.table.id
-    found = [
+    candidates = [
         other
         for other in snapshot.chunks(chunk.document_id)
         if other.table is not None and other.table.id == table
     ]
-    return found or [chunk]
+    return candidates or [chunk]

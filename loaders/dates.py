@@ -35,18 +35,18 @@ def date_in(text: str) -> date | None:
     match = _DATE.match(_FILLER.sub("", text, count=1))
     if match is None:
         return None
-    got = match.groupdict()
-    if got["y8"]:
-        return _last_day(int(got["y8"]), 12)
-    if got["y7"]:
-        return _last_day(int(got["y7"]), int(got["q7"]) * 3)
-    if got["y6"]:
-        day, month, year = int(got["a6"]), int(got["b6"]), int(got["y6"])
+    groups = match.groupdict()
+    if groups["y8"]:
+        return _last_day(int(groups["y8"]), 12)
+    if groups["y7"]:
+        return _last_day(int(groups["y7"]), int(groups["q7"]) * 3)
+    if groups["y6"]:
+        day, month, year = int(groups["a6"]), int(groups["b6"]), int(groups["y6"])
         readings = (_real(year, month, day), _real(year, day, month))
         return max(filter(None, readings), default=None)
     for number in "12345":
-        if year_text := got.get(f"y{number}"):
-            month_text, day_text = got[f"m{number}"], got.get(f"d{number}")
+        if year_text := groups.get(f"y{number}"):
+            month_text, day_text = groups[f"m{number}"], groups.get(f"d{number}")
             month = int(month_text) if month_text.isdigit() else _MONTHS[month_text[:3].lower()]
             return (
                 _real(int(year_text), month, int(day_text))

@@ -11,7 +11,7 @@ from typing import ParamSpec, TypeVar
 
 from config.errors import LoadError
 
-Given = ParamSpec("Given")
+Params = ParamSpec("Params")
 Result = TypeVar("Result")
 
 SECONDS = 120.0
@@ -52,17 +52,17 @@ def time_limit(document: str, seconds: float = SECONDS) -> Iterator[None]:
         ) from None
 
 
-def outside_time_limit(act: Callable[Given, Result]) -> Callable[Given, Result]:
+def outside_time_limit(act: Callable[Params, Result]) -> Callable[Params, Result]:
     """The same function, which no time limit counts or interrupts.
 
     For what takes a bounded time and must come to its end: a file that is open would stay open,
     and CPython 3.11 may give a thread that is just being started its parent's interruption, for
     which the parent then waits for ever."""
 
-    def apart(*given: Given.args, **named: Given.kwargs) -> Result:
+    def apart(*arguments: Params.args, **options: Params.kwargs) -> Result:
         watch: _Watch | None = getattr(_here, "watch", None)
         with watch.paused() if watch else nullcontext():
-            return act(*given, **named)
+            return act(*arguments, **options)
 
     return apart
 
@@ -125,14 +125,14 @@ class _Watch:
         return self._seconds - self._counted()
 
     def _wait(self) -> None:
-        left = self._seconds
-        while not self._over.wait(left):
+        seconds = self._seconds
+        while not self._over.wait(seconds):
             with self._lock:
-                left = self._left()
-                if left <= 0 and not self._over.is_set():
+                seconds = self._left()
+                if seconds <= 0 and not self._over.is_set():
                     self._sent = True
                     _interrupt(self._thread)
-                    left = _AGAIN
+                    seconds = _AGAIN
 
 
 def _clock_of(thread: int) -> Callable[[], float]:

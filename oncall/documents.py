@@ -96,7 +96,7 @@ class Documents:
         if self._settings.google_groups_admin:
             directory = open_groups(self._settings)
         return Groups(
-            named=self.access.groups,
+            shared_groups=self.access.groups,
             directory=CachedMembers(directory),
             slack=CachedMembers(open_user_groups(self._settings)),
         )

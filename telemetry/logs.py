@@ -59,12 +59,12 @@ def log_to_stderr(
 
 def hiding(secrets: Collection[str]) -> Callable[[str], str]:
     """Takes secrets out of a line: the ones that are known, and what has a token's shape."""
-    written = {form for one in secrets for form in (one, json.dumps(one)[1:-1])}
-    known = sorted(written, key=len, reverse=True)
-    found = re.compile("|".join(map(re.escape, known))) if known else None
+    forms = {form for one in secrets for form in (one, json.dumps(one)[1:-1])}
+    longest_first = sorted(forms, key=len, reverse=True)
+    pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
     def hide(line: str) -> str:
-        line = found.sub(REDACTED, line) if found else line
+        line = pattern.sub(REDACTED, line) if pattern else line
         line = _PASSWORD_IN_ADDRESS.sub(rf"\1{REDACTED}", line)
         line = _TOKEN_SHAPES.sub(REDACTED, line)
         return _PYDANTIC_INPUT.sub(f"input_value={REDACTED}, input_type=", line)

@@ -89,16 +89,16 @@ def span(
         return
     from opentelemetry import trace
 
-    begun = _exporting.begun(name, attributes, kind, within)
+    entry = _exporting.begun(name, attributes, kind, within)
     try:
         with trace.use_span(
-            begun.span, end_on_exit=False, record_exception=False, set_status_on_exception=False
+            entry.span, end_on_exit=False, record_exception=False, set_status_on_exception=False
         ):
-            yield begun
+            yield entry
     except BaseException as error:
-        begun.end(error)
+        entry.end(error)
         raise
-    begun.end()
+    entry.end()
 
 
 def begun_span(name: str, attributes: Attributes, *, kind: Kind) -> Traced:
@@ -118,7 +118,7 @@ def carried() -> str:
     return headers.get("traceparent", "")
 
 
-class _Begun:
+class _OpenSpan:
     """A span that is written."""
 
     def __init__(self, span: Any) -> None:
@@ -152,14 +152,14 @@ class _Exporting:
         self.provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)))
         self._tracer = self.provider.get_tracer("oncall", product_version())
 
-    def begun(self, name: str, attributes: Attributes | None, kind: Kind, within: str) -> _Begun:
+    def begun(self, name: str, attributes: Attributes | None, kind: Kind, within: str) -> _OpenSpan:
         from opentelemetry.trace import SpanKind
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
         around = (
             TraceContextTextMapPropagator().extract({"traceparent": within}) if within else None
         )
-        return _Begun(
+        return _OpenSpan(
             self._tracer.start_span(
                 name,
                 context=around,

@@ -186,7 +186,7 @@ def _streamed(
         text=text + (" …" if cut and text else ""),
         sources=tuple(numbering.sources),
         usage=usage,
-        strays=tuple(sieve.strays),
+        strays=tuple(sieve.ungrounded),
         requests=requests_in(raw, may_ask=may_ask) if verdict == "look" else (),
         conflicts=conflicts_between(opening.conflicts, sources, read)
         if verdict == "answer"

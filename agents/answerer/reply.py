@@ -156,7 +156,7 @@ def conflicts_between(
 
 
 def _is_about(one: Conflict, read: Sequence[str]) -> bool:
-    return GroundingText([read[one.one - 1], read[one.other - 1]]).hold(one.about)
+    return GroundingText([read[one.one - 1], read[one.other - 1]]).supports(one.about)
 
 
 def contradictions_told(

@@ -156,7 +156,7 @@ class AnswerJudge:
             return settled(known, request.answer), Usage()
         verdict, usage = self.model.structured(prompt, JudgeVerdict)
         if self.kept:
-            self.kept.keep(key, prompt, self.name, verdict)
+            self.kept.save(key, prompt, self.name, verdict)
         return settled(verdict, request.answer), usage
 
     def prompt(self, request: JudgeRequest) -> Prompt:

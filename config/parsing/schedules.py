@@ -26,12 +26,12 @@ _SAMPLE = 400
 _ANY = datetime(2024, 1, 1)
 
 
-def cron_problem(written: str) -> str:
+def cron_problem(cron: str) -> str:
     """What is wrong with it and how to write it; empty when nothing is.
 
     Stricter than croniter, which draws times by chance for `R`, takes a sixth field for seconds,
     and reads `*/90` minutes as every hour."""
-    fields = written.split()
+    fields = cron.split()
     if len(fields) != len(_NAMES):
         return (
             f"has {len(fields)} field{'s' * (len(fields) != 1)}, and a schedule has five: "
@@ -41,7 +41,7 @@ def cron_problem(written: str) -> str:
         for part in field.lower().split(","):
             if problem := _part_problem(part, bounds, words):
                 return f"is wrong in its {name}: {problem}"
-    if next(wall_times(written, _ANY), None) is None:
+    if next(wall_times(cron, _ANY), None) is None:
         return "names a day that never comes; no such month has that day"
     return ""
 
@@ -50,10 +50,10 @@ def wall_times(cron: str, after: datetime) -> Iterator[datetime]:
     """Times on the clock, naive and in order, from the first after that one on."""
     from croniter import CroniterBadDateError, croniter
 
-    found = croniter(cron, after)
+    iterator = croniter(cron, after)
     while True:
         try:
-            yield found.get_next(datetime)
+            yield iterator.get_next(datetime)
         except CroniterBadDateError:
             return
 
@@ -74,8 +74,8 @@ def _part_problem(part: str, bounds: tuple[int, int], words: tuple[str, ...]) ->
         if value is None or value in words:
             continue
         if not re.fullmatch("[0-9]{1,4}", value):
-            known = f", or {words[0]} to {words[-1]}" if words else ""
-            return f"{value!r} is no number from {low} to {high}{known}"
+            range_of_names = f", or {words[0]} to {words[-1]}" if words else ""
+            return f"{value!r} is no number from {low} to {high}{range_of_names}"
         if not low <= int(value) <= high:
             return f"{value} is not from {low} to {high}"
     if step is not None and not 1 <= int(step) <= high:
@@ -83,20 +83,20 @@ def _part_problem(part: str, bounds: tuple[int, int], words: tuple[str, ...]) ->
     return ""
 
 
-def time_zone_problem(written: str) -> str:
+def time_zone_problem(name: str) -> str:
     """What is wrong with a name and which one may be meant; empty when nothing is."""
     try:
-        ZoneInfo(written)
+        ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # also a path that leads out of the zones, or a folder
-        nearest = _nearest(written)
+        nearest = _nearest(name)
         hint = f"did you mean {nearest!r}?" if nearest else "write it as in Europe/Berlin"
         return f"is no time zone of the IANA database; {hint}"
     return ""
 
 
-def _nearest(written: str) -> str:
+def _nearest(name: str) -> str:
     """By the whole name, or by the city alone; empty when nothing is near."""
-    key = written.strip().replace(" ", "_").casefold()
+    key = name.strip().replace(" ", "_").casefold()
     zones = sorted(available_timezones())
     cities = {zone.rpartition("/")[2].casefold(): zone for zone in zones}
     whole = {zone.casefold(): zone for zone in zones}

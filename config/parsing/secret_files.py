@@ -102,7 +102,7 @@ def secrets_from_files(variables: Iterable[str], environment: Mapping[str, str])
     """Variable → what its file holds, of those that name one.
 
     Raises ConfigError that names the variable and the file, never what is in it."""
-    found = {}
+    values = {}
     for variable in variables:
         if name := environment.get(f"{variable}{SUFFIX}"):
             if environment.get(variable):
@@ -110,8 +110,8 @@ def secrets_from_files(variables: Iterable[str], environment: Mapping[str, str])
                     f"{variable} and {variable}{SUFFIX} are both set",
                     remedy="leave one of them out",
                 )
-            found[variable] = _read(f"{variable}{SUFFIX}", Path(name))
-    return found
+            values[variable] = _read(f"{variable}{SUFFIX}", Path(name))
+    return values
 
 
 def _read(variable: str, path: Path) -> str:

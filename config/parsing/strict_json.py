@@ -43,10 +43,10 @@ def read_json(data: bytes) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
         raise JunkJsonError("a key is given twice")
-    return found
+    return mapping
 
 
 def _no_number(_: str) -> Any:

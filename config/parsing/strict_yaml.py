@@ -22,8 +22,8 @@ def advice(
     detail: ErrorDetails, node: yaml.Node, *, keys: Sequence[str] = (), choices: Sequence[str] = ()
 ) -> str:
     """`node` holds the value; `keys` are those of its section, `choices` those of its key."""
-    given = detail["input"]
-    if given is None:
+    value = detail["input"]
+    if value is None:
         return "is empty; write a value, or leave the key out"
     match detail["type"]:
         case "list_type" if isinstance(node, yaml.ScalarNode):
@@ -34,11 +34,11 @@ def advice(
             return f"expected keys such as {keys[0]}:" if keys else "expected keys"
         case "dict_type":
             return "expected keys, each with its value, as in SG: [Singapore]"
-        case "too_long" if isinstance(given, list | dict):
+        case "too_long" if isinstance(value, list | dict):
             most = detail["ctx"]["max_length"]
-            return f"{len(given):,} entries; at most {most:,}"
+            return f"{len(value):,} entries; at most {most:,}"
         case "int_type" | "float_type" | "int_from_float":
-            return f"expected a {_number(detail)}{_without_grouping(given)}"
+            return f"expected a {_number(detail)}{_without_grouping(value)}"
         case "bool_type":
             return "expected true or false"
         case "string_type" if isinstance(node, yaml.ScalarNode):
@@ -46,7 +46,7 @@ def advice(
         case "string_type":
             return "expected text; put quotes around it"
         case "literal_error":
-            close = difflib.get_close_matches(str(given), choices, n=1)
+            close = difflib.get_close_matches(str(value), choices, n=1)
             return _lowered(detail["msg"]) + (f"; did you mean {close[0]!r}?" if close else "")
     return _lowered(detail["msg"])
 
@@ -55,9 +55,9 @@ def _number(detail: ErrorDetails) -> str:
     return "number" if detail["type"] == "float_type" else "whole number"
 
 
-def _without_grouping(given: object) -> str:
-    if isinstance(given, str) and _GROUPED_DIGITS.fullmatch(given):
-        return "; write " + re.sub(r"\D", "", given)
+def _without_grouping(value: object) -> str:
+    if isinstance(value, str) and _GROUPED_DIGITS.fullmatch(value):
+        return "; write " + re.sub(r"\D", "", value)
     return ""
 
 
@@ -90,8 +90,8 @@ class _TextLoader(yaml.SafeLoader):
     """Keys are text as written, and so are dates: no key of ours is or holds one."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012  # the base class has it so
-        first: [(tag, form) for tag, form in found if tag != "tag:yaml.org,2002:timestamp"]
-        for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        first: [(tag, form) for tag, form in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
@@ -117,8 +117,8 @@ class _FieldsLoader(yaml.SafeLoader):
     is a day that there is not, as 30 February."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012  # the base class has it so
-        first: [(tag, form) for tag, form in found if tag not in _NUMBERS]
-        for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        first: [(tag, form) for tag, form in resolvers if tag not in _NUMBERS]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
     def compose_node(self, parent: Any, index: Any) -> Any:

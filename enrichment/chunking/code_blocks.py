@@ -33,16 +33,16 @@ class CodeCutter:
         """`run`: the block's id, for the case that it is cut; every part is fenced again."""
         groups = list(self._groups(block.text))
         total = sum(len(lines) for lines in groups)
-        found: list[Piece] = []
+        pieces: list[Piece] = []
         first = 0
         for number, lines in enumerate(groups, start=1):
             part = f"(part {number} of {len(groups)})\n\n" if len(groups) > 1 else ""
             end = first + len(lines)
             stretch = Stretch(run=run, what="lines", first=first, end=end, total=total)
             piece = self._piece(block, part, lines, leads)
-            found.append(replace(piece, stretches=(stretch,)) if part else piece)
+            pieces.append(replace(piece, stretches=(stretch,)) if part else piece)
             first = end
-        return found
+        return pieces
 
     def _piece(
         self, block: Block, part: str, lines: Sequence[str], leads: tuple[Piece, ...]
@@ -85,15 +85,15 @@ class CodeCutter:
 
 def drawn_tables_as_code(blocks: Sequence[Block]) -> list[Block]:
     """Paragraphs in a row that draw a table line by line, as one block that keeps its columns."""
-    found: list[Block] = []
-    for drawn, run in groupby(blocks, key=_is_drawn):
+    result: list[Block] = []
+    for is_drawing, run in groupby(blocks, key=_is_drawn):
         lines = list(run)
         text = "\n".join(block.text for block in lines)
-        if drawn and any(map(_DRAWN_RULE.fullmatch, text.split("\n"))) and "\n" in text:
-            found.append(replace(lines[0], kind="code", text=text, markdown=text))
+        if is_drawing and any(map(_DRAWN_RULE.fullmatch, text.split("\n"))) and "\n" in text:
+            result.append(replace(lines[0], kind="code", text=text, markdown=text))
         else:
-            found += lines
-    return found
+            result += lines
+    return result
 
 
 def _is_drawn(block: Block) -> bool:

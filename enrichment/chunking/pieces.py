@@ -162,11 +162,11 @@ def runs_of(groups: Sequence[Sequence[Piece]]) -> list[tuple[ChunkRun, ...]]:
         for piece in group:
             for stretch in piece.stretches:
                 places.setdefault(stretch.run, {}).setdefault(at, []).append(stretch)
-    found: list[list[ChunkRun]] = [[] for _ in groups]
+    runs_of_group: list[list[ChunkRun]] = [[] for _ in groups]
     for run, parts in places.items():
         for part, (at, stretches) in enumerate(parts.items() if len(parts) > 1 else ()):
             first = min(stretch.first for stretch in stretches)
-            found[at].append(
+            runs_of_group[at].append(
                 ChunkRun(
                     id=run,
                     what=stretches[0].what,
@@ -177,4 +177,4 @@ def runs_of(groups: Sequence[Sequence[Piece]]) -> list[tuple[ChunkRun, ...]]:
                     total=stretches[0].total,
                 )
             )
-    return [tuple(runs) for runs in found]
+    return [tuple(runs) for runs in runs_of_group]

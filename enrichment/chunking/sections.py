@@ -37,17 +37,17 @@ class Section:
 
 def sections(document: Document) -> list[Section]:
     """In reading order; headings without content of their own make no section."""
-    found: list[Section] = []
+    result: list[Section] = []
     gathered: list[Block] = []
     for block in document.blocks:
         if gathered and (block.kind == "heading" or _place(block) != _place(gathered[0])):
-            found.append(_section(document, gathered))
+            result.append(_section(document, gathered))
             gathered = []
         if block.kind not in ("heading", "rule"):
             gathered.append(block)
     if gathered:
-        found.append(_section(document, gathered))
-    return found
+        result.append(_section(document, gathered))
+    return result
 
 
 def breadcrumb(document: Document, section: Section) -> str:
@@ -99,25 +99,25 @@ class SectionCutter:
     _runs: int = field(default=0, init=False)
 
     def pieces(self, blocks: Sequence[Block]) -> list[Piece]:
-        found: list[Piece] = []
-        left = deque(drawn_tables_as_code(blocks))
+        pieces_so_far: list[Piece] = []
+        queue = deque(drawn_tables_as_code(blocks))
         leads: tuple[Piece, ...] = ()
-        while left:
-            if left[0].kind == "list_item":
-                whole = [left.popleft() for _ in range(list_length(left))]
-                found += self._list(whole, leads)
-                leads = leads if left and left[0].kind == "list_item" else ()
+        while queue:
+            if queue[0].kind == "list_item":
+                whole = [queue.popleft() for _ in range(list_length(queue))]
+                pieces_so_far += self._list(whole, leads)
+                leads = leads if queue and queue[0].kind == "list_item" else ()
                 continue
-            block = left.popleft()
-            before, lead = self._lead_in(block, left[0] if left else None)
-            found += before
+            block = queue.popleft()
+            before, lead = self._lead_in(block, queue[0] if queue else None)
+            pieces_so_far += before
             if not lead:
-                note = left[0] if block.table and left and tells_how_to_read(left[0]) else None
-                found += self._block(block, leads, note)
+                note = queue[0] if block.table and queue and tells_how_to_read(queue[0]) else None
+                pieces_so_far += self._block(block, leads, note)
                 if note:
-                    left.popleft()
+                    queue.popleft()
             leads = lead
-        return [piece for piece in found if piece.text]
+        return [piece for piece in pieces_so_far if piece.text]
 
     def _lead_in(
         self, block: Block, following: Block | None
@@ -161,27 +161,27 @@ class SectionCutter:
         """An item and what is below it stay together where they fit; else sub-items repeat it."""
         item, below = blocks[0], blocks[1:]
         own = self.text.item(item, leads)
-        found = own[:-1]
+        result = own[:-1]
         last = own[-1]
         inside = list(takewhile(lambda block: block.kind != "list_item", below))
         for block in inside:
             pieces = self._block(block, (*leads, last))
             with_code = block.kind == "code" and block is inside[0]
             if with_code and len(pieces) == 1:
-                found.append(joined([last, pieces[0]], leads))
+                result.append(joined([last, pieces[0]], leads))
             elif with_code:
-                found += pieces
+                result += pieces
             else:
-                found += [last, *pieces] if block is inside[0] else pieces
+                result += [last, *pieces] if block is inside[0] else pieces
         if not inside:
-            found.append(last)
+            result.append(last)
         for branch in _branches(below[len(inside) :]):
-            found += self._branch(branch, (*leads, last))
-        fits = sum(piece.tokens for piece in found) <= self.text.size
-        apart = any(piece.table or piece.kind == "picture" for piece in found)
-        if len(found) > 1 and fits and not apart:
-            return [joined(found, leads)]
-        return found
+            result += self._branch(branch, (*leads, last))
+        fits = sum(piece.tokens for piece in result) <= self.text.size
+        apart = any(piece.table or piece.kind == "picture" for piece in result)
+        if len(result) > 1 and fits and not apart:
+            return [joined(result, leads)]
+        return result
 
     def _run(self) -> str:
         self._runs += 1

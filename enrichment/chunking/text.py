@@ -41,7 +41,7 @@ def without_addresses(count_tokens: Callable[[str], int]) -> Callable[[str], int
 
 
 def shortened_addresses(text: str) -> str:
-    return _ADDRESS.sub(lambda found: found[0][:MAX_ADDRESS_CHARS], text)
+    return _ADDRESS.sub(lambda match: match[0][:MAX_ADDRESS_CHARS], text)
 
 
 def says_only_where(markdown: str) -> bool:
@@ -83,8 +83,8 @@ class TextCutter:
     ) -> list[Piece]:
         text = _prefixed(prefix, markdown)
         if self.count_tokens(text) > self.size:
-            cut = self._short_sentences(markdown)
-            return list(self._sentence_pieces(block, cut, prefix, joiner, leads))
+            parts = self._short_sentences(markdown)
+            return list(self._sentence_pieces(block, parts, prefix, joiner, leads))
         if says_only_where(markdown):
             units: tuple[Unit, ...] = ()
         elif block.kind == "list_item":
@@ -96,13 +96,13 @@ class TextCutter:
     def _sentence_pieces(
         self,
         block: Block,
-        cut: Iterable[str],
+        parts: Iterable[str],
         prefix: str,
         joiner: Joiner,
         leads: tuple[Piece, ...],
     ) -> Iterator[Piece]:
         quoted = prefix == "> "
-        for number, sentence in enumerate(cut):
+        for number, sentence in enumerate(parts):
             plain = plain_text(sentence)
             yield self._piece(
                 block,
@@ -183,12 +183,12 @@ _MAX_REPEATED = 3
 
 
 def note_pieces(footnotes: Sequence[Block], cutter: TextCutter) -> Notes:
-    found: Notes = {}
+    notes: Notes = {}
     for note in footnotes:
         mark = f"[^{note.marker}]"
         body = replace(note, markdown=f"{mark}: {note.markdown or note.text}")
-        found.setdefault(mark, []).extend(cutter.paragraph(body))
-    return found
+        notes.setdefault(mark, []).extend(cutter.paragraph(body))
+    return notes
 
 
 def with_footnotes(pieces: Sequence[Piece], notes: Notes) -> list[Piece]:

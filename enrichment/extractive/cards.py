@@ -64,11 +64,11 @@ def summarize(document: Document, *, most: int = 2, characters: int = 300) -> st
         for each in candidates[:_OPENING_SENTENCES]
         if stems(" ".join(each.split()[:_SUBJECT_WORDS])) & title and not _DETAIL.match(each)
     ]
-    chosen: list[str] = []
+    summary: list[str] = []
     for sentence in dict.fromkeys((*of_itself, *of_subject)):
-        if len(chosen) < most and sum(map(len, chosen)) + len(sentence) < characters:
-            chosen.append(sentence)
-    return " ".join(sorted(chosen, key=candidates.index))
+        if len(summary) < most and sum(map(len, summary)) + len(sentence) < characters:
+            summary.append(sentence)
+    return " ".join(sorted(summary, key=candidates.index))
 
 
 def _candidates(document: Document, title: frozenset[str]) -> list[str]:
@@ -164,8 +164,8 @@ def extractive_chunks(document: Document, chunks: Sequence[Chunk]) -> tuple[Chun
 
 def table_summary(table: ChunkTable) -> str:
     """Two lines: what the table lists by what, and which rows are here."""
-    named = [name for name in table.header if name]
-    by, values = named[: table.label_columns], named[table.label_columns :]
+    names = [name for name in table.header if name]
+    by, values = names[: table.label_columns], names[table.label_columns :]
     first = f"{table.caption}: {', '.join(values) or 'values'} by {', '.join(by) or 'row'}."
     labels = dict.fromkeys(
         " ".join(dict.fromkeys(row[: table.label_columns])).strip() for row in table.rows

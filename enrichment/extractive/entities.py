@@ -56,27 +56,27 @@ _MAX_ENTITIES = 40
 
 def entities(markdown: str, *, systems: Iterable[str] = ()) -> tuple[Entity, ...]:
     """At most 40, in order of kind, then appearance. `systems`: names to look for."""
-    found: dict[Entity, None] = {}
+    result: dict[Entity, None] = {}
     ticked = [match[1] for match in _TICKED.finditer(markdown)]
     prose = _TICKED.sub(" ", markdown)
     for value in [*ticked, *(match[1] for match in _CODES.finditer(prose))]:
-        found[Entity(kind="code", value=value)] = None
+        result[Entity(kind="code", value=value)] = None
     for name in systems:
         if re.search(rf"\b{re.escape(name)}\b", prose):
-            found[Entity(kind="system", value=name)] = None
+            result[Entity(kind="system", value=name)] = None
     for match in _ROLE.finditer(prose):
-        found[Entity(kind="role", value=match[1])] = None
+        result[Entity(kind="role", value=match[1])] = None
     for match in _TEAM.finditer(prose):
-        found[Entity(kind="team", value=match[1])] = None
+        result[Entity(kind="team", value=match[1])] = None
     for match in _CHANNEL.finditer(prose):
-        found[Entity(kind="channel", value=match[0])] = None
+        result[Entity(kind="channel", value=match[0])] = None
     for match in _LAW.finditer(prose):
-        found[Entity(kind="law", value=match[1])] = None
+        result[Entity(kind="law", value=match[1])] = None
     for match in _PERSON.finditer(prose):
-        found[Entity(kind="person", value=match[1])] = None
+        result[Entity(kind="person", value=match[1])] = None
     for match in _ISO_DATE.finditer(prose):
-        found[Entity(kind="date", value=match[0])] = None
-    return tuple(found)[:_MAX_ENTITIES]
+        result[Entity(kind="date", value=match[0])] = None
+    return tuple(result)[:_MAX_ENTITIES]
 
 
 def system_names(document: Document) -> tuple[str, ...]:

@@ -92,13 +92,13 @@ def _c_value(phrase: str, count: int, longer: Iterable[int]) -> float:
 
 def _spread(ranked: Iterable[str], most: int) -> list[str]:
     """Skip what only repeats the words of a phrase already taken."""
-    taken: list[str] = []
+    result: list[str] = []
     seen: list[set[str]] = []
     for phrase in ranked:
         phrase_stems = set(stems(phrase))
         if phrase_stems and not any(phrase_stems <= other for other in seen):
-            taken.append(phrase)
+            result.append(phrase)
             seen.append(phrase_stems)
-        if len(taken) == most:
+        if len(result) == most:
             break
-    return taken
+    return result

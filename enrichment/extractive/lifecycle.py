@@ -28,20 +28,20 @@ _BEGINS = r"(?:^|[|;·•,.(]\s*|\n)\W*"
 _COLON = r"\s*\W{0,6}[:：]\W{0,6}"
 
 
-def _named(field: str) -> re.Pattern[str]:
+def _whole_label(field: str) -> re.Pattern[str]:
     """The name of a field in a table."""
     return re.compile(rf"\W*(?:document\s+)?{field}\W*", re.IGNORECASE)
 
 
-def _labelled(field: str) -> re.Pattern[str]:
+def _label_before(field: str) -> re.Pattern[str]:
     """The name of a field before a colon."""
     return re.compile(rf"{_BEGINS}{field}{_COLON}", re.IGNORECASE)
 
 
-_LABEL, _LABELLED = _named(_DUE), _labelled(_DUE)
-_LAST_LABEL, _LAST_LABELLED = _named(_LAST_TIME), _labelled(_LAST_TIME)
-_EVERY_LABEL = _named(_HOW_OFTEN)
-_EVERY_LABELLED = re.compile(rf"{_BEGINS}{_HOW_OFTEN}(?:{_COLON}|\s+)", re.IGNORECASE)
+_LABEL, _LABEL_BEFORE = _whole_label(_DUE), _label_before(_DUE)
+_LAST_LABEL, _LAST_LABEL_BEFORE = _whole_label(_LAST_TIME), _label_before(_LAST_TIME)
+_EVERY_LABEL = _whole_label(_HOW_OFTEN)
+_EVERY_LABEL_BEFORE = re.compile(rf"{_BEGINS}{_HOW_OFTEN}(?:{_COLON}|\s+)", re.IGNORECASE)
 _COUNTS = {"": 1, "one": 1, "two": 2, "three": 3, "four": 4, "six": 6, "twelve": 12}
 _OFTEN = {"month": 1, "quarter": 3, "year": 12, "annual": 12}
 _EVERY = re.compile(
@@ -88,9 +88,9 @@ class _ReviewStatements:
     every: list[int] = field(default_factory=list)
     """Months."""
 
-    def due(self, named: str, value: str) -> None:
+    def due(self, field_name: str, value: str) -> None:
         if day := date_in(value):
-            is_review = re.search("review|revision|validation", named, re.IGNORECASE)
+            is_review = re.search("review|revision|validation", field_name, re.IGNORECASE)
             (self.review if is_review else self.valid).append(day)
 
     def done(self, value: str) -> None:
@@ -98,8 +98,8 @@ class _ReviewStatements:
             self.last.append(day)
 
     def often(self, value: str) -> None:
-        if found := _EVERY.match(value):
-            groups = found.groupdict(default="")
+        if match := _EVERY.match(value):
+            groups = match.groupdict(default="")
             unit = groups["counted"] or groups["each"] or groups["adverb"] or groups["adjective"]
             count = groups["count"].lower()
             times = int(count) if count.isdigit() else _COUNTS[count]
@@ -127,12 +127,12 @@ def review_date(document: Document) -> date | None:
 
 
 def _read_words(text: str, statements: _ReviewStatements) -> None:
-    for pattern in (_LABELLED, _DUE_SENTENCE, _NEXT):
+    for pattern in (_LABEL_BEFORE, _DUE_SENTENCE, _NEXT):
         for match in pattern.finditer(text):
             statements.due(match[0], text[match.end() :])
-    for match in _LAST_LABELLED.finditer(text):
+    for match in _LAST_LABEL_BEFORE.finditer(text):
         statements.done(text[match.end() :])
-    for match in _EVERY_LABELLED.finditer(text):
+    for match in _EVERY_LABEL_BEFORE.finditer(text):
         statements.often(text[match.end() :])
 
 
@@ -191,22 +191,22 @@ def successor(document: Document) -> str:
     only in a document that is out of force: anywhere else it points sideways."""
     opening = _opening(document)
     out_of_force = says_it_is_out_of_force(document)
-    found = [
+    candidates = [
         match
         for pattern in (_HAS_SUCCESSOR if out_of_force else _HAS_SUCCESSOR[:1])
         for match in pattern.finditer(opening)
     ]
     if out_of_force:
         links = re.finditer(_LINK, opening)
-        found += [match for match in links if _named_alike(match["label"], document.title)]
-    targets = (document_id(match["target"]) for match in found)
+        candidates += [match for match in links if _named_alike(match["label"], document.title)]
+    targets = (document_id(match["target"]) for match in candidates)
     return next((target for target in targets if target and target != document.id), "")
 
 
 def predecessors(document: Document) -> tuple[str, ...]:
     """Ids of documents that this one says it replaces."""
-    found = (document_id(match["target"]) for match in _REPLACES.finditer(_opening(document)))
-    return tuple(dict.fromkeys(target for target in found if target and target != document.id))
+    ids = (document_id(match["target"]) for match in _REPLACES.finditer(_opening(document)))
+    return tuple(dict.fromkeys(target for target in ids if target and target != document.id))
 
 
 def with_successors(cards: Iterable[DocumentCard]) -> list[DocumentCard]:
@@ -214,8 +214,8 @@ def with_successors(cards: Iterable[DocumentCard]) -> list[DocumentCard]:
 
     Dates are not asked: a superseded page is often touched again after its successor was written.
     """
-    known = list(cards)
-    after = {old: card.id for card in known for old in card.replaces}
+    all_cards = list(cards)
+    after = {old: card.id for card in all_cards for old in card.replaces}
     return [
         card
         if card.id not in after and not card.superseded_by
@@ -224,7 +224,7 @@ def with_successors(cards: Iterable[DocumentCard]) -> list[DocumentCard]:
             superseded_by=card.superseded_by or after[card.id],
             status=card.status or "superseded",
         )
-        for card in known
+        for card in all_cards
     ]
 
 

@@ -38,10 +38,10 @@ _MAX_ANSWER_CHARS = 280
 
 def faqs(document: Document, *, most: int = 8) -> tuple[Faq, ...]:
     """Headings that ask come first, then definitions; answers are verbatim."""
-    found: dict[str, Faq] = {}
+    by_question: dict[str, Faq] = {}
     for faq in [*_faqs_of_headings(document), *_faqs_of_definitions(document)]:
-        found.setdefault(faq.question.lower(), faq)
-    return tuple(found.values())[:most]
+        by_question.setdefault(faq.question.lower(), faq)
+    return tuple(by_question.values())[:most]
 
 
 def _faqs_of_headings(document: Document) -> Iterator[Faq]:
@@ -138,13 +138,13 @@ def profile(document: Document) -> Profile:
 
 def _type(document: Document, text: str) -> str:
     """The title decides by its last matching word (`Incident Response Plan Guide` is a guide)."""
-    named = [
+    names = [
         (match.end(), kind)
         for kind, pattern in _TITLE_WORDS.items()
         for match in re.finditer(rf"\b(?:{pattern})\b", document.title, re.I)
     ]
-    if named:
-        return max(named)[1]
+    if names:
+        return max(names)[1]
     length = max(1, len(prose_words(text)))
     blocks = Counter(block.kind for block in document.blocks)
     rows = sum(len(block.table.rows) for block in document.blocks if block.table)
@@ -167,6 +167,6 @@ def _density(document: Document) -> float:
         if block.kind == "code":
             technical += count
         else:
-            found = entities(block.markdown or block.text)
-            technical += sum(len(prose_words(e.value)) for e in found if e.kind == "code")
+            block_entities = entities(block.markdown or block.text)
+            technical += sum(len(prose_words(e.value)) for e in block_entities if e.kind == "code")
     return round(min(1.0, technical / total), 3) if total else 0.0

@@ -27,27 +27,27 @@ def abbreviations(text: str) -> dict[str, str]:
     """Short form → long form, first explanation wins. A pair counts only when initials agree.
 
     At most 100. Linear in the length of the text: words and gaps are bounded."""
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for match in _LONG_SHORT.finditer(text):
         if words := _explains(match[1].split(), match[2]):
-            found.setdefault(match[2], " ".join(words))
+            meanings.setdefault(match[2], " ".join(words))
     for match in _SHORT_LONG.finditer(text):
         words = match[2].split()
         if _explains(words, match[1]) == words:
-            found.setdefault(match[1], match[2])
-    return dict(list(found.items())[:_MAX_PHRASES])
+            meanings.setdefault(match[1], match[2])
+    return dict(list(meanings.items())[:_MAX_PHRASES])
 
 
-def expansions(text: str, known: Mapping[str, str]) -> tuple[str, ...]:
+def expansions(text: str, meanings: Mapping[str, str]) -> tuple[str, ...]:
     """The other form of each abbreviation that `text` has in one form only."""
-    found: list[str] = []
+    expanded: list[str] = []
     lower = text.lower()
-    for short, long in known.items():
+    for short, long in meanings.items():
         has_short = short in text and re.search(rf"\b{re.escape(short)}s?\b", text) is not None
         has_long = long.lower() in lower
         if has_short != has_long:
-            found.append(long if has_short else short)
-    return tuple(found)
+            expanded.append(long if has_short else short)
+    return tuple(expanded)
 
 
 def _explains(words: list[str], short: str) -> list[str]:

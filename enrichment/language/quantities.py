@@ -109,18 +109,18 @@ class Quantity:
 def quantities(text: str) -> tuple[Quantity, ...]:
     """In order. Linear in the length of the text. Digits inside a code (`SEC-1234`) are none."""
     dates = list(_dates(text))
-    taken = [(date.start, date.end) for date in dates]
-    found: list[Quantity] = []
+    date_spans = [(date.start, date.end) for date in dates]
+    quantities: list[Quantity] = []
     next_date = 0
     for match in _NUMBER.finditer(text):
-        while next_date < len(taken) and taken[next_date][1] <= match.start():
+        while next_date < len(date_spans) and date_spans[next_date][1] <= match.start():
             next_date += 1
-        if next_date < len(taken) and match.end() > taken[next_date][0]:
+        if next_date < len(date_spans) and match.end() > date_spans[next_date][0]:
             continue
         quantity = _quantity(text, match)
         if quantity:
-            found.append(quantity)
-    shared = _units_shared(text, found)
+            quantities.append(quantity)
+    shared = _units_shared(text, quantities)
     return tuple(sorted([*dates, *shared], key=lambda one: one.start))
 
 
@@ -143,8 +143,8 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
     if measure and value.replace(".", "", 1).isdigit():
         value = f"{float(value) * base:g}"
     following = "" if measure else _following_noun(text, end)
-    written = text[match.start() : unit_end].strip()
-    return Quantity(value, measure, written, match.start(), unit_end, counts=following)
+    wording = text[match.start() : unit_end].strip()
+    return Quantity(value, measure, wording, match.start(), unit_end, counts=following)
 
 
 def _following_noun(text: str, end: int) -> str:
@@ -168,18 +168,18 @@ def _unit(text: str, end: int, currency: str) -> tuple[str, float, int]:
     if not match:
         return "", 1.0, end
     adjective, unit = (match[1] or "").lower(), match[2].lower()
-    known = _UNITS.get(unit) or _UNITS.get(unit.removesuffix("s"))
-    if not known:
+    unit_of = _UNITS.get(unit) or _UNITS.get(unit.removesuffix("s"))
+    if not unit_of:
         return "", 1.0, end
-    measure, base = known
+    measure, base = unit_of
     if adjective in _WORKING and measure == "time":
         measure = "working time"
     return measure, base, match.end()
 
 
-def _units_shared(text: str, found: list[Quantity]) -> list[Quantity]:
+def _units_shared(text: str, quantities: list[Quantity]) -> list[Quantity]:
     """`5 to 10 minutes`: both are minutes."""
-    shared = list(found)
+    shared = list(quantities)
     for place in range(len(shared) - 2, -1, -1):
         this, following = shared[place], shared[place + 1]
         if this.measure or not following.measure or ":" in this.value:
@@ -200,8 +200,8 @@ def quantities_of_one(text: str) -> Quantity | None:
     return _quantity(text, match) if match else None
 
 
-def _leading(written: str) -> str:
-    match = re.match(r"[€$£]?\s?[\d.,:]+|[a-z]+", written, re.IGNORECASE)
+def _leading(number: str) -> str:
+    match = re.match(r"[€$£]?\s?[\d.,:]+|[a-z]+", number, re.IGNORECASE)
     return match[0] if match else ""
 
 
@@ -211,13 +211,13 @@ def _dates(text: str) -> Iterator[Quantity]:
         name = month2 or month3 or month4
         number = int(month) if month else _MONTHS.get((name or "")[:3].lower(), 0)
         on = int(day or day2 or day3 or 0)
-        written = year or year2 or year3 or year4 or ""
-        yield Quantity(f"{number}-{on}", "date", match[0], *match.span(), year=written)
+        year_text = year or year2 or year3 or year4 or ""
+        yield Quantity(f"{number}-{on}", "date", match[0], *match.span(), year=year_text)
 
 
-def _plain(written: str) -> str:
+def _plain(number: str) -> str:
     """The bare number, whatever it counts."""
-    leading = _leading(written)
+    leading = _leading(number)
     word = leading.lower()
     if word in _WORDS:
         return f"{_WORDS[word]:g}"

@@ -98,11 +98,11 @@ def search_terms(text: str) -> list[str]:
 
     A compound gives itself, its parts and, of letters alone, its joined form: `on-call` is found
     by `oncall`, `SEC-1234` by itself before everything that merely holds 1234."""
-    written = tokens(text[:MAX_CHARACTERS])
-    names = _abbreviations(written)
+    words = tokens(text[:MAX_CHARACTERS])
+    names = _abbreviations(words)
     return [
         term
-        for token in written
+        for token in words
         for term in ((token.lower(),) if token in names else _terms(token.casefold()))
     ]
 
@@ -116,16 +116,16 @@ def stems(text: str) -> frozenset[str]:
 def naming_words(text: str) -> dict[str, str]:
     """Stem → word of what a question names, in order: a code whole, a compound of words in its
     parts, since it is mostly asked for by one of them."""
-    written = tokens(text)
-    names = _abbreviations(written)
-    found: dict[str, str] = {}
-    for token in written:
+    words = tokens(text)
+    names = _abbreviations(words)
+    forms: dict[str, str] = {}
+    for token in words:
         if token in names:
-            found.setdefault(token.lower(), token)
+            forms.setdefault(token.lower(), token)
         else:
             for word in _named_by(token.casefold()):
-                found.setdefault(stem(word), word)
-    return found
+                forms.setdefault(stem(word), word)
+    return forms
 
 
 def prose_words(text: str) -> list[str]:
@@ -141,13 +141,13 @@ def stem(word: str) -> str:
     return stemmed
 
 
-def _abbreviations(written: list[str]) -> frozenset[str]:
+def _abbreviations(words: list[str]) -> frozenset[str]:
     """Tokens in capitals that only look like stop words: `US`, `IT`."""
-    if len(written) > _SHOUTING and all(token.isupper() for token in written):
+    if len(words) > _SHOUTING and all(token.isupper() for token in words):
         return frozenset()
     return frozenset(
         token
-        for token in written
+        for token in words
         if len(token) > 1 and token.isupper() and token.lower() in STOP_WORDS
     )
 
@@ -160,12 +160,12 @@ def _terms(token: str) -> tuple[str, ...]:
     parts = [part for part in _JOINT.split(whole) if part]
     if len(parts) < 2:
         return () if whole in STOP_WORDS else (stem(whole),)
-    named = [part for part in parts if part not in STOP_WORDS and len(part) > 1]
+    naming = [part for part in parts if part not in STOP_WORDS and len(part) > 1]
     if ("'" in whole or "’" in whole) and "".join(parts).isalpha():
-        return tuple(stem(part) for part in named)
+        return tuple(stem(part) for part in naming)
     joined = "".join(parts)
     together = [stem(joined)] if joined.isalpha() and _SPELLED_TOGETHER.search(whole) else []
-    return (whole, *together, *(stem(part) for part in named))
+    return (whole, *together, *(stem(part) for part in naming))
 
 
 def _named_by(token: str) -> list[str]:
@@ -218,11 +218,11 @@ def sentences(text: str) -> list[str]:
 
     A period after an abbreviation, an initial or a list number doesn't end a sentence, and
     neither does one inside backticks. Linear in the length of the text."""
-    return [found for line in text.splitlines() for found in _in_line(line)]
+    return [sentence for line in text.splitlines() for sentence in _in_line(line)]
 
 
 def _in_line(line: str) -> list[str]:
-    found: list[str] = []
+    result: list[str] = []
     start = 0
     ticks_seen, ticks_up_to = 0, 0
     for match in _BOUNDARY.finditer(line):
@@ -230,10 +230,10 @@ def _in_line(line: str) -> list[str]:
         ticks_up_to = match.end()
         if ticks_seen % 2 or not _ends_sentence(line, start, match):
             continue
-        found.append(line[start : match.end()].strip())
+        result.append(line[start : match.end()].strip())
         start = match.end()
-    found.append(line[start:].strip())
-    return [sentence for sentence in found if sentence]
+    result.append(line[start:].strip())
+    return [sentence for sentence in result if sentence]
 
 
 def _ends_sentence(line: str, start: int, mark: re.Match[str]) -> bool:

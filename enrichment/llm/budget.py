@@ -132,7 +132,7 @@ class Budget:
         turns: list[float] = []
 
         def begun(pace: ModelPace) -> ModelPace:
-            after, turn = pace.begun(now, self._apart)
+            after, turn = pace.with_request(now, self._apart)
             turns.append(turn)
             return after
 

@@ -84,7 +84,7 @@ class AskedModel:
         except ModelError as error:
             self.failures.append(f"{prompt.name}: {error}")
             return None
-        self.cache.keep(key, prompt, self.model.name, reply)
+        self.cache.save(key, prompt, self.model.name, reply)
         return reply
 
 
@@ -134,7 +134,7 @@ def enrich_passages(
     for batch in _batches(unknown):
         for chunk, reply in _ask_batch(document, batch, asked_model):
             prompt = _passage_prompt(document, [chunk])
-            asked_model.cache.keep(
+            asked_model.cache.save(
                 cache_key(prompt, asked_model.model.name), prompt, asked_model.model.name, reply
             )
             replies[chunk.id] = reply
@@ -148,7 +148,7 @@ def grounded(claim: str, text: str) -> bool:
 
 def _is_supported(claim: str, text: str, grounds: GroundingText) -> bool:
     """Figures, addresses and most of its words: a summary is trusted wherever it is read later."""
-    return bool(claim) and grounded(claim, text) and grounds.hold(claim, clauses=False)
+    return bool(claim) and grounded(claim, text) and grounds.supports(claim, clauses=False)
 
 
 def _names(keywords: Sequence[str]) -> list[str]:
@@ -176,8 +176,8 @@ def _ask_batch(
 def _with_reply(chunk: Chunk, reply: PassageReply | None) -> Chunk:
     if reply is None:
         return chunk
-    named = [Entity(kind=each.kind, value=each.value) for each in reply.entities]
-    true_ones = [entity for entity in named if entity.value and entity.value in chunk.text]
+    entities = [Entity(kind=each.kind, value=each.value) for each in reply.entities]
+    true_ones = [entity for entity in entities if entity.value and entity.value in chunk.text]
     summary = reply.summary.strip()
     source_text = f"{chunk.index_text}\n{chunk.text}"
     keeps_summary = chunk.table is not None and _is_supported(

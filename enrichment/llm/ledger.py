@@ -50,7 +50,7 @@ class ModelPace:
         since = self.refused_since
         return 0.0 if since is None else self.paused_until - max(since, began)
 
-    def begun(self, now: float, apart: float) -> tuple[ModelPace, float]:
+    def with_request(self, now: float, apart: float) -> tuple[ModelPace, float]:
         """After one more request, and when that may begin. `apart`: seconds between two."""
         turn = max(now, self.next_start, self.paused_until)
         return replace(self, next_start=turn + apart), turn
@@ -77,7 +77,7 @@ class ModelPace:
     def answered(self) -> ModelPace:
         return replace(self, refused_since=None, refusals=0)
 
-    def anew(self, now: float) -> ModelPace:
+    def restarted(self, now: float) -> ModelPace:
         """For one more run: nothing that is left over, of a clock that was ahead perhaps, makes it
         wait for long."""
         latest = now + MAX_PAUSE
@@ -89,7 +89,7 @@ class ModelPace:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spent:
+class BudgetUse:
     """On one run, by now."""
 
     started: int = 0
@@ -106,7 +106,7 @@ class Ledger(Protocol):
 
     def change_pace(self, change: Callable[[ModelPace], ModelPace]) -> None: ...
 
-    def spent(self) -> Spent: ...
+    def spent(self) -> BudgetUse: ...
 
     def spend(self, started: int, usage: Usage) -> None: ...
 
@@ -118,7 +118,7 @@ class LocalLedger:
         self.now = now
         self._lock = Lock()
         self._pace = ModelPace(next_start=float("-inf"), paused_until=float("-inf"))
-        self._spent = Spent()
+        self._spent = BudgetUse()
 
     def pace(self) -> ModelPace:
         with self._lock:
@@ -128,13 +128,13 @@ class LocalLedger:
         with self._lock:
             self._pace = change(self._pace)
 
-    def spent(self) -> Spent:
+    def spent(self) -> BudgetUse:
         with self._lock:
             return self._spent
 
     def spend(self, started: int, usage: Usage) -> None:
         with self._lock:
-            self._spent = Spent(
+            self._spent = BudgetUse(
                 started=self._spent.started + started, usage=self._spent.usage + usage
             )
 
@@ -159,7 +159,7 @@ _PACE = Table(
     Column("refused_since", Float),
     Column("refusals", Integer, nullable=False),
 )
-_SPENT = Table(
+_USE = Table(
     "enrichment_spent",
     _METADATA,
     Column("run", String(200), primary_key=True),
@@ -183,11 +183,11 @@ class SharedLedger:
         migrate(engine, _METADATA, "enrichment-ledger")
         self._make(_PACE, model=self._model, next_start=0.0, paused_until=0.0, refusals=0)
         nothing = dict.fromkeys(("started", "calls", "input_tokens", "output_tokens"), 0)
-        if self._make(_SPENT, run=self._run, begun_at=self.now(), **nothing):
-            self.change_pace(lambda pace: pace.anew(self.now()))
+        if self._make(_USE, run=self._run, begun_at=self.now(), **nothing):
+            self.change_pace(lambda pace: pace.restarted(self.now()))
             with engine.begin() as connection:
-                old = _SPENT.c.begun_at < self.now() - _FORGOTTEN_AFTER
-                connection.execute(delete(_SPENT).where(old, _SPENT.c.run != self._run))
+                old = _USE.c.begun_at < self.now() - _FORGOTTEN_AFTER
+                connection.execute(delete(_USE).where(old, _USE.c.run != self._run))
 
     def now(self) -> float:
         return time.time()
@@ -210,13 +210,13 @@ class SharedLedger:
                 )
             )
 
-    def spent(self) -> Spent:
+    def spent(self) -> BudgetUse:
         with self._engine.connect() as connection:
-            row = connection.execute(select(_SPENT).where(_SPENT.c.run == self._run)).one()
+            row = connection.execute(select(_USE).where(_USE.c.run == self._run)).one()
         usage = Usage(
             calls=row.calls, input_tokens=row.input_tokens, output_tokens=row.output_tokens
         )
-        return Spent(started=row.started, usage=usage)
+        return BudgetUse(started=row.started, usage=usage)
 
     def spend(self, started: int, usage: Usage) -> None:
         values = {
@@ -227,9 +227,9 @@ class SharedLedger:
         }
         with self._engine.begin() as connection:
             connection.execute(
-                update(_SPENT)
-                .where(_SPENT.c.run == self._run)
-                .values({name: _SPENT.c[name] + count for name, count in values.items()})
+                update(_USE)
+                .where(_USE.c.run == self._run)
+                .values({name: _USE.c[name] + count for name, count in values.items()})
             )
 
     def _pace(self, connection: Any, query: Any) -> ModelPace:

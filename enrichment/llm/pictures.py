@@ -38,7 +38,7 @@ from loaders.document import Block, Document, Image, images_of
 from loaders.pictures.document_pictures import PictureCollector, with_images
 
 _METADATA = MetaData()
-_WAITING = Table(
+_PENDING = Table(
     "ingest_pictures",
     _METADATA,
     Column("digest", String(64), primary_key=True),
@@ -56,27 +56,27 @@ class PendingPictureStore:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         migrate(engine, _METADATA, "ingest-pictures")
-        old = _WAITING.c.kept_at < datetime.now(UTC) - _MAX_AGE
+        old = _PENDING.c.kept_at < datetime.now(UTC) - _MAX_AGE
         with engine.begin() as connection:
-            connection.execute(delete(_WAITING).where(old))
+            connection.execute(delete(_PENDING).where(old))
 
-    def keep(self, picture: ShownPicture) -> None:
+    def save(self, picture: ShownPicture) -> None:
         row = {
             "media_type": picture.media_type,
             "picture": picture.data,
             "kept_at": datetime.now(UTC),
         }
-        known = _WAITING.c.digest == picture.digest
+        same_digest = _PENDING.c.digest == picture.digest
         try:
             with self._engine.begin() as connection:
-                if not connection.execute(update(_WAITING).where(known).values(row)).rowcount:
-                    connection.execute(insert(_WAITING).values(digest=picture.digest, **row))
+                if not connection.execute(update(_PENDING).where(same_digest).values(row)).rowcount:
+                    connection.execute(insert(_PENDING).values(digest=picture.digest, **row))
         except IntegrityError:
             return  # another process kept the same a moment ago
 
     def find(self, digest: str) -> ShownPicture | None:
         with self._engine.connect() as connection:
-            row = connection.execute(select(_WAITING).where(_WAITING.c.digest == digest)).first()
+            row = connection.execute(select(_PENDING).where(_PENDING.c.digest == digest)).first()
         if row is None:
             return None
         return ShownPicture(media_type=row.media_type, data=row.picture, digest=digest)
@@ -84,7 +84,7 @@ class PendingPictureStore:
     def clear(self, digest: str) -> None:
         """It is described, and needed no more."""
         with self._engine.begin() as connection:
-            connection.execute(delete(_WAITING).where(_WAITING.c.digest == digest))
+            connection.execute(delete(_PENDING).where(_PENDING.c.digest == digest))
 
 
 MAX_DESCRIPTION_CHARS = 6_000
@@ -139,9 +139,9 @@ class Vision:
     model: ChatModel
     budget: Budget
     cache: ReplyCache
-    shelf: PendingPictureStore
+    pending: PendingPictureStore
 
-    def known(self, digest: str) -> PictureReply | None:
+    def cached_reply(self, digest: str) -> PictureReply | None:
         key = cache_key(
             _prompt(ShownPicture(media_type="", data=b"", digest=digest)), self.model.name
         )
@@ -150,7 +150,8 @@ class Vision:
     def collector(self) -> PictureCollector:
         """For the sources of documents."""
         return PictureCollector(
-            keep=self.shelf.keep, is_described=lambda digest: self.known(digest) is not None
+            save=self.pending.save,
+            is_described=lambda digest: self.cached_reply(digest) is not None,
         )
 
 
@@ -180,8 +181,8 @@ def as_text(reply: PictureReply) -> str:
     if reply.kind == "decoration":
         return ""
     lines = [f"A {reply.kind}: {_line(reply.shows)}"]
-    if read := _lines(reply.text):
-        lines.append("Text in it: " + " | ".join(read))
+    if text_lines := _lines(reply.text):
+        lines.append("Text in it: " + " | ".join(text_lines))
     lines += [f"- {relation}" for relation in _lines(reply.relations)]
     if doubt := _line(reply.unreadable):
         lines.append(f"Not readable: {doubt}")
@@ -205,7 +206,7 @@ def _describe(
     if image.passed_over:
         report.passed_over[image.passed_over] += 1
         return None
-    reply = vision.known(image.digest) if image.digest else None
+    reply = vision.cached_reply(image.digest) if image.digest else None
     if reply is not None:
         report.known += 1
     else:
@@ -220,7 +221,7 @@ def _describe(
         report.unread += 1
         report.reasons.append(f"{place}: it has to be fetched again")
         return None
-    vision.shelf.clear(image.digest)
+    vision.pending.clear(image.digest)
     if reply.kind == "decoration":
         report.decorations += 1
     else:
@@ -230,13 +231,13 @@ def _describe(
 
 def _ask_model(image: Image, vision: Vision, report: PictureReport) -> PictureReply | None:
     """None where the picture isn't there. Raises ModelError."""
-    picture = vision.shelf.find(image.digest) if image.digest else None
+    picture = vision.pending.find(image.digest) if image.digest else None
     if picture is None:
         return None
     prompt = _prompt(picture)
     report.asked += 1
     reply = vision.budget.ask(vision.model, prompt, PictureReply)
-    vision.cache.keep(cache_key(prompt, vision.model.name), prompt, vision.model.name, reply)
+    vision.cache.save(cache_key(prompt, vision.model.name), prompt, vision.model.name, reply)
     return reply
 
 

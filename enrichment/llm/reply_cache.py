@@ -61,7 +61,7 @@ class ReplyCache:
         except ValidationError:
             return None
 
-    def keep(self, key: str, prompt: Prompt, model: str, reply: BaseModel) -> None:
+    def save(self, key: str, prompt: Prompt, model: str, reply: BaseModel) -> None:
         values = {
             "key": key,
             "prompt": f"{prompt.name} {prompt.version}"[:64],
@@ -77,12 +77,12 @@ class ReplyCache:
             return  # another process kept the same reply a moment ago
 
     def _forget_all_but(self, most: int) -> None:
-        given = self._replies.c.created_at
+        created_at = self._replies.c.created_at
         with self._engine.begin() as connection:
-            newest = select(given).order_by(given.desc())
+            newest = select(created_at).order_by(created_at.desc())
             oldest = connection.scalar(newest.offset(most - 1).limit(1))
             if oldest is not None:
-                connection.execute(delete(self._replies).where(given < oldest))
+                connection.execute(delete(self._replies).where(created_at < oldest))
 
 
 def cache_key(prompt: Prompt, model: str) -> str:

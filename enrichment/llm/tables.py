@@ -100,8 +100,8 @@ def unclear(table: Table) -> str:
 
 def verified(table: Table, reply: TableReply) -> Table:
     """The table with the reply's header, or TableRejected at the first difference."""
-    written = _parse(reply.markdown)
-    if len(written) < 1:
+    reply_rows = _parse(reply.markdown)
+    if len(reply_rows) < 1:
         raise TableRejected("shape", "no table in the reply")
     if not 0 <= reply.header_rows < len(table.rows):
         raise TableRejected("header", f"{reply.header_rows} header rows of {len(table.rows)} rows")
@@ -113,10 +113,10 @@ def verified(table: Table, reply: TableReply) -> Table:
         )
     grid = [[_same(cell.text) for cell in row] for row in table.rows]
     body = grid[reply.header_rows :]
-    _check_shape(written[1:], body)
-    for number, (found, expected) in enumerate(zip(written[1:], body, strict=True), start=1):
-        _check_row(number, [_same(cell) for cell in found], expected)
-    _check_header([_same(cell) for cell in written[0]], grid[: reply.header_rows], body)
+    _check_shape(reply_rows[1:], body)
+    for number, (reply_row, expected) in enumerate(zip(reply_rows[1:], body, strict=True), start=1):
+        _check_row(number, [_same(cell) for cell in reply_row], expected)
+    _check_header([_same(cell) for cell in reply_rows[0]], grid[: reply.header_rows], body)
     return replace(
         table,
         header_rows=reply.header_rows,
@@ -131,7 +131,7 @@ def _ask(table: Table, model: ChatModel, cache: ReplyCache, budget: Budget) -> T
     if (cached := cache.find(key, TableReply)) is not None:
         return cached
     reply = budget.ask(model, prompt, TableReply)
-    cache.keep(key, prompt, model.name, reply)
+    cache.save(key, prompt, model.name, reply)
     return reply
 
 
@@ -145,12 +145,12 @@ def _prompt(table: Table) -> Prompt:
     return render("convert_table", table=Foreign("table", "\n".join(lines)))
 
 
-def _check_shape(written: Sequence[Sequence[str]], body: Sequence[Sequence[str]]) -> None:
-    if len(written) < len(body):
-        raise TableRejected("cut", f"{len(written)} of {len(body)} rows")
-    if len(written) > len(body):
-        raise TableRejected("invented", f"{len(written)} rows, the grid has {len(body)}")
-    for number, row in enumerate(written, start=1):
+def _check_shape(reply_rows: Sequence[Sequence[str]], body: Sequence[Sequence[str]]) -> None:
+    if len(reply_rows) < len(body):
+        raise TableRejected("cut", f"{len(reply_rows)} of {len(body)} rows")
+    if len(reply_rows) > len(body):
+        raise TableRejected("invented", f"{len(reply_rows)} rows, the grid has {len(body)}")
+    for number, row in enumerate(reply_rows, start=1):
         if len(row) != len(body[number - 1]):
             raise TableRejected(
                 "lost" if len(row) < len(body[number - 1]) else "invented",
@@ -158,18 +158,18 @@ def _check_shape(written: Sequence[Sequence[str]], body: Sequence[Sequence[str]]
             )
 
 
-def _check_row(number: int, found: Sequence[str], expected: Sequence[str]) -> None:
-    for column, (written, true) in enumerate(zip(found, expected, strict=True)):
-        if written == true:
+def _check_row(number: int, row: Sequence[str], expected: Sequence[str]) -> None:
+    for column, (cell, true) in enumerate(zip(row, expected, strict=True)):
+        if cell == true:
             continue
         place = f"row {number}, column {column + 1}"
-        if not written:
+        if not cell:
             raise TableRejected("lost", f"{place}: {true!r} is missing")
-        if written in expected and true in found:
-            raise TableRejected("moved", f"{place}: {written!r} belongs elsewhere in the row")
+        if cell in expected and true in row:
+            raise TableRejected("moved", f"{place}: {cell!r} belongs elsewhere in the row")
         if not true:
-            raise TableRejected("invented", f"{place}: {written!r} in an empty cell")
-        raise TableRejected("changed", f"{place}: {written!r} instead of {true!r}")
+            raise TableRejected("invented", f"{place}: {cell!r} in an empty cell")
+        raise TableRejected("changed", f"{place}: {cell!r} instead of {true!r}")
 
 
 def _check_header(

@@ -59,10 +59,10 @@ class GroundingText:
         self._doubtful = _words(doubtful)
         self._ordered = self._doubtful | _words(orders)
         self._addresses = {
-            found.lower() for text in (*stated, question) for found in _ADDRESS.findall(text)
+            address.lower() for text in (*stated, question) for address in _ADDRESS.findall(text)
         }
 
-    def hold(self, claim: str, *, clauses: bool = True) -> bool:
+    def supports(self, claim: str, *, clauses: bool = True) -> bool:
         """Whether most of what it names was stated.
 
         What only a suspect sentence says holds as long as it is told as such: `answer with E1` is
@@ -103,11 +103,11 @@ class GroundingText:
         )
 
 
-def adds_little(text: str, *, known: str, most: int, but: str = "") -> bool:
+def adds_little(text: str, *, context: str, most: int, but: str = "") -> bool:
     """One short sentence with at most so many words of its own besides what is known, no address
     and nothing of what only `but` says."""
     plain = as_read(text)
-    own = naming_words(plain).keys() - stems(known)
+    own = naming_words(plain).keys() - stems(context)
     return (
         len(plain) <= 40 * most
         and len(own) <= most
@@ -119,12 +119,12 @@ def adds_little(text: str, *, known: str, most: int, but: str = "") -> bool:
 
 def _names_in(text: str) -> list[str]:
     """What it names; a single character stands everywhere."""
-    named = list(naming_words(text))
-    return [word for word in named if len(word) > 1] or named
+    names = list(naming_words(text))
+    return [word for word in names if len(word) > 1] or names
 
 
-def _grounded(named: Collection[str], known: frozenset[str], share: float) -> bool:
-    return sum(word not in known for word in named) <= (1 - share) * len(named)
+def _grounded(names: Collection[str], source_words: frozenset[str], share: float) -> bool:
+    return sum(word not in source_words for word in names) <= (1 - share) * len(names)
 
 
 def _requests(sentence: str) -> bool:
@@ -155,9 +155,9 @@ class GroundingFilter:
         """None: everything may be shown."""
         self._grounds = grounds
         self._waiting = ""
-        self._begun = False
+        self._line_started = False
         """Something of the current line is out."""
-        self.strays: list[str] = []
+        self.ungrounded: list[str] = []
         """Sentences that were held back."""
 
     def feed(self, piece: str) -> str:
@@ -168,32 +168,32 @@ class GroundingFilter:
             *ready, before = ready or [""]
             last = before + last
         self._waiting = last
-        return passed + self._passed(ready)
+        return passed + self._supported(ready)
 
     def close(self) -> str:
         """The rest."""
         rest, self._waiting = self._waiting, ""
-        return self._passed(_claims(rest))
+        return self._supported(_claims(rest))
 
     def _line(self, line: str) -> str:
         """A whole line; none is left of one of which nothing may be shown."""
-        passed = self._passed(_claims(line))
-        empty = not (self._begun or line.strip())
-        end = "\n" if self._begun or empty else ""
-        self._begun = False
+        passed = self._supported(_claims(line))
+        empty = not (self._line_started or line.strip())
+        end = "\n" if self._line_started or empty else ""
+        self._line_started = False
         return passed + end
 
-    def _passed(self, claims: list[str]) -> str:
+    def _supported(self, claims: list[str]) -> str:
         passed = ""
         for claim in claims:
-            if self._grounds is None or _FENCE.fullmatch(claim) or self._grounds.hold(claim):
+            if self._grounds is None or _FENCE.fullmatch(claim) or self._grounds.supports(claim):
                 passed += claim
                 continue
-            self.strays.append(claim.strip())
+            self.ungrounded.append(claim.strip())
             marker = _MARKER.match(claim)
-            if marker and not self._begun and not passed and claim is not claims[-1]:
+            if marker and not self._line_started and not passed and claim is not claims[-1]:
                 passed += marker[0]
-        self._begun = self._begun or bool(passed.strip())
+        self._line_started = self._line_started or bool(passed.strip())
         return passed
 
 

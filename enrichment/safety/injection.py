@@ -55,12 +55,12 @@ def addressing(sentence: str) -> Addressing:
             for at in range(0, len(sentence), step)
         }
         return "planted" if "planted" in parts else "suspect" if "suspect" in parts else ""
-    seen = as_read(sentence)
-    if MESSAGE.search(seen) or any(PLANTED.search(hidden) for hidden in _decode(seen)):
+    plain = as_read(sentence)
+    if MESSAGE.search(plain) or any(PLANTED.search(hidden) for hidden in _decode(plain)):
         return "planted"
-    if not PLANTED.search(seen):
-        return "suspect" if SUSPECT.search(seen) else ""
-    return "suspect" if _only_quotes(seen) else "planted"
+    if not PLANTED.search(plain):
+        return "suspect" if SUSPECT.search(plain) else ""
+    return "suspect" if _only_quotes(plain) else "planted"
 
 
 def as_read(text: str) -> str:
@@ -80,23 +80,23 @@ def _without_disguise(text: str) -> str:
     return _MIXED.sub(lambda word: word[0].translate(_LOOKALIKES), visible)
 
 
-def _only_quotes(seen: str) -> bool:
+def _only_quotes(plain: str) -> bool:
     """Whether what is planted is only told of: quoted, in a sentence of somebody else's."""
-    around = _QUOTED.sub(lambda quoted: " …… " if len(quoted[0]) > _DICTATED else " … ", seen)
+    around = _QUOTED.sub(lambda quoted: " …… " if len(quoted[0]) > _DICTATED else " … ", plain)
     return not PLANTED.search(around) and len(re.findall(r"\w+", around)) >= _FEW_WORDS
 
 
 def _decode(text: str) -> list[str]:
     """What stands there in base64."""
-    found = []
+    texts = []
     for match in _BASE64.finditer(text):
         letters = match[0].rstrip("=")
         try:
             raw = base64.b64decode(letters + "=" * (-len(letters) % 4))
-            found.append(raw.decode("utf-8"))
+            texts.append(raw.decode("utf-8"))
         except (binascii.Error, ValueError):
             continue
-    return found
+    return texts
 
 
 WITHHELD = "(withheld: addressed to an AI, not to people)"
@@ -109,11 +109,11 @@ _MAX_EXCERPT_CHARS = 120
 def without_planted(document: Document) -> tuple[Document, tuple[str, ...]]:
     """The document with every planted text replaced by `WITHHELD`, and `place: its beginning` for
     each. What follows a planted sentence in its paragraph or cell is its message: it goes too."""
-    found: dict[str, None] = {}
+    report: dict[str, None] = {}
 
     def note(place: str, before: str, after: str) -> None:
         if after != before:
-            found.setdefault(f"{place}: {_beginning(before, after)!r}")
+            report.setdefault(f"{place}: {_beginning(before, after)!r}")
 
     title = clean_text(document.title)
     note("title", document.title, title)
@@ -128,7 +128,7 @@ def without_planted(document: Document) -> tuple[Document, tuple[str, ...]]:
         replace(tab, title=clean_text(tab.title), path=tuple(map(clean_text, tab.path)))
         for tab in document.tabs
     )
-    return replace(document, title=title, blocks=tuple(blocks), tabs=tabs), tuple(found)
+    return replace(document, title=title, blocks=tuple(blocks), tabs=tabs), tuple(report)
 
 
 def clean_text(text: str) -> str:
@@ -174,8 +174,8 @@ def _clean_twice(text: str, markdown: str) -> tuple[str, str]:
     marked = plain if markdown == text else clean_text(markdown)
     if (plain == text) == (marked == markdown):
         return plain, marked
-    left = plain if plain != text else WITHHELD
-    return left, left
+    remainder = plain if plain != text else WITHHELD
+    return remainder, remainder
 
 
 def _clean_table(table: Table) -> Table:

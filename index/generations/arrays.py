@@ -44,13 +44,13 @@ class FolderArrays:
     them. Vectors go to the disk at once: they can be larger than memory."""
 
     def __init__(
-        self, target: Path, held: Sequence[Revision], width: int, base: Folder | None
+        self, target: Path, revisions: Sequence[Revision], width: int, base: Folder | None
     ) -> None:
         self._target = target
-        self._held = held
+        self._revisions = revisions
         self._base = base
-        self._chunks = _MatrixFiles(target, "chunk", sum(r.chunks for r in held), width, base)
-        self._units = _MatrixFiles(target, "unit", sum(r.units for r in held), width, base)
+        self._chunks = _MatrixFiles(target, "chunk", sum(r.chunks for r in revisions), width, base)
+        self._units = _MatrixFiles(target, "unit", sum(r.units for r in revisions), width, base)
         self._bags = Bags()
         self._chunk_from = _Places()
         self._unit_from = _Places()
@@ -108,7 +108,7 @@ class FolderArrays:
         chunks, units = self._chunks.finished(), self._units.finished()
         self._save_sketches(chunks, units)
         target = self._target
-        revisions = np.array([one.id for one in self._held], dtype=np.int64)
+        revisions = np.array([one.id for one in self._revisions], dtype=np.int64)
         np.save(target / "revision_ids.npy", revisions)
         np.save(target / "row_starts.npy", _starts(np.array(self._sizes, dtype=np.int64)))
         np.save(target / "unit_starts.npy", _starts(np.concatenate(self._unit_counts)))
@@ -123,12 +123,12 @@ class FolderArrays:
         base = self._base
         if len(chunks) > EXACT_ROWS:
             before = base.chunk_sketch if base else None
-            made = sketch_of(chunks, before, self._chunk_from.rows())
-            made.save(self._target / "chunk_sketch")
+            sketch = sketch_of(chunks, before, self._chunk_from.rows())
+            sketch.save(self._target / "chunk_sketch")
         if len(units) > EXACT_ROWS:
             before = base.unit_sketch if base else None
-            made = sketch_of(units, before, self._unit_from.rows())
-            made.save(self._target / "unit_sketch")
+            sketch = sketch_of(units, before, self._unit_from.rows())
+            sketch.save(self._target / "unit_sketch")
 
     def _save_keywords(self) -> None:
         from_base = self._chunk_from.rows()
@@ -155,11 +155,11 @@ class _Places:
         self.count += count
 
     def rows(self) -> NDArray[np.int64]:
-        found = [
+        paths = [
             np.full(count, NEW) if first == NEW else np.arange(first, first + count)
             for first, count in self._runs
         ]
-        return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+        return np.concatenate([np.zeros(0, dtype=np.int64), *paths])
 
 
 class _MatrixFiles:
@@ -186,9 +186,9 @@ class _MatrixFiles:
             self._files.append(file)
 
     def carry(self, first: int, count: int) -> None:
-        start, held = self._run
-        if held and start + held == first:
-            self._run = (start, held + count)
+        start, run_length = self._run
+        if run_length and start + run_length == first:
+            self._run = (start, run_length + count)
         else:
             self._copy()
             self._run = (first, count)
@@ -226,21 +226,21 @@ class _ArrayFile:
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")
         version = np.lib.format.read_magic(self._file)
-        read = (
+        copy = (
             np.lib.format.read_array_header_1_0
             if version == (1, 0)
             else np.lib.format.read_array_header_2_0
         )
-        shape, _, dtype = read(self._file)
+        shape, _, dtype = copy(self._file)
         self._begin = self._file.tell()
         self._row_bytes = dtype.itemsize * int(np.prod(shape[1:], dtype=np.int64))
 
     def copy_to(self, file: BinaryIO, first: int, count: int) -> None:
         """Append rows first … first + count."""
-        at, left = self._begin + first * self._row_bytes, count * self._row_bytes
-        while left:
-            done = _copied(self._file, file, at, left)
-            at, left = at + done, left - done
+        at, remaining = self._begin + first * self._row_bytes, count * self._row_bytes
+        while remaining:
+            copied = _copied(self._file, file, at, remaining)
+            at, remaining = at + copied, remaining - copied
 
     def close(self) -> None:
         self._file.close()
@@ -249,9 +249,9 @@ class _ArrayFile:
 def _copied(source: BinaryIO, target: BinaryIO, at: int, size: int) -> int:
     """Bytes copied, at most `size`."""
     try:
-        done = os.copy_file_range(source.fileno(), target.fileno(), size, at)
-        if done:
-            return done
+        copied = os.copy_file_range(source.fileno(), target.fileno(), size, at)
+        if copied:
+            return copied
     except (AttributeError, OSError):  # not on this system, or not between these disks
         pass
     source.seek(at)

@@ -54,23 +54,23 @@ class VectorSource:
         """(key of each text, vector by key). Raises ModelUnavailable."""
         keys = [key_of(self.embedder.name, text) for text in texts]
         missing = dict(zip(keys, texts, strict=True))
-        found: dict[str, Vectors] = {}
+        by_key: dict[str, Vectors] = {}
         for lookup in self._lookups:
             if missing:
-                found.update(lookup(list(missing)))
-                missing = {key: text for key, text in missing.items() if key not in found}
+                by_key.update(lookup(list(missing)))
+                missing = {key: text for key, text in missing.items() if key not in by_key}
         if missing:
             fresh = self.embedder(list(missing.values()))
-            made = dict(zip(missing, fresh, strict=True))
-            self.embedded += len(made)
-            self._on_embedded(made)
-            found.update(made)
-        return keys, found
+            by_key_new = dict(zip(missing, fresh, strict=True))
+            self.embedded += len(by_key_new)
+            self._on_embedded(by_key_new)
+            by_key.update(by_key_new)
+        return keys, by_key
 
 
 def build_folder(
     target: Path,
-    held: Sequence[Revision],
+    revisions: Sequence[Revision],
     *,
     base: Folder | None,
     store: Store,
@@ -83,8 +83,8 @@ def build_folder(
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     place_of = {revision: place for place, revision in enumerate(base.revision_ids if base else ())}
-    with FolderArrays(target, held, vectors.embedder.dimensions, base) as arrays:
-        for revision in held:
+    with FolderArrays(target, revisions, vectors.embedder.dimensions, base) as arrays:
+        for revision in revisions:
             place = place_of.get(revision.id)
             if base is None or place is None:
                 arrays.add(_fresh(store, revision, cards(revision), vectors))
@@ -93,9 +93,9 @@ def build_folder(
         arrays.save()
 
 
-def seal_folder(target: Path, held: Sequence[Revision], embedder: Embedder) -> None:
+def seal_folder(target: Path, revisions: Sequence[Revision], embedder: Embedder) -> None:
     manifest = Manifest(
-        digest=digest_of(held), embedder=embedder.name, dimensions=embedder.dimensions
+        digest=digest_of(revisions), embedder=embedder.name, dimensions=embedder.dimensions
     )
     seal(target, manifest)
 
@@ -104,14 +104,14 @@ def _fresh(
     store: Store, revision: Revision, card: DocumentCard, vectors: VectorSource
 ) -> FreshDocument:
     content = store.content(revision.id)
-    keys, found = vectors(embedded_texts([chunk for _, chunk in content]))
-    made = np.array([found[key] for key in keys], dtype=np.float32)
+    keys, by_key = vectors(embedded_texts([chunk for _, chunk in content]))
+    matrix = np.array([by_key[key] for key in keys], dtype=np.float32)
     return FreshDocument(
         row_ids=[row_id for row_id, _ in content],
         chunk_ids=[chunk.id for _, chunk in content],
         unit_counts=[len(chunk.units) for _, chunk in content],
         keys=keys,
-        vectors=made.reshape(len(keys), vectors.embedder.dimensions),
+        vectors=matrix.reshape(len(keys), vectors.embedder.dimensions),
         terms=[chunk_terms(chunk, card) for _, chunk in content],
     )
 
@@ -144,14 +144,14 @@ class Journal:
     def vectors(self) -> Mapping[str, Vectors]:
         return self._vectors
 
-    def append(self, found: Mapping[str, Vectors]) -> None:
-        records = np.zeros(len(found), dtype=self._record)
-        for place, (key, vector) in enumerate(found.items()):
+    def append(self, vectors: Mapping[str, Vectors]) -> None:
+        records = np.zeros(len(vectors), dtype=self._record)
+        for place, (key, vector) in enumerate(vectors.items()):
             records[place] = (key.encode(), zlib.crc32(vector.tobytes()), vector)
         self._file.write(records.tobytes())
         self._file.flush()
         os.fsync(self._file.fileno())
-        self._vectors.update(found)
+        self._vectors.update(vectors)
 
     def discard(self) -> None:
         """Forget everything: the vectors are published."""
@@ -165,11 +165,11 @@ class Journal:
         data = self._path.read_bytes()
         whole = len(data) // self._record.itemsize
         records: NDArray[np.void] = np.frombuffer(data, dtype=self._record, count=whole)
-        found: dict[str, Vectors] = {}
+        vectors: dict[str, Vectors] = {}
         for record in records:
             if zlib.crc32(record["vector"].tobytes()) != record["crc"]:
                 break
-            found[record["key"].decode()] = record["vector"].copy()
+            vectors[record["key"].decode()] = record["vector"].copy()
         with self._path.open("r+b") as opened:
-            opened.truncate(len(found) * self._record.itemsize)
-        return found
+            opened.truncate(len(vectors) * self._record.itemsize)
+        return vectors

@@ -65,11 +65,11 @@ class Keys:
     def _sorted(self) -> NDArray[np.bytes_]:
         return self.by_row[self._order]
 
-    def rows(self, wanted: Sequence[str]) -> list[NDArray[np.int64]]:
+    def rows(self, keys: Sequence[str]) -> list[NDArray[np.int64]]:
         """Rows of each key, in order; empty for an unknown one."""
         longest = self.by_row.dtype.itemsize
         # Cut off, a longer one could be taken for another.
-        encoded = [key.encode("utf-8", "surrogatepass") for key in wanted]
+        encoded = [key.encode("utf-8", "surrogatepass") for key in keys]
         positions = np.array(
             [key if len(key) <= longest else b"" for key in encoded], dtype=self.by_row.dtype
         )
@@ -132,21 +132,21 @@ class Folder:
     def searched_bytes(self) -> int:
         """Of the mapped files that searches read: what an open generation takes of memory, once
         for all processes of a machine."""
-        read = ("_leading.npy", "_scales.npy", "_sketch/", f"{KEYWORDS}/")
+        suffixes = ("_leading.npy", "_scales.npy", "_sketch/", f"{KEYWORDS}/")
         files = self.manifest.files.items()
-        return sum(size for name, (size, *_) in files if any(one in name for one in read))
+        return sum(size for name, (size, *_) in files if any(one in name for one in suffixes))
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Vectors]:
         """Vectors by content address; unknown keys are left out."""
-        found: dict[str, Vectors] = {}
-        for held, matrix in (
+        vectors: dict[str, Vectors] = {}
+        for keys_of_kind, matrix in (
             (self.chunk_keys, self.chunk_vectors),
             (self.unit_keys, self.unit_vectors),
         ):
-            for key, rows in zip(keys, held.rows(keys), strict=True):
+            for key, rows in zip(keys, keys_of_kind.rows(keys), strict=True):
                 if len(rows):
-                    found[key] = matrix.row(int(rows[0]))
-        return found
+                    vectors[key] = matrix.row(int(rows[0]))
+        return vectors
 
     def _vectors(self, kind: str) -> Quantized:
         return Quantized(*(self._array(f"{kind}_{part}") for part in VECTOR_PARTS))

@@ -52,7 +52,7 @@ class GenerationFolders:
     def path(self, domain: str, number: int) -> Path:
         return self.of(domain) / f"{number:06d}"
 
-    def opened(self, info: GenerationInfo) -> Folder:
+    def open(self, info: GenerationInfo) -> Folder:
         """The generation's folder; built from the database when it is missing or damaged."""
         try:
             return self._intact(info)
@@ -84,7 +84,7 @@ class GenerationFolders:
         self,
         domain: str,
         number: int,
-        held: Sequence[Revision],
+        revisions: Sequence[Revision],
         *,
         base: Folder | None,
         cards: Callable[[Revision], DocumentCard],
@@ -95,10 +95,14 @@ class GenerationFolders:
         other machines have to find its vectors."""
         target = self.of(domain) / f".building-{uuid.uuid4().hex}"
         try:
-            build_folder(target, held, base=base, store=self._store, cards=cards, vectors=vectors)
-            seal_folder(target, held, self._embedder)
+            build_folder(
+                target, revisions, base=base, store=self._store, cards=cards, vectors=vectors
+            )
+            seal_folder(target, revisions, self._embedder)
             if self._server and is_new:
-                send(self._server, domain, Folder(target, digest_of(held), verified=True), base)
+                send(
+                    self._server, domain, Folder(target, digest_of(revisions), verified=True), base
+                )
             put_in_place(target, self.path(domain, number))
             self._verified.add(_mark(self.path(domain, number)))
         finally:
@@ -106,11 +110,11 @@ class GenerationFolders:
 
     def lookups(self, domain: str, base: Folder | None) -> list[Lookup]:
         """Where vectors of this domain may be found without asking the model."""
-        found: list[Lookup] = [base.lookup] if base else []
+        lookups: list[Lookup] = [base.lookup] if base else []
         if self._server:
             name = self._embedder.name
-            found += [self._server.collection(domain, name, kind).get for kind in KINDS]
-        return found
+            lookups += [self._server.collection(domain, name, kind).get for kind in KINDS]
+        return lookups
 
     def elsewhere(self, domain: str) -> Lookup:
         """Vectors of the same texts in what other domains answer from, and in what this one did.
@@ -120,10 +124,10 @@ class GenerationFolders:
         opened = cache(lambda: list(self._kept_elsewhere(domain)))
 
         def lookup(keys: Sequence[str]) -> dict[str, Vectors]:
-            found: dict[str, Vectors] = {}
+            vectors: dict[str, Vectors] = {}
             for folder in opened() if len(keys) >= WORTH_OPENING else ():
-                found.update(folder.lookup([key for key in keys if key not in found]))
-            return found
+                vectors.update(folder.lookup([key for key in keys if key not in vectors]))
+            return vectors
 
         return lookup
 
@@ -261,10 +265,10 @@ def _missing(info: GenerationInfo) -> IndexUnavailable:
 def _mark(folder: Path) -> tuple[str, int, int]:
     """Of a sealed folder: another one in its place has another."""
     try:
-        found = (folder / MANIFEST).stat()
+        stat = (folder / MANIFEST).stat()
     except OSError:
         return str(folder), 0, 0
-    return str(folder), found.st_ino, found.st_mtime_ns
+    return str(folder), stat.st_ino, stat.st_mtime_ns
 
 
 @contextmanager

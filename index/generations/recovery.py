@@ -27,14 +27,14 @@ def recovered_vectors(path: Path, embedder: str) -> Lookup:
     opened = cache(lambda: _kinds(path, embedder))
 
     def lookup(keys: Sequence[str]) -> dict[str, Vectors]:
-        found: dict[str, Vectors] = {}
+        by_key: dict[str, Vectors] = {}
         for names, vectors, intact in opened():
             for key, rows in zip(keys, names.rows(keys), strict=True):
                 good = rows[intact[rows]]
                 if len(good):
-                    held = vectors[good[:1]]
-                    found[key] = held.exactly()[0] if isinstance(held, Quantized) else held[0]
-        return found
+                    row = vectors[good[:1]]
+                    by_key[key] = row.exactly()[0] if isinstance(row, Quantized) else row[0]
+        return by_key
 
     return lookup
 
@@ -48,10 +48,10 @@ def _kinds(path: Path, embedder: str) -> list[tuple[Keys, Quantized | Vectors, M
         files = manifest["files"]
     except (OSError, ValueError, KeyError, TypeError):
         return []
-    found = []
+    result = []
     for kind in ("chunk", "unit"):
         try:
-            found.append(_kind(path, files, kind))
+            result.append(_kind(path, files, kind))
         except (
             OSError,
             ValueError,
@@ -59,7 +59,7 @@ def _kinds(path: Path, embedder: str) -> list[tuple[Keys, Quantized | Vectors, M
             TypeError,
         ):  # missing, cut off, or no manifest of ours
             continue
-    return found
+    return result
 
 
 def _kind(path: Path, files: dict[str, Any], kind: str) -> tuple[Keys, Quantized | Vectors, Mask]:
@@ -80,8 +80,8 @@ def _rows(path: Path, files: dict[str, Any], name: str) -> tuple[NDArray[Any], M
     array = np.load(path / name, mmap_mode="r" if size > 128 else None)
     # One checksum over the whole file, as older releases have it, or one for each block.
     block = BLOCK if len(sealed) > 1 else max(size, 1)
-    found = checksums(path / name, block)
-    good = np.array([a == b for a, b in zip(found, sealed, strict=True)], dtype=bool)
+    sums = checksums(path / name, block)
+    good = np.array([a == b for a, b in zip(sums, sealed, strict=True)], dtype=bool)
     width = array.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
     starts = size - len(array) * width + np.arange(len(array)) * width
     intact = good[starts // block] & good[(starts + max(width, 1) - 1) // block]
@@ -110,30 +110,32 @@ class ServerLookup:
         self._is_up = True
 
     def __call__(self, keys: Sequence[str]) -> dict[str, Vectors]:
-        found: dict[str, Vectors] = {}
+        by_key: dict[str, Vectors] = {}
         try:
             for kind in KINDS if self._is_up else ():
-                missing = [key for key in keys if key not in found]
-                found |= self._server.collection(self._domain, self._embedder, kind).get(missing)
+                missing = [key for key in keys if key not in by_key]
+                by_key |= self._server.collection(self._domain, self._embedder, kind).get(missing)
         except IndexUnavailable as error:
             self._is_up = False
             log.warning(
                 "embedding here what is on the server", domain=self._domain, cause=str(error)
             )
-        return found
+        return by_key
 
 
-def send(server: ChromaServer, domain: str, made: Folder, base: Folder | None) -> None:
-    """Add to the server what the generation in `made` has and `base` had not.
+def send(server: ChromaServer, domain: str, folder: Folder, base: Folder | None) -> None:
+    """Add to the server what the generation in `folder` has and `base` had not.
 
     Other generations' vectors stay: other machines may still build their folders."""
     for kind in KINDS:
-        collection = server.collection(domain, made.manifest.embedder, kind)
-        keys, vectors = held_by(made, kind)
-        wanted = np.unique(keys.by_row)
-        added = np.setdiff1d(wanted, np.unique(held_by(base, kind)[0].by_row)) if base else wanted
-        if len(collection) < len(wanted):
-            added = wanted  # a new or emptied server
+        collection = server.collection(domain, folder.manifest.embedder, kind)
+        keys, vectors = held_by(folder, kind)
+        distinct = np.unique(keys.by_row)
+        added = (
+            np.setdiff1d(distinct, np.unique(held_by(base, kind)[0].by_row)) if base else distinct
+        )
+        if len(collection) < len(distinct):
+            added = distinct  # a new or emptied server
         _add(collection, added, keys, vectors)
 
 
@@ -141,12 +143,12 @@ def drop_unused(server: ChromaServer, domain: str, embedder: str, used: Sequence
     """Delete the vectors that none of these folders holds."""
     for kind in KINDS:
         collection = server.collection(domain, embedder, kind)
-        held = {key for one in used for key in held_by(one, kind)[0].by_row.tolist()}
-        collection.remove([key for key in collection.all_keys() if key.encode() not in held])
+        keys_in_use = {key for one in used for key in held_by(one, kind)[0].by_row.tolist()}
+        collection.remove([key for key in collection.all_keys() if key.encode() not in keys_in_use])
 
 
 def _add(collection: Collection, added: NDArray[np.bytes_], keys: Keys, vectors: Quantized) -> None:
     for start in range(0, len(added), BATCH):
         names = [key.decode() for key in added[start : start + BATCH].tolist()]
-        rows = np.array([found[0] for found in keys.rows(names)], dtype=np.int64)
+        rows = np.array([positions[0] for positions in keys.rows(names)], dtype=np.int64)
         collection.add(names, vectors[rows].exactly())

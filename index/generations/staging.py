@@ -36,7 +36,7 @@ class MadeVectors(Protocol):
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Vectors]: ...
 
-    def append(self, found: Mapping[str, Vectors]) -> None: ...
+    def append(self, vectors: Mapping[str, Vectors]) -> None: ...
 
     def discard(self) -> None:
         """They are published."""
@@ -53,34 +53,34 @@ class Staging:
         base: tuple[GenerationInfo, Folder | None] | None,
         *,
         store: Store,
-        shelf: GenerationFolders,
+        folders: GenerationFolders,
         embedder: Embedder,
         look: Look = lambda info, cards: True,
-        made: Callable[[], AbstractContextManager[MadeVectors]] | None = None,
+        open_vectors: Callable[[], AbstractContextManager[MadeVectors]] | None = None,
         on_published: Callable[[int], None] = lambda step: None,
     ) -> None:
-        """`made`: where vectors are kept until they are published; else in a file of this machine.
-        `on_published` is told the step that the new generation takes the place of, or 0."""
+        """`open_vectors`: stores vectors until they are published; by default a local file.
+        `on_published` gets the step that the new generation replaces, or 0."""
         self._look = look
-        self._made = made or self._journal
+        self._open_vectors = open_vectors or self._journal
         self._on_published = on_published
         self._started = time.monotonic()
         self._domain = domain
         self._store = store
-        self._shelf = shelf
+        self._folders = folders
         self._embedder = embedder
         self._base = base[0] if base else None
         self._base_folder = base[1] if base else None
         self._cards: dict[str, DocumentCard] = {}
-        self._held: dict[str, Revision] = {}
+        self._revisions: dict[str, Revision] = {}
         self._cursors: dict[str, str] = {}
         if self._base:
             self._cards = store.cards(domain, self._base.number)
             revisions = store.revisions(domain, self._base.number)
-            self._held = {one.document_id: one for one in revisions}
+            self._revisions = {one.document_id: one for one in revisions}
             self._cursors = store.cursors(domain, self._base.number)
         self._closing = ExitStack()
-        self._kept: MadeVectors | None = None
+        self._made: MadeVectors | None = None
         self._step = self._base.number if self._base and STEP in self._cursors else 0
         self._cursors.pop(STEP, None)
         self.held_back = False
@@ -92,21 +92,21 @@ class Staging:
 
     def __enter__(self) -> Staging:
         with ExitStack() as opening:
-            self._kept = opening.enter_context(self._made())
-            self._vectors = self._source(self._kept)
+            self._made = opening.enter_context(self._open_vectors())
+            self._vectors = self._source(self._made)
             self._closing = opening.pop_all()
         return self
 
     def _journal(self) -> Journal:
         mark = hashlib.sha256(self._embedder.name.encode()).hexdigest()[:12]
-        path = self._shelf.of(self._domain) / f"embedded-{mark}.journal"
+        path = self._folders.of(self._domain) / f"embedded-{mark}.journal"
         return Journal(path, self._embedder.dimensions)
 
     def _source(self, vectors: MadeVectors) -> VectorSource:
         lookups = [
             vectors.lookup,
-            *self._shelf.lookups(self._domain, self._base_folder),
-            self._shelf.elsewhere(self._domain),
+            *self._folders.lookups(self._domain, self._base_folder),
+            self._folders.elsewhere(self._domain),
         ]
         return VectorSource(self._embedder, lookups, on_embedded=vectors.append)
 
@@ -144,16 +144,16 @@ class Staging:
             revision = self._store.save(self._domain, card, chunks)
         except (PydanticSerializationError, UnicodeError) as error:
             raise LoadError(card.id, "its text is not valid Unicode") from error
-        if self._held.get(card.id) != revision:
+        if self._revisions.get(card.id) != revision:
             self._waiting += embedded_texts(chunks)
             while len(self._waiting) >= TOGETHER:
                 self._embed(TOGETHER)
-        self._held[card.id] = revision
+        self._revisions[card.id] = revision
         self._cards[card.id] = card
 
     def remove(self, document_id: str) -> None:
         """Leave a document out; unknown ids are ignored."""
-        self._held.pop(document_id, None)
+        self._revisions.pop(document_id, None)
         self._cards.pop(document_id, None)
 
     def commit(self, cursors: Mapping[str, str], *, is_step: bool = False) -> GenerationInfo:
@@ -163,8 +163,8 @@ class Staging:
         a step by one that broke off: nobody rolls back to half a run.
 
         Raises ModelUnavailable, PublishError."""
-        held = [self._held[one] for one in sorted(self._held)]
-        digest = digest_of(held)
+        revisions = [self._revisions[one] for one in sorted(self._revisions)]
+        digest = digest_of(revisions)
         base = self._base
         self.held_back = False
         if base and base.digest == digest and base.embedder == self._embedder.name:
@@ -174,10 +174,10 @@ class Staging:
         self._embed(len(self._waiting))
         number = self._store.next_number(self._domain)
         try:
-            self._shelf.build(
+            self._folders.build(
                 self._domain,
                 number,
-                held,
+                revisions,
                 base=self._base_folder,
                 cards=lambda one: self._cards[one.document_id],
                 vectors=self._vectors,
@@ -193,9 +193,9 @@ class Staging:
         info = GenerationInfo(
             domain=self._domain,
             number=number,
-            documents=len(held),
-            chunks=sum(one.chunks for one in held),
-            units=sum(one.units for one in held),
+            documents=len(revisions),
+            chunks=sum(one.chunks for one in revisions),
+            units=sum(one.units for one in revisions),
             embedded=self._vectors.embedded,
             seconds=round(time.monotonic() - self._started, 3),
             created_at=datetime.now(UTC),
@@ -203,17 +203,17 @@ class Staging:
             dimensions=self._embedder.dimensions,
             digest=digest,
         )
-        cards = {one.document_id: self._cards[one.document_id] for one in held}
+        cards = {one.document_id: self._cards[one.document_id] for one in revisions}
         if not self._look(info, cards) and base:
             # Its vectors stay in the journal: a later run that does publish embeds nothing again.
             self.held_back = True
             return self._unchanged(base)
-        self._store.publish(info, held, {**cursors, **({STEP: ""} if is_step else {})})
-        if self._kept:
-            self._kept.discard()
-            self._base, self._base_folder = info, self._shelf.opened(info)
+        self._store.publish(info, revisions, {**cursors, **({STEP: ""} if is_step else {})})
+        if self._made:
+            self._made.discard()
+            self._base, self._base_folder = info, self._folders.open(info)
             self._cursors = dict(cursors)
-            self._vectors = self._source(self._kept)
+            self._vectors = self._source(self._made)
             self._started = time.monotonic()
         self._on_published(self._step)
         self.in_steps = self._step > 0

@@ -97,8 +97,8 @@ class RankBm25:
         if self._index is None:
             return np.zeros(self._size, dtype=np.float32)
         # A constant factor k1 + 1 apart from the other engine: ranking is the same.
-        found = self._index.get_scores(distinct(query)) / (K1 + 1)
-        return np.asarray(found, dtype=np.float32)
+        scores = self._index.get_scores(distinct(query)) / (K1 + 1)
+        return np.asarray(scores, dtype=np.float32)
 
     def frequency(self, term: str) -> int:
         return int(self._index.frequencies.get(term, 0)) if self._index else 0
@@ -122,12 +122,12 @@ class SparseBm25:
         self._folder = folder
 
     def scores(self, query: Sequence[str]) -> NDArray[np.float32]:
-        found = np.zeros(self._size, dtype=np.float32)
+        scores = np.zeros(self._size, dtype=np.float32)
         for term in distinct(query):
             start, end = self._span(term)
             # A row stands once in a column, so plain indexed addition loses nothing.
-            found[self._rows[start:end]] += self._data[start:end]
-        return found
+            scores[self._rows[start:end]] += self._data[start:end]
+        return scores
 
     def frequency(self, term: str) -> int:
         start, end = self._span(term)
@@ -151,12 +151,12 @@ class SparseBm25:
     def bags(self) -> list[list[str]]:
         """The terms of each row, in no order."""
         columns = self.columns
-        found: list[list[str]] = [[] for _ in range(self._size)]
+        terms: list[list[str]] = [[] for _ in range(self._size)]
         for term, (start, end) in zip(self.terms, pairwise(columns.starts.tolist()), strict=True):
             cells = zip(columns.rows[start:end], columns.counts[start:end], strict=True)
             for row, count in cells:
-                found[row] += [term] * int(count)
-        return found
+                terms[row] += [term] * int(count)
+        return terms
 
     def _span(self, term: str) -> tuple[int, int]:
         column = self.terms.place(term)
@@ -171,8 +171,8 @@ class Terms(Sequence[str]):
 
     def __init__(self, folder: Path) -> None:
         self._ends = np.asarray(np.load(folder / f"{TERM_ENDS}.npy"))
-        written = np.load(folder / f"{TERMS}.npy", mmap_mode="r" if self._ends.any() else None)
-        self._written = memoryview(written.data)
+        array = np.load(folder / f"{TERMS}.npy", mmap_mode="r" if self._ends.any() else None)
+        self._bytes_of_terms = memoryview(array.data)
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -190,18 +190,18 @@ class Terms(Sequence[str]):
 
     def written(self) -> list[bytes]:
         """All, in UTF-8."""
-        everything = bytes(self._written)
+        everything = bytes(self._bytes_of_terms)
         return [everything[start:end] for start, end in pairwise([0, *self._ends.tolist()])]
 
     def place(self, term: str) -> int | None:
         """None for a term that isn't there."""
-        wanted = term.encode("utf-8", "surrogatepass")
-        place = bisect_left(range(len(self)), wanted, key=self._bytes)
-        return place if place < len(self) and self._bytes(place) == wanted else None
+        key = term.encode("utf-8", "surrogatepass")
+        place = bisect_left(range(len(self)), key, key=self._bytes)
+        return place if place < len(self) and self._bytes(place) == key else None
 
     def _bytes(self, place: int) -> bytes:
         start = int(self._ends[place - 1]) if place else 0
-        return bytes(self._written[start : int(self._ends[place])])
+        return bytes(self._bytes_of_terms[start : int(self._ends[place])])
 
 
 def save_sparse(folder: Path, columns: Columns) -> None:
@@ -237,14 +237,14 @@ def _scores(columns: Columns) -> NDArray[np.float32]:
     rarity = np.log1p((size - frequencies + 0.5) / (frequencies + 0.5))
     mean = lengths.mean() if lengths.any() else 1.0
     weight = K1 * (1 - B + B * lengths / mean)
-    made = np.empty(len(columns.rows), dtype=np.float32)
+    weights = np.empty(len(columns.rows), dtype=np.float32)
     of_cell = np.repeat(np.arange(len(frequencies), dtype=np.int32), frequencies)
-    for start in range(0, len(made), CELLS_AT_ONCE):
+    for start in range(0, len(weights), CELLS_AT_ONCE):
         part = slice(start, start + CELLS_AT_ONCE)
         counts = columns.counts[part].astype(np.float64)
         saturated = counts / (counts + weight[columns.rows[part]])
-        made[part] = rarity[of_cell[part]] * saturated
-    return made
+        weights[part] = rarity[of_cell[part]] * saturated
+    return weights
 
 
 def idf(frequency: int, size: int) -> float:

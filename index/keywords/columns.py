@@ -43,8 +43,8 @@ class Bags:
         """Rows come ascending."""
         bag = Counter(terms)
         for term, count in bag.items():
-            written = term.encode("utf-8", "surrogatepass")
-            self._terms.append(self._ids.setdefault(written, len(self._ids)))
+            key = term.encode("utf-8", "surrogatepass")
+            self._terms.append(self._ids.setdefault(key, len(self._ids)))
             self._rows.append(row)
             self._counts.append(min(count, MAX_COUNT))
         self.lengths[row] = len(terms)
@@ -83,18 +83,18 @@ def following(
         stays = now >= 0
         before = np.concatenate([[0], np.cumsum(stays, dtype=np.int64)])
         sizes = np.diff(before[base.starts])
-        held = np.flatnonzero(sizes)
-        kept_rows, kept_counts, kept_sizes = now[stays], base.counts[stays], sizes[held]
+        nonempty = np.flatnonzero(sizes)
+        kept_rows, kept_counts, kept_sizes = now[stays], base.counts[stays], sizes[nonempty]
         terms = list(base.terms)
-        kept_terms = [terms[place] for place in held]
+        kept_terms = [terms[place] for place in nonempty]
     if base is not None:
         alive = row_of_base >= 0
         lengths[row_of_base[alive]] = base.lengths[alive]
     for row, length in new.lengths.items():
         lengths[row] = length
-    known = set(kept_terms)
+    base_terms = set(kept_terms)
     # Two sorted runs, which sorting joins in one pass.
-    terms = sorted([*kept_terms, *(term for term in new.terms if term not in known)])
+    terms = sorted([*kept_terms, *(term for term in new.terms if term not in base_terms)])
     column_of = {term: place for place, term in enumerate(terms)}
     columns, rows, counts = new.cells(column_of)
     sizes = np.bincount(columns, minlength=len(terms)).astype(np.int64)
@@ -124,8 +124,8 @@ def _places(
         return at
     first = np.flatnonzero(np.diff(columns, prepend=-1))
     last = np.append(first[1:], len(columns))
-    held = np.searchsorted(kept_columns, columns[first])
-    for start, end, place in zip(first.tolist(), last.tolist(), held.tolist(), strict=True):
+    carried = np.searchsorted(kept_columns, columns[first])
+    for start, end, place in zip(first.tolist(), last.tolist(), carried.tolist(), strict=True):
         low = kept_starts[place]
         if place < len(kept_columns) and kept_columns[place] == columns[start]:
             high = kept_starts[place + 1]

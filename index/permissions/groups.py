@@ -40,7 +40,7 @@ class CachedMembers:
         self._fetch = fetch
         self._clock = clock
         self._asking = Lock()
-        self._heard: dict[str, tuple[float, Members | str]] = {}
+        self._cached: dict[str, tuple[float, Members | str]] = {}
         self._rests_until = float("-inf")
 
     def __call__(self, groups: Collection[str]) -> Mapping[str, Members | str]:
@@ -48,35 +48,35 @@ class CachedMembers:
         if self._old(groups):
             with self._asking:  # whoever waited here finds them heard of
                 self._ask(self._old(groups))
-        return {group: self._heard[group][1] for group in groups}
+        return {group: self._cached[group][1] for group in groups}
 
     def _ask(self, old: Collection[str]) -> None:
         began, cause = self._clock(), "the directory of groups did not answer"
         if old and began >= self._rests_until:
             try:
-                found = self._fetch(old)
+                fetched_members = self._fetch(old)
             except PermissionsUnknown as error:
                 self._rests_until = began + REST_SECONDS
                 cause = error.cause
                 logger.warning("members of groups could not be read: %s", cause)
             else:
-                for group, members in found.items():
-                    self._keep(group, members, began)
+                for group, members in fetched_members.items():
+                    self._save(group, members, began)
         if any(began - self._at(group) >= SERVED_SECONDS for group in old):
             raise PermissionsUnknown(cause)
 
-    def _keep(self, group: str, members: Members | str, began: float) -> None:
-        before = self._heard.get(group)
+    def _save(self, group: str, members: Members | str, began: float) -> None:
+        before = self._cached.get(group)
         if isinstance(members, str) and (before is None or before[1] != members):
             logger.warning("group %s opens nothing: %s", group, members)
-        self._heard[group] = (began, members)
+        self._cached[group] = (began, members)
 
     def _old(self, groups: Collection[str]) -> list[str]:
         oldest = self._clock() - FRESH_SECONDS
         return [group for group in groups if self._at(group) <= oldest]
 
     def _at(self, group: str) -> float:
-        return self._heard[group][0] if group in self._heard else float("-inf")
+        return self._cached[group][0] if group in self._cached else float("-inf")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +86,7 @@ class Groups:
     A group that the domain file names has the members that stand there; the directory is asked
     about the others, and about no group that opens nothing in the domain."""
 
-    named: Callable[[str], frozenset[str]]
+    shared_groups: Callable[[str], frozenset[str]]
     """Domain → the groups that its documents are shared with."""
     directory: CachedMembers
     slack: CachedMembers
@@ -102,23 +102,23 @@ class Groups:
 
     def closed(self, domain: Domain) -> Mapping[str, str]:
         """Groups that documents are shared with and that open nothing, each with the reason."""
-        written = _written(domain)
-        addresses = self.named(domain.domain) - written.keys()
-        found = dict(self.directory(addresses))
-        found |= self.slack(_slack_groups(written.values()))
-        return {group: why for group, why in sorted(found.items()) if isinstance(why, str)}
+        configured = _configured(domain)
+        addresses = self.shared_groups(domain.domain) - configured.keys()
+        members = dict(self.directory(addresses))
+        members |= self.slack(_slack_groups(configured.values()))
+        return {group: why for group, why in sorted(members.items()) if isinstance(why, str)}
 
     def _members(self, domain: Domain) -> Mapping[str, Members]:
-        named = self.named(domain.domain)
-        written = {group: who for group, who in _written(domain).items() if group in named}
-        in_slack = self.slack(_slack_groups(written.values()))
-        found = {group: _spread(who, in_slack) for group, who in written.items()}
-        for group, members in self.directory(named - written.keys()).items():
-            found[group] = frozenset() if isinstance(members, str) else members
-        return found
+        names = self.shared_groups(domain.domain)
+        configured = {group: who for group, who in _configured(domain).items() if group in names}
+        in_slack = self.slack(_slack_groups(configured.values()))
+        by_group = {group: _spread(who, in_slack) for group, who in configured.items()}
+        for group, members in self.directory(names - configured.keys()).items():
+            by_group[group] = frozenset() if isinstance(members, str) else members
+        return by_group
 
 
-def _written(domain: Domain) -> Mapping[str, Members]:
+def _configured(domain: Domain) -> Mapping[str, Members]:
     """The domain file's groups: addresses, and ids of Slack user groups."""
     return {
         group.lower(): frozenset(one if _in_slack(one) else one.lower() for one in who)
@@ -126,8 +126,8 @@ def _written(domain: Domain) -> Mapping[str, Members]:
     }
 
 
-def _slack_groups(written: Iterable[Members]) -> frozenset[str]:
-    return frozenset(one for members in written for one in members if _in_slack(one))
+def _slack_groups(member_lists: Iterable[Members]) -> frozenset[str]:
+    return frozenset(one for members in member_lists for one in members if _in_slack(one))
 
 
 def _spread(who: Members, in_slack: Mapping[str, Members | str]) -> Members:

@@ -52,30 +52,26 @@ class LivePermissions:
         self._clock = clock
         self._asking = Lock()
         self._rests_until = -REST_SECONDS
-        before_by_name = before.heard() if before else {}
+        earlier = before.checks() if before else {}
         files = {name for name, card in cards.items() if card.source == "file"}
         self._remote = frozenset(cards.keys() - files)
-        self._heard_at = {
-            name: at for name, (at, _) in before_by_name.items() if name in self._remote
-        }
+        self._checked_at = {name: at for name, (at, _) in earlier.items() if name in self._remote}
         of_files = EVERYBODY if files_open else ()
-        known: dict[str, tuple[Permission, ...]] = dict.fromkeys(files, of_files)
+        permissions: dict[str, tuple[Permission, ...]] = dict.fromkeys(files, of_files)
         for name in self._remote if check else ():
-            known[name] = (
-                before_by_name[name][1] if name in before_by_name else cards[name].permissions
-            )
-        self.register = PermissionIndex(known)
+            permissions[name] = earlier[name][1] if name in earlier else cards[name].permissions
+        self.index = PermissionIndex(permissions)
 
     @property
     def epoch(self) -> int:
-        return self.register.epoch
+        return self.index.epoch
 
     def open_to(self, readers: frozenset[str]) -> frozenset[str]:
-        return self.register.open_to(readers)
+        return self.index.open_to(readers)
 
-    def heard(self) -> Mapping[str, tuple[float, tuple[Permission, ...]]]:
+    def checks(self) -> Mapping[str, tuple[float, tuple[Permission, ...]]]:
         """Document → when it was heard of, by the clock, and who may read it."""
-        return {name: (at, self.register.of(name)) for name, at in list(self._heard_at.items())}
+        return {name: (at, self.index.of(name)) for name, at in list(self._checked_at.items())}
 
     def check(self, documents: Collection[str]) -> None:
         """See the port. Without documents: all of a domain that one call can ask about."""
@@ -95,14 +91,14 @@ class LivePermissions:
         cause, outcome = "the source of the documents did not answer", "kept"
         if began >= self._rests_until:
             try:
-                found = check([*old, *self._others(old)])
+                permissions = check([*old, *self._others(old)])
             except PermissionsUnknown as error:
                 self._rests_until = began + REST_SECONDS
                 cause = error.cause
                 logger.warning("permissions could not be checked: %s", cause)
             else:
-                self.register.update(found)
-                self._heard_at.update(dict.fromkeys(found, began))
+                self.index.update(permissions)
+                self._checked_at.update(dict.fromkeys(permissions, began))
                 outcome = "heard"
         unknown = any(began - self._at(name) >= SERVED_SECONDS for name in old)
         metrics.PERMISSION_CHECKS.labels("unknown" if unknown else outcome).inc()
@@ -120,7 +116,7 @@ class LivePermissions:
 
     def _at(self, document: str) -> float:
         # Nobody knows how old a published permission is.
-        return self._heard_at.get(document, float("-inf"))
+        return self._checked_at.get(document, float("-inf"))
 
 
 class DomainAccess:
@@ -154,7 +150,7 @@ class DomainAccess:
 
     def groups(self, name: str) -> frozenset[str]:
         """Google groups that documents of the domain are shared with."""
-        return self._permissions(self._domains()[name], self._snapshot(name)).register.groups()
+        return self._permissions(self._domains()[name], self._snapshot(name)).index.groups()
 
     def require(self) -> None:
         """Raises ConfigError when who may read a domain's documents could never be checked."""
@@ -174,17 +170,17 @@ class DomainAccess:
         check = self._checker() if reads_drive(domain) else None
         state = (whole.generation, files_open, check is None)
         with self._lock:
-            known = self._live.get(domain.domain)
-            if known is None or known[0] != state:
+            cached = self._live.get(domain.domain)
+            if cached is None or cached[0] != state:
                 live = LivePermissions(
                     whole.documents,
                     files_open=files_open,
                     check=check,
-                    before=known[1] if known else None,
+                    before=cached[1] if cached else None,
                     clock=self._clock,
                 )
-                known = self._live[domain.domain] = (state, live)
-            return known[1]
+                cached = self._live[domain.domain] = (state, live)
+            return cached[1]
 
 
 def reads_drive(domain: Domain) -> bool:

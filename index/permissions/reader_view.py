@@ -46,7 +46,7 @@ class ReaderView:
         self._cards: Mapping[str, DocumentCard] = {}
         self._ids: frozenset[str] = frozenset()
         self._listed = False
-        self._shown: set[str] = set()
+        self._returned: set[str] = set()
 
     @property
     def domain(self) -> str:
@@ -68,10 +68,10 @@ class ReaderView:
         return _Cards(self)
 
     def cards(self, documents: Iterable[str]) -> list[DocumentCard]:
-        wanted = [document for document in documents if document in self.readable()]
-        self._permissions.check(wanted)
-        known = self.known_cards()
-        return [known[document] for document in wanted if document in known]
+        ids = [document for document in documents if document in self.readable()]
+        self._permissions.check(ids)
+        cards = self.known_cards()
+        return [cards[document] for document in ids if document in cards]
 
     def search(self, query: SearchQuery) -> list[Hit]:
         hits: list[Hit] = []
@@ -82,21 +82,21 @@ class ReaderView:
             if self.readable() == readable:
                 break
         visible = [hit for hit in hits if hit.chunk.document_id in self.readable()]
-        self._shown.update(hit.chunk.id for hit in visible)
+        self._returned.update(hit.chunk.id for hit in visible)
         return visible
 
     def chunks(self, document_id: str) -> Sequence[Chunk]:
         if not self.is_open(document_id):
             return ()
-        found = self._whole.chunks(document_id)
-        self._shown.update(chunk.id for chunk in found)
-        return found
+        chunks = self._whole.chunks(document_id)
+        self._returned.update(chunk.id for chunk in chunks)
+        return chunks
 
     def unit_similarities(
         self, question: str, chunk_ids: Collection[str]
     ) -> Mapping[str, Sequence[float]]:
         """Of chunks that this view has shown."""
-        visible = [chunk_id for chunk_id in chunk_ids if chunk_id in self._shown]
+        visible = [chunk_id for chunk_id in chunk_ids if chunk_id in self._returned]
         return self._whole.unit_similarities(question, visible)
 
     def rarity(self, term: str, *, readable: frozenset[str] | None = None) -> float:
@@ -113,20 +113,20 @@ class ReaderView:
 
     def readable(self) -> frozenset[str]:
         """Ids of what the reader may read, as far as is known."""
-        self._hear()
+        self._refresh()
         return self._ids
 
     def known_cards(self) -> Mapping[str, DocumentCard]:
         """The same, with what is known of each, in the generation's order."""
-        self._hear()
+        self._refresh()
         return self._cards
 
-    def _hear(self) -> None:
+    def _refresh(self) -> None:
         epoch = self._permissions.epoch
         if epoch != self._epoch:
-            known = self._permissions.open_to(self._readers)
+            open_ids = self._permissions.open_to(self._readers)
             cards = self._whole.documents
-            self._cards = {name: card for name, card in cards.items() if name in known}
+            self._cards = {name: card for name, card in cards.items() if name in open_ids}
             self._ids = frozenset(self._cards)
             self._epoch = epoch
 

@@ -70,8 +70,8 @@ def may_read(card: DocumentCard, readers: Iterable[str] | None, now: datetime) -
     A document without permissions is closed: nobody says that anybody may read it."""
     if readers is None:
         return True
-    known = {reader.lower() for reader in readers}
-    return any(grants(permission, known, now) for permission in card.permissions)
+    lowered = {reader.lower() for reader in readers}
+    return any(grants(permission, lowered, now) for permission in card.permissions)
 
 
 class PermissionIndex:
@@ -81,7 +81,7 @@ class PermissionIndex:
     def __init__(self, permissions: Mapping[str, tuple[Permission, ...]]) -> None:
         """`permissions`: document id → who may read it."""
         self._of: dict[str, tuple[Permission, ...]] = {}
-        self._named: dict[str, dict[Permission, set[str]]] = defaultdict(dict)
+        self._by_name: dict[str, dict[Permission, set[str]]] = defaultdict(dict)
         self._lock = Lock()
         self.epoch = 0
         """Counts up whenever a permission changes."""
@@ -102,13 +102,13 @@ class PermissionIndex:
         """Ids of the documents that they may read now."""
         now = datetime.now(UTC)
         with self._lock:
-            found = [
+            readable = [
                 documents
                 for name in ("", *readers)
-                for permission, documents in self._named.get(name, {}).items()
+                for permission, documents in self._by_name.get(name, {}).items()
                 if grants(permission, readers, now)
             ]
-            return frozenset().union(*found)
+            return frozenset().union(*readable)
 
     def of(self, document: str) -> tuple[Permission, ...]:
         """None for a document that it has never heard of."""
@@ -119,34 +119,36 @@ class PermissionIndex:
         with self._lock:
             return frozenset(
                 name
-                for name, permissions in self._named.items()
-                if any(each.kind == "group" and held for each, held in permissions.items())
+                for name, permissions in self._by_name.items()
+                if any(
+                    each.kind == "group" and documents for each, documents in permissions.items()
+                )
             )
 
     def _enter(self, document: str, permissions: Iterable[Permission]) -> None:
         for each in permissions:
-            self._named[_name(each)].setdefault(each, set()).add(document)
+            self._by_name[_name(each)].setdefault(each, set()).add(document)
 
     def _strike(self, document: str, permissions: Iterable[Permission]) -> None:
         for each in permissions:
-            held = self._named[_name(each)]
-            held[each].discard(document)
-            if not held[each]:
-                del held[each]
+            by_permission = self._by_name[_name(each)]
+            by_permission[each].discard(document)
+            if not by_permission[each]:
+                del by_permission[each]
 
 
 @dataclass(frozen=True)
 class _AsPublished:
     """What the index holds of permissions, never asked again."""
 
-    register: PermissionIndex
+    index: PermissionIndex
 
     @property
     def epoch(self) -> int:
-        return self.register.epoch
+        return self.index.epoch
 
     def open_to(self, readers: frozenset[str]) -> frozenset[str]:
-        return self.register.open_to(readers)
+        return self.index.open_to(readers)
 
     def check(self, documents: Collection[str]) -> None:
         """Nobody to ask."""

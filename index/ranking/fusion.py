@@ -126,15 +126,15 @@ class Rankings:
         """One ranking for each variant and way of searching.
 
         `vectors`: (variants, dimensions), the question first; `bags`: terms of each variant."""
-        found: list[Ranking[int]] = []
+        rankings: list[Ranking[int]] = []
         if strategy != "keyword" and len(vectors):
-            found += _weighted("chunks", self._chunks(vectors, depth, allowed))
-            found += _weighted("units", self._by_unit(vectors, depth, allowed))
+            rankings += _weighted("chunks", self._chunks(vectors, depth, allowed))
+            rankings += _weighted("units", self._by_unit(vectors, depth, allowed))
         if strategy != "semantic":
             by_keyword = [self._by_keyword(bag, depth, allowed) for bag in bags]
             reach = len(self._unit_counts) if allowed is None else int(allowed.sum())
-            found += _weighted("keywords", by_keyword, reach)
-        return found
+            rankings += _weighted("keywords", by_keyword, reach)
+        return rankings
 
     def _by_unit(self, vectors: Vectors, depth: int, allowed: Mask | None) -> list[Best]:
         """Chunk rows, each with the score of its best unit."""
@@ -159,7 +159,7 @@ class Rankings:
         return np.diff(self._folder.unit_starts)
 
 
-def _weighted(name: str, found: Sequence[Best], reach: int = 0) -> list[Ranking[int]]:
+def _weighted(name: str, best: Sequence[Best], reach: int = 0) -> list[Ranking[int]]:
     return [
         Ranking(
             name=name,
@@ -168,5 +168,5 @@ def _weighted(name: str, found: Sequence[Best], reach: int = 0) -> list[Ranking[
             weight=RANKING_WEIGHTS[name] * (LATER_VARIANTS if place else 1.0),
             blanks=max(0, reach - len(one)),
         )
-        for place, one in enumerate(found)
+        for place, one in enumerate(best)
     ]

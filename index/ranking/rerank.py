@@ -56,22 +56,23 @@ def in_stages(stages: Sequence[Reranker]) -> Reranker:
     """Each stage judges what the one before put first."""
 
     def rerank(question: str, hits: Sequence[Hit]) -> Reranked:
-        found = Reranked(hits=tuple(hits))
+        result = Reranked(hits=tuple(hits))
         for stage in stages:
-            judged = stage(question, found.hits)
-            if judged.by:
-                rest = found.scores[len(judged.scores) :]
-                found = replace(
-                    judged,
+            stage_result = stage(question, result.hits)
+            if stage_result.by:
+                rest = result.scores[len(stage_result.scores) :]
+                result = replace(
+                    stage_result,
                     # A later stage's scores and an earlier one's are not comparable: the order is.
-                    scores=judged.scores + tuple(min(s, judged.scores[-1]) for s in rest),
-                    by=found.by + judged.by,
-                    usage=found.usage + judged.usage,
-                    failed=found.failed,
+                    scores=stage_result.scores
+                    + tuple(min(s, stage_result.scores[-1]) for s in rest),
+                    by=result.by + stage_result.by,
+                    usage=result.usage + stage_result.usage,
+                    failed=result.failed,
                 )
-            elif judged.failed:
-                found = replace(found, failed=judged.failed)
-        return found
+            elif stage_result.failed:
+                result = replace(result, failed=stage_result.failed)
+        return result
 
     return rerank
 
@@ -86,9 +87,9 @@ class CrossEncoderReranker:
         self._loading = Lock()
 
     def __call__(self, question: str, hits: Sequence[Hit]) -> Reranked:
-        judged = hits[: self._limit]
+        candidates = hits[: self._limit]
         try:
-            scores = self._scores([(question, hit.chunk.index_text) for hit in judged])
+            scores = self._scores([(question, hit.chunk.index_text) for hit in candidates])
         except ModelError as error:
             logger.warning("not reranked: %s", error)
             return Reranked(hits=tuple(hits), failed=error.kind)
@@ -101,14 +102,14 @@ class CrossEncoderReranker:
             with self._loading:
                 if self._model is None:
                     self._model = _load_cross_encoder(self.name)
-            found = self._model.predict(list(pairs), show_progress_bar=False)
+            scores = self._model.predict(list(pairs), show_progress_bar=False)
         except (ImportError, OSError, ValueError, RuntimeError) as error:
             raise ModelUnavailable(
                 f"cross-encoder {self.name!r} can't be used: {str(error).splitlines()[0][:200]}",
                 remedy="install the `rerank` extra, and put a model's name or folder into "
                 "ONCALL_CROSS_ENCODER",
             ) from error
-        return [float(score) for score in found]
+        return [float(score) for score in scores]
 
 
 class ModelReranker:
@@ -120,12 +121,12 @@ class ModelReranker:
         self._limit = limit
 
     def __call__(self, question: str, hits: Sequence[Hit]) -> Reranked:
-        judged = hits[: self._limit]
-        if not judged:
+        candidates = hits[: self._limit]
+        if not candidates:
             return Reranked(hits=tuple(hits))
         try:
-            reply, usage = self._model.structured(_request(question, judged), Scores)
-            scores = _by_number(reply, len(judged))
+            reply, usage = self._model.structured(_request(question, candidates), Scores)
+            scores = _by_number(reply, len(candidates))
         except ModelError as error:
             logger.warning("not reranked: %s", error)
             return Reranked(hits=tuple(hits), failed=error.kind)
@@ -174,10 +175,10 @@ def _request(question: str, hits: Sequence[Hit]) -> Prompt:
 
 def _by_number(reply: Scores, expected: int) -> list[float]:
     """One score for each passage. Raises InvalidModelOutput when one is missing or double."""
-    found = {score.number: float(score.score) for score in reply.scores}
-    if sorted(found) != list(range(1, expected + 1)) or len(reply.scores) != expected:
-        raise InvalidModelOutput(f"scores for {sorted(found)} of {expected} passages")
-    return [found[number] for number in range(1, expected + 1)]
+    scores = {score.number: float(score.score) for score in reply.scores}
+    if sorted(scores) != list(range(1, expected + 1)) or len(reply.scores) != expected:
+        raise InvalidModelOutput(f"scores for {sorted(scores)} of {expected} passages")
+    return [scores[number] for number in range(1, expected + 1)]
 
 
 def _load_cross_encoder(name: str) -> Any:

@@ -131,10 +131,10 @@ def domain_lock(
     """Hold the domain. The system frees it when the holder dies, however it dies.
 
     Raises AnotherRun that names the holder after `wait_seconds`."""
-    with ExitStack() as held:
+    with ExitStack() as locks:
         deadline = time.monotonic() + wait_seconds
         warned = False
-        while not _try(held, folder, domain, engine):
+        while not _try(locks, folder, domain, engine):
             holder = _holder(folder)
             if time.monotonic() >= deadline:
                 raise AnotherRun(
@@ -148,7 +148,7 @@ def domain_lock(
         yield
 
 
-def _try(held: ExitStack, folder: Path, domain: str, engine: Engine) -> bool:
+def _try(locks: ExitStack, folder: Path, domain: str, engine: Engine) -> bool:
     with ExitStack() as mine:
         folder.mkdir(parents=True, exist_ok=True)
         opened = mine.enter_context((folder / "lock").open("a+"))
@@ -161,16 +161,16 @@ def _try(held: ExitStack, folder: Path, domain: str, engine: Engine) -> bool:
             connection = mine.enter_context(engine.connect())
             number = int.from_bytes(hashlib.sha256(domain.encode()).digest()[:8], signed=True)
             query = text("SELECT pg_try_advisory_lock(:number)")
-            taken = connection.scalar(query, {"number": number})
+            acquired = connection.scalar(query, {"number": number})
             connection.commit()
-            if not taken:
+            if not acquired:
                 return False
             release = text("SELECT pg_advisory_unlock(:number)")
             mine.callback(connection.execute, release, {"number": number})
         opened.truncate(0)
         opened.write(str(os.getpid()))
         opened.flush()
-        held.enter_context(mine.pop_all())
+        locks.enter_context(mine.pop_all())
     return True
 
 

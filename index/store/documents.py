@@ -57,9 +57,9 @@ class Revision:
     units: int
 
 
-def digest_of(held: Iterable[Revision]) -> str:
+def digest_of(revisions: Iterable[Revision]) -> str:
     """Names a set of revisions by content, so that a folder can prove which one it was made of."""
-    lines = sorted(f"{one.document_id}\0{one.digest}" for one in held)
+    lines = sorted(f"{one.document_id}\0{one.digest}" for one in revisions)
     return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -114,9 +114,9 @@ class Store:
         payloads = [_chunks().dump_json(chunk) for chunk in content]
         digest = hashlib.sha256(b"\n".join([card_json, *payloads])).hexdigest()
         with self._writing() as connection:
-            found = _find(connection, domain, card.id, digest)
-            if found:
-                return found
+            stored_id = _find(connection, domain, card.id, digest)
+            if stored_id:
+                return stored_id
             row = {
                 "domain": domain,
                 "document_id": card.id,
@@ -151,15 +151,15 @@ class Store:
 
     def chunks(self, row_ids: Sequence[int]) -> dict[int, Chunk]:
         """Chunks by row id; ids that are gone are left out."""
-        found: dict[int, Chunk] = {}
+        by_row: dict[int, Chunk] = {}
         with self._reading() as connection:
             for start in range(0, len(row_ids), ROWS_AT_ONCE):
                 query = select(chunks.c.id, chunks.c.payload).where(
                     chunks.c.id.in_(row_ids[start : start + ROWS_AT_ONCE])
                 )
                 for row in connection.execute(query):
-                    found[row.id] = _chunks().validate_json(row.payload)
-        return found
+                    by_row[row.id] = _chunks().validate_json(row.payload)
+        return by_row
 
     def current(self, domain: str) -> int | None:
         with self._reading() as connection:
@@ -206,18 +206,18 @@ class Store:
         fields = (revisions.c[name] for name in ("id", "document_id", "digest", "chunks", "units"))
         query = _members_of(select(*fields), domain, number)
         with self._reading() as connection:
-            held = [Revision(**row._mapping) for row in connection.execute(query)]
+            members = [Revision(**row._mapping) for row in connection.execute(query)]
         # Sorted here: databases collate differently, and rows must have one order everywhere.
-        return sorted(held, key=lambda one: one.document_id)
+        return sorted(members, key=lambda one: one.document_id)
 
     def cards(self, domain: str, number: int) -> dict[str, DocumentCard]:
         query = _members_of(select(revisions.c.document_id, revisions.c.card), domain, number)
         with self._reading() as connection:
-            found = {
+            documents = {
                 row.document_id: _cards().validate_json(row.card)
                 for row in connection.execute(query)
             }
-        return dict(sorted(found.items()))
+        return dict(sorted(documents.items()))
 
     def cursors(self, domain: str, number: int) -> dict[str, str]:
         query = select(generations.c.cursors).where(
@@ -236,7 +236,7 @@ class Store:
             )
 
     def publish(
-        self, info: GenerationInfo, held: Sequence[Revision], cursors: Mapping[str, str]
+        self, info: GenerationInfo, revisions: Sequence[Revision], cursors: Mapping[str, str]
     ) -> None:
         """Make a generation current: the one transaction that readers see."""
         key = {"domain": info.domain, "number": info.number}
@@ -244,9 +244,9 @@ class Store:
             row = {c.name: getattr(info, c.name, None) for c in generations.c}
             row["cursors"] = json.dumps(dict(cursors), sort_keys=True)
             connection.execute(insert(generations).values(row))
-            if held:
+            if revisions:
                 connection.execute(
-                    insert(members), [{**key, "revision_id": one.id} for one in held]
+                    insert(members), [{**key, "revision_id": one.id} for one in revisions]
                 )
             _point_to(connection, info.domain, info.number)
 

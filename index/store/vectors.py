@@ -92,7 +92,7 @@ class UnpublishedVectors:
         """Nothing is open."""
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Vectors]:
-        found: dict[str, Vectors] = {}
+        vectors: dict[str, Vectors] = {}
         columns = (_VECTORS.c.key, _VECTORS.c.leading, _VECTORS.c.trailing, _VECTORS.c.scale)
         with self._engine.connect() as connection:
             for start in range(0, len(keys), ROWS_AT_ONCE):
@@ -102,38 +102,38 @@ class UnpublishedVectors:
                         _VECTORS.c.domain == self._domain, _VECTORS.c.key.in_(some)
                     )
                 ):
-                    held = Quantized(
+                    quantized = Quantized(
                         np.frombuffer(row.leading, dtype=np.int8)[None],
                         np.frombuffer(row.trailing, dtype=np.int8)[None],
                         np.frombuffer(row.scale, dtype=np.float32),
                     )
-                    found[row.key] = held.row(0)
-        self._used.update(found)
-        return found
+                    vectors[row.key] = quantized.row(0)
+        self._used.update(vectors)
+        return vectors
 
-    def append(self, found: Mapping[str, Vectors]) -> None:
+    def append(self, vectors: Mapping[str, Vectors]) -> None:
         """Those that are there already stay."""
-        if not found:
+        if not vectors:
             return
-        held = quantize(np.array(list(found.values()), dtype=np.float32))
+        quantized = quantize(np.array(list(vectors.values()), dtype=np.float32))
         now = datetime.now(UTC)
         rows = [
             {
                 "domain": self._domain,
                 "key": key,
-                "leading": held.leading[place].tobytes(),
-                "trailing": held.trailing[place].tobytes(),
-                "scale": held.scales[place : place + 1].tobytes(),
+                "leading": quantized.leading[place].tobytes(),
+                "trailing": quantized.trailing[place].tobytes(),
+                "scale": quantized.scales[place : place + 1].tobytes(),
                 "made_at": now,
             }
-            for place, key in enumerate(found)
+            for place, key in enumerate(vectors)
         ]
         dialect = postgresql if self._engine.dialect.name == "postgresql" else sqlite
         statement = dialect.insert(_VECTORS).on_conflict_do_nothing()
         with self._engine.begin() as connection:
             # In one order: two that keep the same texts would wait for each other for ever.
             connection.execute(statement, sorted(rows, key=lambda row: str(row["key"])))
-        self._used.update(found)
+        self._used.update(vectors)
 
     def discard(self) -> None:
         """What was asked for is published; others may still be adding."""

@@ -44,20 +44,20 @@ class Collection:
             _call(self._vendor.delete, ids=list(keys[start : start + BATCH]))
 
     def all_keys(self) -> set[str]:
-        found: set[str] = set()
-        while page := _call(self._vendor.get, limit=BATCH, offset=len(found), include=[])["ids"]:
-            found.update(page)
-        return found
+        existing: set[str] = set()
+        while page := _call(self._vendor.get, limit=BATCH, offset=len(existing), include=[])["ids"]:
+            existing.update(page)
+        return existing
 
     def get(self, keys: Sequence[str]) -> dict[str, Vectors]:
         """Vectors by key; unknown keys are left out."""
-        found: dict[str, Vectors] = {}
+        by_key: dict[str, Vectors] = {}
         for start in range(0, len(keys), BATCH):
             batch = list(keys[start : start + BATCH])
             reply = _call(self._vendor.get, ids=batch, include=["embeddings"])
             vectors = np.asarray(reply["embeddings"], dtype=np.float32)
-            found.update(zip(reply["ids"], vectors, strict=True))
-        return found
+            by_key.update(zip(reply["ids"], vectors, strict=True))
+        return by_key
 
 
 class ChromaServer:
@@ -132,10 +132,10 @@ def _open_server(url: str, connect_seconds: float) -> ClientAPI:
     return client
 
 
-def _call(call: Any, *arguments: Any, **named: Any) -> Any:
+def _call(call: Any, *arguments: Any, **options: Any) -> Any:
     """The call's result, Chroma's many kinds of failure as IndexUnavailable."""
     try:
-        return call(*arguments, **named)
+        return call(*arguments, **options)
     except (ConfigError, IndexUnavailable):
         raise
     except Exception as error:  # chromadb raises its own, httpx's, sqlite's and Rust's errors

@@ -54,9 +54,9 @@ def best(scores: NDArray[np.float32], depth: int, *, above: float = -np.inf) -> 
     if 0 < depth < len(rows):
         # The lowest score that makes it, then every row at or over it: ties stay deterministic.
         # Not among all scores: most are the same nought, which takes a partition ten times as long.
-        held = scores[rows]
-        bound = np.partition(held, len(held) - depth)[len(held) - depth]
-        rows = rows[held >= bound]
+        row_scores = scores[rows]
+        bound = np.partition(row_scores, len(row_scores) - depth)[len(row_scores) - depth]
+        rows = rows[row_scores >= bound]
     return ordered(rows, scores[rows]).head(depth)
 
 
@@ -111,8 +111,8 @@ class Quantized:
 
     def row(self, row: int) -> Vectors:
         """(dimensions,)"""
-        found: Vectors = self[row : row + 1].exactly()[0]
-        return found
+        row_vector: Vectors = self[row : row + 1].exactly()[0]
+        return row_vector
 
     def by_leading(self, queries: Vectors, rows: Rows | None = None) -> Vectors:
         """(rows, queries) cosines by the leading bytes, of all rows or of these."""
@@ -122,16 +122,16 @@ class Quantized:
 
 def quantize(vectors: Vectors) -> Quantized:
     """`vectors`: (rows, dimensions) of any length."""
-    made = empty(len(vectors), vectors.shape[1])
+    result = empty(len(vectors), vectors.shape[1])
     for start in range(0, len(vectors), ENCODED_AT_ONCE):
         part = slice(start, start + ENCODED_AT_ONCE)
         scales = _scales(vectors[part])
         codes = np.rint(vectors[part] / np.where(scales, scales, 1)[:, None]).astype(np.int32)
         leading = (codes + 128) >> 8
-        made.leading[part] = leading
-        made.trailing[part] = codes - 256 * leading
-        made.scales[part] = scales
-    return made
+        result.leading[part] = leading
+        result.trailing[part] = codes - 256 * leading
+        result.scales[part] = scales
+    return result
 
 
 def empty(rows: int, width: int) -> Quantized:
@@ -153,7 +153,7 @@ def joined(parts: Sequence[Quantized]) -> Quantized:
 def products(codes: Bytes, scales: Scales, queries: Vectors, rows: Rows | None = None) -> Vectors:
     """(rows, queries) of `scale * codes @ query`, of all rows or of these, a cacheful at a time."""
     count = len(codes) if rows is None else len(rows)
-    found = np.empty((count, len(queries)), dtype=np.float32)
+    scores = np.empty((count, len(queries)), dtype=np.float32)
     at_once = WIDENED_AT_ONCE // codes.shape[1]
     wide = np.empty((min(count, at_once), codes.shape[1]), dtype=np.float32)
     turned = np.ascontiguousarray(queries.T, dtype=np.float32)
@@ -161,9 +161,9 @@ def products(codes: Bytes, scales: Scales, queries: Vectors, rows: Rows | None =
         end = min(start + at_once, count)
         part = slice(start, end) if rows is None else rows[start:end]
         np.copyto(wide[: end - start], codes[part])
-        np.dot(wide[: end - start], turned, out=found[start:end])
-    found *= scales[:, None] if rows is None else scales[rows][:, None]
-    return found
+        np.dot(wide[: end - start], turned, out=scores[start:end])
+    scores *= scales[:, None] if rows is None else scales[rows][:, None]
+    return scores
 
 
 def products_of_spans(
@@ -173,20 +173,20 @@ def products_of_spans(
 
     Short spans are widened together: a product of its own for each takes half as long again."""
     count = sum(end - start for start, end in spans)
-    found = np.empty(count, dtype=np.float32)
+    scores = np.empty(count, dtype=np.float32)
     wide = np.empty((min(count, WIDENED_AT_ONCE // codes.shape[1]), codes.shape[1]), np.float32)
-    done = filled = 0
+    written_rows = filled = 0
     for span_start, end in spans:
         start = span_start
         while start < end:
-            taken = min(end - start, len(wide) - filled)
-            np.copyto(wide[filled : filled + taken], codes[start : start + taken])
-            start, filled = start + taken, filled + taken
-            if filled == len(wide) or done + filled == count:
-                np.dot(wide[:filled], query, out=found[done : done + filled])
-                done, filled = done + filled, 0
-    found *= np.concatenate([scales[start:end] for start, end in spans])
-    return found
+            step = min(end - start, len(wide) - filled)
+            np.copyto(wide[filled : filled + step], codes[start : start + step])
+            start, filled = start + step, filled + step
+            if filled == len(wide) or written_rows + filled == count:
+                np.dot(wide[:filled], query, out=scores[written_rows : written_rows + filled])
+                written_rows, filled = written_rows + filled, 0
+    scores *= np.concatenate([scales[start:end] for start, end in spans])
+    return scores
 
 
 def _scales(vectors: Vectors) -> Scales:

@@ -43,12 +43,12 @@ class VectorSearch:
         if self._sketch is None or reach <= EXACT_ROWS:
             return self._exactly(queries, depth, allowed, reach)
         count = max(LIKELY, LIKELY_PER_DEPTH * depth)
-        found = []
+        result = []
         for query in queries:
             rows = self._sketch.likely(query, count, allowed, reach)
             scores = self._matrix.by_leading(query[None], rows)[:, 0]
-            found.append(self._ordered(scores, rows, query, depth))
-        return found
+            result.append(self._ordered(scores, rows, query, depth))
+        return result
 
     def _exactly(
         self, queries: Vectors, depth: int, allowed: Mask | None, reach: int
@@ -84,21 +84,21 @@ class LruCache(Generic[Key, Value]):
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._held: OrderedDict[Key, Value] = OrderedDict()
+        self._items: OrderedDict[Key, Value] = OrderedDict()
         self._lock = Lock()
 
     def get(self, key: Key) -> Value | None:
         with self._lock:
-            if key in self._held:
-                self._held.move_to_end(key)
-            return self._held.get(key)
+            if key in self._items:
+                self._items.move_to_end(key)
+            return self._items.get(key)
 
     def put(self, key: Key, value: Value) -> None:
         with self._lock:
-            self._held[key] = value
-            self._held.move_to_end(key)
-            while len(self._held) > self._size:
-                self._held.popitem(last=False)
+            self._items[key] = value
+            self._items.move_to_end(key)
+            while len(self._items) > self._size:
+                self._items.popitem(last=False)
 
 
 MAX_CACHED = 2_048
@@ -110,14 +110,14 @@ class QuestionVectors:
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
-        self._kept: LruCache[str, Vectors] = LruCache(MAX_CACHED)
+        self._cache: LruCache[str, Vectors] = LruCache(MAX_CACHED)
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """(len(texts), dimensions). Raises ModelUnavailable."""
-        held = {text: self._kept.get(text) for text in texts}
-        missing = [text for text, vector in held.items() if vector is None]
+        cached = {text: self._cache.get(text) for text in texts}
+        missing = [text for text, vector in cached.items() if vector is None]
         if missing:
             for text, vector in zip(missing, self.embedder(missing), strict=True):
-                held[text] = vector
-                self._kept.put(text, vector)
-        return np.array([held[text] for text in texts], dtype=np.float32)
+                cached[text] = vector
+                self._cache.put(text, vector)
+        return np.array([cached[text] for text in texts], dtype=np.float32)

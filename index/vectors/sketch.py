@@ -63,17 +63,17 @@ class Sketch:
             rows = self.rows[places]
         return np.sort(rows[_highest(estimates, count)]).astype(np.int64)
 
-    def _spans(self, turned: Vectors, wanted: float) -> list[tuple[int, int]]:
+    def _spans(self, turned: Vectors, places: float) -> list[tuple[int, int]]:
         """[start, end) of the nearest cells that hold so many places; neighbours are joined."""
-        if wanted >= len(self.rows):
+        if places >= len(self.rows):
             return [(0, len(self.rows))]
         nearest = np.argsort(-(self.centres @ turned), kind="stable")
-        held = np.cumsum(np.diff(self.starts)[nearest])
-        chosen = np.sort(nearest[: int(np.searchsorted(held, wanted)) + 1])
-        first = np.flatnonzero(np.diff(chosen, prepend=-2) > 1)
-        last = np.append(first[1:], len(chosen)) - 1
+        cumulative = np.cumsum(np.diff(self.starts)[nearest])
+        cells = np.sort(nearest[: int(np.searchsorted(cumulative, places)) + 1])
+        first = np.flatnonzero(np.diff(cells, prepend=-2) > 1)
+        last = np.append(first[1:], len(cells)) - 1
         return [
-            (int(self.starts[chosen[a]]), int(self.starts[chosen[b] + 1]))
+            (int(self.starts[cells[a]]), int(self.starts[cells[b] + 1]))
             for a, b in zip(first, last, strict=True)
         ]
 
@@ -132,9 +132,9 @@ def _trained(vectors: Quantized) -> tuple[Vectors, Vectors]:
     for _ in range(ROUNDS if count > 1 else 0):
         cells = _nearest(turned, centres)
         order = np.argsort(cells, kind="stable")
-        held, first = np.unique(cells[order], return_index=True)
+        occupied, first = np.unique(cells[order], return_index=True)
         # A cell that nothing is nearest to stays where it was.
-        centres[held] = _unit(np.add.reduceat(turned[order], first, axis=0))
+        centres[occupied] = _unit(np.add.reduceat(turned[order], first, axis=0))
     return turn, centres
 
 

@@ -77,7 +77,7 @@ class Preparation:
             model=self._vision_model,
             budget=self._vision_budget(run),
             cache=self._replies(),
-            shelf=self._shelf(),
+            pending=self._shelf(),
         )
 
     @contextmanager

@@ -90,9 +90,9 @@ class TabReader:
     def _paragraph(self, paragraph: Node) -> None:
         pieces = self._elements.pieces(paragraph)
         style = paragraph.child("paragraphStyle")
-        named = style.text("namedStyleType") if style else ""
+        style_name = style.text("namedStyleType") if style else ""
         bullet = paragraph.child("bullet")
-        level = 1 if named == "TITLE" else int((_HEADING.fullmatch(named) or "00")[1])
+        level = 1 if style_name == "TITLE" else int((_HEADING.fullmatch(style_name) or "00")[1])
         if not level and not bullet and self._is_code(pieces):
             return
         self._end_code()

@@ -45,21 +45,21 @@ class Elements:
 
     def pieces(self, paragraph: Node) -> list[Piece]:
         """In reading order, without the newline that ends every paragraph."""
-        found: list[Piece] = []
+        pieces: list[Piece] = []
         end: int | None = None
         for element in paragraph.children("elements"):
             end = self._check_gap(element, end)
-            found += self._piece(element, found)
+            pieces += self._piece(element, pieces)
         ids = paragraph.value.get("positionedObjectIds")
         for name in ids if isinstance(ids, list) else ():
-            found.append(self._image(paragraph, name, self.positioned_objects))
-        last = next((i for i in reversed(range(len(found))) if isinstance(found[i], Span)), -1)
+            pieces.append(self._image(paragraph, name, self.positioned_objects))
+        last = next((i for i in reversed(range(len(pieces))) if isinstance(pieces[i], Span)), -1)
         if last >= 0:
-            span = found[last]
+            span = pieces[last]
             assert isinstance(span, Span)  # noqa: S101  # chosen so above
             if span.markdown is None and span.text.endswith("\n"):
-                found[last] = Span(**{**vars(span), "text": span.text[:-1]})
-        return found
+                pieces[last] = Span(**{**vars(span), "text": span.text[:-1]})
+        return pieces
 
     def _check_gap(self, element: Node, end: int | None) -> int | None:
         start = element.number("startIndex", -1)
@@ -68,13 +68,13 @@ class Elements:
         return element.number("endIndex", 0) or None
 
     def _piece(self, element: Node, before: list[Piece]) -> Iterator[Piece]:
-        for kind, read in self._readers().items():
+        for kind, reader in self._readers().items():
             if not element.has(kind):
                 continue
             node = element.child(kind)
             if node is None or node.suggested():
                 return
-            piece = read(self, node)
+            piece = reader(self, node)
             if isinstance(piece, Span) and _is_exponent(node, piece, before):
                 piece = Span(**{**vars(piece), "text": "^" + piece.text})
             if piece is not None:
@@ -183,16 +183,16 @@ class Elements:
         return self._image(element, element.value.get("inlineObjectId"), self.inline_objects)
 
     def _image(self, place: Node, name: object, objects: Mapping[str, Node]) -> Image:
-        found = objects.get(name) if isinstance(name, str) else None
-        if found is None:
+        entry = objects.get(name) if isinstance(name, str) else None
+        if entry is None:
             place.warn(f"{place.place}: its picture {name!r} is not in the document")
             return Image(object_id=name if isinstance(name, str) else "")
-        properties = found.child("inlineObjectProperties") or found.child(
+        properties = entry.child("inlineObjectProperties") or entry.child(
             "positionedObjectProperties"
         )
         embedded = properties.child("embeddedObject") if properties else None
         if embedded is None:
-            found.skipped("an object without content")
+            entry.skipped("an object without content")
             return Image(object_id=str(name))
         return Image(
             alt=clean(embedded.text("description")).strip(),
@@ -274,7 +274,7 @@ class ListNumbers:
             bullet.warn(f"{bullet.place}: its list {name!r} is not in the document")
             return "-", level
         counts = self._counts.setdefault(name, {})
-        for deeper in [known for known in counts if known > level]:
+        for deeper in [level_below for level_below in counts if level_below > level]:
             del counts[deeper]
         counts[level] = counts[level] + 1 if level in counts else self._start(name, level)
         return self._marker(name, level, counts), level
@@ -285,8 +285,8 @@ class ListNumbers:
         if node is None or kind is None:
             return "-"
 
-        def replacement(found: re.Match[str]) -> str:
-            other = int(found[1])
+        def replacement(match: re.Match[str]) -> str:
+            other = int(match[1])
             return self._number(name, other, counts.get(other, self._start(name, other)))
 
         marker = _PLACEHOLDER.sub(replacement, node.text("glyphFormat") or f"%{level}.").strip()

@@ -69,8 +69,8 @@ class Node:
         holder = self.child(name)
         if holder is None:
             return {}
-        found = {key: holder.child(key) for key in holder.value}
-        return {key: node for key, node in found.items() if node is not None}
+        children = {key: holder.child(key) for key in holder.value}
+        return {key: node for key, node in children.items() if node is not None}
 
     def text(self, name: str) -> str:
         value = self.value.get(name)
@@ -105,6 +105,6 @@ class Node:
         self.warn(f"skipped {self.place}: {why}")
 
     def _unexpected(self, name: str, expected: str, value: object) -> None:
-        found = _TYPES.get(type(value), "something else")
+        type_name = _TYPES.get(type(value), "something else")
         place = f"{self.place}.{name}" if self.place else name
-        self.warn(f"skipped {place}: expected {expected}, found {found}")
+        self.warn(f"skipped {place}: expected {expected}, found {type_name}")

@@ -39,12 +39,12 @@ class Tables:
             raise too_many(self.document, table.place, len(rows) * width, MAX_CELLS, "table cells")
         _compare(table, "rows", len(rows))
         _compare(table, "columns", width)
-        read = [[self._cell(cell, depth) for cell in row] for row in cells]
-        read, rows = _without_suggested(read, rows, cells)
-        if not any(read):
+        cell_grid = [[self._cell(cell, depth) for cell in row] for row in cells]
+        cell_grid, rows = _without_suggested(cell_grid, rows, cells)
+        if not any(cell_grid):
             return None
         grid, warnings = build_table(
-            read,
+            cell_grid,
             placeholders=True,
             marked_rows=_marked(rows),
             document=self.document,
@@ -121,10 +121,10 @@ def _as_span(piece: Piece) -> Span | None:
     return piece if isinstance(piece, Span) else None
 
 
-def _compare(table: Node, name: str, found: int) -> None:
-    stated = table.number(name, found)
-    if stated != found:
-        table.warn(f"{table.place}: it says {stated} {name}, but {found} are there")
+def _compare(table: Node, name: str, count: int) -> None:
+    stated = table.number(name, count)
+    if stated != count:
+        table.warn(f"{table.place}: it says {stated} {name}, but {count} are there")
 
 
 def _span(style: Node | None, name: str) -> int:
@@ -150,25 +150,25 @@ def _marked(rows: list[Node]) -> int:
 
 
 def _without_suggested(
-    read: list[list[SourceCell]], rows: list[Node], cells: list[list[Node]]
+    grid: list[list[SourceCell]], rows: list[Node], cells: list[list[Node]]
 ) -> tuple[list[list[SourceCell]], list[Node]]:
     """Drop rows and columns that are only suggested. Their text is marked run by run, so what
     is left in them is accepted text, and then they stay."""
     row_numbers = [
         i
         for i, row in enumerate(rows)
-        if not (row.suggested() and all(cell.empty for cell in read[i]))
+        if not (row.suggested() and all(cell.empty for cell in grid[i]))
     ]
-    width = max((len(row) for row in read), default=0)
+    width = max((len(row) for row in grid), default=0)
 
     def only_suggested(column: int) -> bool:
         return all(
-            column < len(read[i]) and cells[i][column].suggested() and read[i][column].empty
+            column < len(grid[i]) and cells[i][column].suggested() and grid[i][column].empty
             for i in row_numbers
         )
 
     dropped = {column for column in range(width) if row_numbers and only_suggested(column)}
     return (
-        [[cell for j, cell in enumerate(read[i]) if j not in dropped] for i in row_numbers],
+        [[cell for j, cell in enumerate(grid[i]) if j not in dropped] for i in row_numbers],
         [rows[i] for i in row_numbers],
     )

@@ -30,8 +30,8 @@ def parse_html(html: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Doc
     title = soup.title.get_text().strip() if soup.title else ""
     writer = BlockWriter(url=url)
     write_html(soup, writer, name)
-    found = title or next((b.text for b in writer.blocks if b.kind == "heading"), "")
-    metadata.setdefault("title", found)
+    heading = title or next((b.text for b in writer.blocks if b.kind == "heading"), "")
+    metadata.setdefault("title", heading)
     metadata.setdefault("mime_type", "text/html")
     return make_document(writer, url=url, **metadata)
 
@@ -211,9 +211,9 @@ class _Walk:
             self.writer.add("code", text, text, language=language[1] if language else "")
 
     def _comment(self, node: Comment) -> None:
-        found = _TAB.fullmatch(str(node))
-        if found:
-            title = " ".join(found[1].split())
+        match = _TAB.fullmatch(str(node))
+        if match:
+            title = " ".join(match[1].split())
             anchor = f"{self.base}#{self._slug(title)}"
             self.writer.start_tab(Tab(id=slug(title), title=title, path=(title,)), anchor)
 

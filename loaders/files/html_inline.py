@@ -103,11 +103,11 @@ def take_footnotes(soup: BeautifulSoup) -> dict[str, tuple[str, str]]:
     for element in soup.find_all(id=True):
         targets.setdefault(attribute(element, "id"), element)
     for link in soup.find_all("a", href=_TARGET):
-        found = None if link.decomposed else _TARGET.fullmatch(attribute(link, "href"))
-        if not found:
+        match = None if link.decomposed else _TARGET.fullmatch(attribute(link, "href"))
+        if not match:
             continue
         target = targets.get(attribute(link, "href")[1:])
-        label = re.sub(r"[\[\]\s:]", "", link.get_text()) or found[1]
+        label = re.sub(r"[\[\]\s:]", "", link.get_text()) or match[1]
         if target is None or target.decomposed or target is link or not link.get("id"):
             continue
         reference = soup.new_tag("footnote-ref", attrs={"label": label})

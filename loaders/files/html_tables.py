@@ -163,8 +163,8 @@ def _flush(waiting: list[PageElement], content: _HtmlContent) -> None:
         content.lines.append(Line(text=text, markdown=markdown))
     for node in nodes:
         if isinstance(node, Tag):
-            found = [node] if node.name == "img" else node.find_all("img")
-            content.images += [to_image(image) for image in found]
+            images = [node] if node.name == "img" else node.find_all("img")
+            content.images += [to_image(image) for image in images]
 
 
 def _is_bold(cell: Tag) -> bool:
@@ -185,8 +185,8 @@ def _shade(cell: Tag) -> str:
     for element in (cell, cell.parent):
         if element is None:
             continue
-        found = _BACKGROUND.search(attribute(element, "style"))
-        color = (found[1] if found else attribute(element, "bgcolor")).strip().lower()
+        match = _BACKGROUND.search(attribute(element, "style"))
+        color = (match[1] if match else attribute(element, "bgcolor")).strip().lower()
         if color not in _WHITE:
             return color
     return ""

@@ -67,18 +67,18 @@ def parse_markdown(text: str, *, url: str = "", **metadata: Unpack[Metadata]) ->
 
 
 def _front_matter(text: str, name: str) -> tuple[Mapping[str, Any], str]:
-    found = _FRONT_MATTER.match(text)
-    if not found:
+    match = _FRONT_MATTER.match(text)
+    if not match:
         return {}, text.removeprefix("\ufeff")
     try:
-        front = read_fields(found[1]) or {}
+        front = read_fields(match[1]) or {}
     except UnreadableFileError as error:
         raise LoadError(
             name, f"its front matter is not YAML: {error.message}", place=f"line {error.line + 1}"
         ) from error
     if not isinstance(front, dict):
         return {}, text  # a text between two rules
-    return front, text[found.end() :]
+    return front, text[match.end() :]
 
 
 def _apply(front: Mapping[str, Any], metadata: Metadata, name: str) -> None:
@@ -149,10 +149,10 @@ def _keep_every_footnote(state: StateCore) -> None:
             listed[len(listed)] = {"label": label, "count": 0}
         return numbers[f":{label}"]
 
-    def reference(found: re.Match[str]) -> str:
-        if f":{found[1]}" not in numbers:
-            return found[0]
-        place = number(found[1])
+    def reference(match: re.Match[str]) -> str:
+        if f":{match[1]}" not in numbers:
+            return match[0]
+        place = number(match[1])
         listed[place]["count"] += 1
         note = place + 1
         return f'<sup><a href="#fn{note}" id="fnref{note}">[{note}]</a></sup>'
@@ -174,7 +174,7 @@ def _whole_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     depth, line = 0, start
     while line < end:
         text = state.src[state.bMarks[line] : state.eMarks[line]]
-        depth += sum(-1 if found[1] else 1 for found in _TABLE_TAG.finditer(text))
+        depth += sum(-1 if match[1] else 1 for match in _TABLE_TAG.finditer(text))
         line += 1
         if depth <= 0:
             break
@@ -195,8 +195,8 @@ def _html_or_text(
     """`<id>` in a sentence is a placeholder that somebody wrote, not an element."""
     content = tokens[index].content
 
-    def keep(found: re.Match[str]) -> str:
-        return found.group() if found[1].lower() in _HTML_TAGS else "&lt;" + found.group()[1:]
+    def keep(match: re.Match[str]) -> str:
+        return match.group() if match[1].lower() in _HTML_TAGS else "&lt;" + match.group()[1:]
 
     return _TAG.sub(keep, content)
 

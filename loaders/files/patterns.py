@@ -30,7 +30,7 @@ def expand_paths(
     directory. Links are followed only to files and folders below the entry's root, devices and
     pipes never. Raises ConfigError for an entry that matches nothing, for a single file that no
     loader reads, and for `..` behind a wildcard."""
-    found: set[Path] = set()
+    paths: set[Path] = set()
     notes: dict[str, None] = {}
     for pattern in patterns:
         excerpt = (
@@ -57,12 +57,12 @@ def expand_paths(
                 raise ConfigError(
                     f"no loader reads {excerpt!r}", remedy="supported: " + ", ".join(suffixes)
                 )
-        found.update(matches.paths)
+        paths.update(matches.paths)
         notes |= dict.fromkeys(matches.notes)
     lines = list(notes)
     if len(lines) > _MAX_NOTES:
         lines = [*lines[:_MAX_NOTES], f"… and {len(lines) - _MAX_NOTES} more files left out"]
-    return sorted(found), lines
+    return sorted(paths), lines
 
 
 def _fixed(parts: Sequence[str]) -> int:
@@ -147,8 +147,10 @@ class _Matches:
 
     def _file(self, entry: os.DirEntry[str]) -> None:
         path = Path(entry.path)
-        wanted = path.suffix.lower() in self.suffixes and not entry.name.startswith((".", "~$"))
-        if not (wanted or self.single) or not self._is_below(entry) or entry.is_dir():
+        is_readable = path.suffix.lower() in self.suffixes and not entry.name.startswith(
+            (".", "~$")
+        )
+        if not (is_readable or self.single) or not self._is_below(entry) or entry.is_dir():
             return
         if entry.is_file():
             self.paths.append(path.resolve())

@@ -145,10 +145,12 @@ class GoogleClient:
         the credentials themselves are refused."""
         return self._persistently(partial(self._once, request), before=before)
 
-    def call_unless(self, done: Callable[[], Any], request: Any) -> Any:
-        """As `call`, for what may take effect once only. `done`: what an earlier attempt made, None
-        where it made nothing; asked before each, as a reply may have been lost."""
-        return self._persistently(lambda: done() or self._once(request))
+    def call_unless(self, result_of_earlier: Callable[[], Any], request: Any) -> Any:
+        """As `call`, for a request that may take effect only once.
+
+        `result_of_earlier` returns what an earlier attempt made, or None. It is called before each
+        attempt, as a reply may have been lost."""
+        return self._persistently(lambda: result_of_earlier() or self._once(request))
 
     def batch(self, service: Any, requests: Sequence[Any]) -> list[Any]:
         """Answers in order, a GoogleRefused in place of one; up to 100 of them in an HTTP call.
@@ -167,8 +169,8 @@ class GoogleClient:
 
     def _batches(self, service: Any, requests: Sequence[Any]) -> list[Any]:
         blocks = [requests[at : at + BATCH] for at in range(0, len(requests), BATCH)]
-        found = [self._persistently(partial(self._batch_once, service, each)) for each in blocks]
-        return [answer for block in found for answer in block]
+        answers = [self._persistently(partial(self._batch_once, service, each)) for each in blocks]
+        return [answer for block in answers for answer in block]
 
     def _persistently(
         self, attempt_once: Callable[[], Any], *, before: Callable[[], None] = lambda: None

@@ -38,7 +38,7 @@ def group_members(groups: Collection[str], client: GoogleClient) -> Mapping[str,
 
     A group that all of an organisation is in has no list of them: it counts as empty.
     Raises PermissionsUnknown when the directory does not answer."""
-    found: dict[str, Members | str] = dict.fromkeys(groups, frozenset())
+    members_by_group: dict[str, Members | str] = dict.fromkeys(groups, frozenset())
     members = client.directory.members()
     waiting = {
         group: members.list(groupKey=group, includeDerivedMembership=True, maxResults=PAGE)
@@ -51,14 +51,14 @@ def group_members(groups: Collection[str], client: GoogleClient) -> Mapping[str,
         following: dict[str, Any] = {}
         for group, page in pages.items():
             if isinstance(page, GoogleRefused):
-                _refuse(found, group, page)
+                _refuse(members_by_group, group, page)
             else:
-                found[group] = frozenset(found[group]) | _active(page)
+                members_by_group[group] = frozenset(members_by_group[group]) | _active(page)
                 following[group] = members.list_next(waiting[group], page)
         waiting = {group: request for group, request in following.items() if request is not None}
-    if groups and not found:
+    if groups and not members_by_group:
         raise PermissionsUnknown("Google's directory does not tell who is in a group")
-    return found
+    return members_by_group
 
 
 def _pages(waiting: Mapping[str, Any], client: GoogleClient) -> Mapping[str, Any] | str:
@@ -74,13 +74,13 @@ def _pages(waiting: Mapping[str, Any], client: GoogleClient) -> Mapping[str, Any
     return dict(zip(waiting, answers, strict=True))
 
 
-def _refuse(found: dict[str, Members | str], group: str, refused: GoogleRefused) -> None:
+def _refuse(members: dict[str, Members | str], group: str, refused: GoogleRefused) -> None:
     if refused.temporary:
-        del found[group]
+        del members[group]
     elif refused.status == 404:
-        found[group] = "the directory knows no such group"
+        members[group] = "the directory knows no such group"
     else:
-        found[group] = f"the directory refuses: {refused.in_words()}; {ADMIN_ROLE}"
+        members[group] = f"the directory refuses: {refused.in_words()}; {ADMIN_ROLE}"
 
 
 def _active(page: Mapping[str, Any]) -> Members:

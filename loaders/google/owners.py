@@ -49,12 +49,12 @@ def comment_once(
         body["quotedFileContent"] = {"mimeType": "text/plain", "value": quoted}
     request = client.comments.create(fileId=document, body=body, fields="id")
     try:
-        made = client.call_unless(lambda: _marked(client, document, mark), request)
+        comment = client.call_unless(lambda: _marked(client, document, mark), request)
     except GoogleRefused as refused:
         return _refused(refused)
     except ConfigError as error:
         return Commented(outcome="refused", why=error.problem)
-    return Commented(outcome="made", id=str(made.get("id") or ""))
+    return Commented(outcome="made", id=str(comment.get("id") or ""))
 
 
 def _refused(refused: GoogleRefused) -> Commented:

@@ -76,20 +76,20 @@ def read_credentials(
 def _what_else(path: Path) -> str:
     """What the file is instead, in words that quote none of it."""
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
+        key = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         return "it is not JSON"
-    if not isinstance(held, dict):
+    if not isinstance(key, dict):
         return "it holds no object"
-    if {"installed", "web"} & held.keys():
+    if {"installed", "web"} & key.keys():
         return "it is the secret of an OAuth client, by which people sign in"
-    kind = held.get("type")
+    kind = key.get("type")
     if kind == "service_account":
         return "a part of it is missing or damaged; download a new one"
     return _OTHER_KEYS.get(kind if isinstance(kind, str) else "", "it is something else")
 
 
-CALLED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+USED_METHODS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "admin": {"members": ("list",)},
     "docs": {"documents": ("get",)},
     "drive": {
@@ -130,9 +130,9 @@ def _description(name: str, version: str) -> dict[str, Any]:
 
     document: dict[str, Any] = json.loads(get_static_doc(name, version))  # type: ignore[no-untyped-call] # no types
     resources: dict[str, Any] = {}
-    for resource, wanted in CALLED[name].items():
+    for resource, names in USED_METHODS[name].items():
         methods = document["resources"][resource]["methods"]
-        methods_used = {each: dict(methods[each]) for each in wanted}
+        methods_used = {each: dict(methods[each]) for each in names}
         for method in methods_used.values():
             if "response" in method:
                 method["response"] = ANSWER
@@ -160,6 +160,6 @@ class _SecureOnce(_EndsForGood, HTTPSConnectionWithTimeout):
 
 
 class NoRetryHttp(Http):
-    def request(self, uri: str, *arguments: Any, **named: Any) -> Any:
+    def request(self, uri: str, *arguments: Any, **options: Any) -> Any:
         kind = _SecureOnce if uri.startswith("https:") else _PlainOnce
-        return super().request(uri, *arguments, **{**named, "connection_type": kind})
+        return super().request(uri, *arguments, **{**options, "connection_type": kind})

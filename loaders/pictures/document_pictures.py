@@ -28,7 +28,7 @@ from loaders.time_limit import outside_time_limit
 
 Fetch = Callable[[Image], bytes]
 """Raises PictureRefused."""
-Keep = Callable[[ShownPicture], None]
+Save = Callable[[ShownPicture], None]
 
 MAX_PICTURES = 60
 """Of one document."""
@@ -45,64 +45,70 @@ _REPEATED = 3
 class PictureCollector:
     """Has the pictures of loaded documents fetched, and those worth it kept for a model."""
 
-    keep: Keep
+    save: Save
     is_described: Callable[[str], bool] = lambda digest: False
     """By the picture's digest: then it need not be opened again."""
 
     def __call__(self, document: Document, fetch: Fetch) -> Document:
-        return with_pictures(document, fetch=fetch, keep=self.keep, is_described=self.is_described)
+        return with_pictures(document, fetch=fetch, save=self.save, is_described=self.is_described)
 
 
 def with_pictures(
     document: Document,
     *,
     fetch: Fetch,
-    keep: Keep,
+    save: Save,
     is_described: Callable[[str], bool] = lambda digest: False,
 ) -> Document:
     """The document with what became of each of its pictures. Never raises for a picture's sake:
     one that can't be had is named in `warnings`."""
-    found = [image for block in document.blocks for image in images_of(block)]
-    if not found:
+    images = [image for block in document.blocks for image in images_of(block)]
+    if not images:
         return document
-    seen: dict[str, Image] = {}
+    images_by_key: dict[str, Image] = {}
     pictures: dict[str, ShownPicture] = {}
     warnings: dict[str, None] = {}
-    for image in found:
+    for image in images:
         key = _key(image)
-        if key in seen:
+        if key in images_by_key:
             continue
-        if len(seen) >= MAX_PICTURES:
-            seen[key] = replace(image, passed_over=f"more than {MAX_PICTURES} in one document")
+        if len(images_by_key) >= MAX_PICTURES:
+            images_by_key[key] = replace(
+                image, passed_over=f"more than {MAX_PICTURES} in one document"
+            )
             continue
         try:
             data = picture_bytes(image, fetch)
             if is_described(digest := digest_of(data)):
-                seen[key] = replace(image, digest=digest)
+                images_by_key[key] = replace(image, digest=digest)
                 continue
             picture = read_picture(data)
         except PictureRefused as refused:
-            seen[key] = image if refused.temporary else replace(image, passed_over=refused.reason)
+            images_by_key[key] = (
+                image if refused.temporary else replace(image, passed_over=refused.reason)
+            )
             warnings[
                 f"a picture{_name_in_brackets(image)} was not looked at: it {refused.reason}"
             ] = None
             continue
         pictures.setdefault(picture.digest, picture)
-        seen[key] = replace(image, digest=picture.digest, passed_over=ornament_reason(picture))
-    counted = Counter(seen[_key(image)].digest for image in _places(document))
+        images_by_key[key] = replace(
+            image, digest=picture.digest, passed_over=ornament_reason(picture)
+        )
+    counted = Counter(images_by_key[_key(image)].digest for image in _places(document))
 
-    def judged(image: Image) -> Image:
-        known = seen[_key(image)]
-        often = bool(known.digest) and counted[known.digest] >= _REPEATED
-        passed_over = known.passed_over or ("repeated" if often else "")
-        return replace(image, digest=known.digest, passed_over=passed_over)
+    def with_verdict(image: Image) -> Image:
+        checked = images_by_key[_key(image)]
+        often = bool(checked.digest) and counted[checked.digest] >= _REPEATED
+        passed_over = checked.passed_over or ("repeated" if often else "")
+        return replace(image, digest=checked.digest, passed_over=passed_over)
 
-    blocks = tuple(with_images(block, judged) for block in document.blocks)
-    wanted = {
+    blocks = tuple(with_images(block, with_verdict) for block in document.blocks)
+    digests = {
         image.digest for block in blocks for image in images_of(block) if not image.passed_over
     }
-    for digest in wanted & pictures.keys():
-        keep(pictures[digest])
+    for digest in digests & pictures.keys():
+        save(pictures[digest])
     return replace(
         document,
         blocks=blocks,
@@ -136,13 +142,13 @@ def picture_bytes(image: Image, fetch: Fetch) -> bytes:
 
 
 def _decode_data_url(uri: str) -> bytes:
-    head, _, written = uri[len("data:") :].partition(",")
-    if len(written) > 2 * MAX_PICTURE_BYTES:
-        raise PictureRefused(too_large(len(written)))
+    head, _, payload = uri[len("data:") :].partition(",")
+    if len(payload) > 2 * MAX_PICTURE_BYTES:
+        raise PictureRefused(too_large(len(payload)))
     try:
         if head.rpartition(";")[2].strip().lower() == "base64":
-            return base64.b64decode(unquote_to_bytes(written))
-        return unquote_to_bytes(written)
+            return base64.b64decode(unquote_to_bytes(payload))
+        return unquote_to_bytes(payload)
     except (binascii.Error, ValueError):
         raise PictureRefused("is not written out as a data address should be") from None
 
@@ -194,12 +200,12 @@ def _below(uri: str, folder: Path, root: Path) -> Path:
     if not parts.path:
         raise PictureRefused("has no address")
     try:
-        found = (folder / unquote(parts.path)).resolve(strict=True)
+        path = (folder / unquote(parts.path)).resolve(strict=True)
     except (OSError, RuntimeError, ValueError):
         raise PictureRefused("is not where its document says") from None
-    if not found.is_relative_to(root):
+    if not path.is_relative_to(root):
         raise PictureRefused("lies outside the folder that documents are read from")
-    return found
+    return path
 
 
 def _read(path: Path) -> bytes:

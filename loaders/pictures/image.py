@@ -121,18 +121,18 @@ def _on_white(picture: Any) -> Any:
 
 def _encoded(picture: Any) -> tuple[str, bytes]:
     """As PNG, which keeps letters sharp, where that isn't too large."""
-    written = io.BytesIO()
-    picture.save(written, "PNG")
-    if written.tell() <= _MAX_SENT_BYTES:
-        return "image/png", written.getvalue()
-    written = io.BytesIO()
-    picture.save(written, "JPEG", quality=85)
-    return "image/jpeg", written.getvalue()
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG")
+    if buffer.tell() <= _MAX_SENT_BYTES:
+        return "image/png", buffer.getvalue()
+    buffer = io.BytesIO()
+    picture.save(buffer, "JPEG", quality=85)
+    return "image/jpeg", buffer.getvalue()
 
 
 def _other(data: bytes) -> str:
     start = data[:200].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if data[4:8] == b"ftyp":
         return "a HEIC photo or a film"
-    named = (name for sign, name in _OTHERS.items() if start.startswith(sign.lower()))
-    return next(named, "something else")
+    names = (name for sign, name in _OTHERS.items() if start.startswith(sign.lower()))
+    return next(names, "something else")

@@ -62,7 +62,7 @@ def lines_to_markdown(lines: Iterable[Line]) -> str:
         if not content:
             continue
         if _is_number(line.marker):
-            kind, value = _counted(line.marker)
+            kind, value = _is_counted(line.marker)
             if last == (kind, value - 1):
                 html.pop()  # the end of the list that goes on
             else:
@@ -91,7 +91,7 @@ def _is_number(marker: str) -> bool:
 
 
 @lru_cache(maxsize=1_024)
-def _counted(marker: str) -> tuple[str, int]:
+def _is_counted(marker: str) -> tuple[str, int]:
     """`b.` → (a, 2). Of `2.1.` the last level counts."""
     last = re.findall(r"\w+", marker)[-1]
     if last.isdecimal():

@@ -97,29 +97,29 @@ def _place_by_position(rows: Rows, width: int, document: str, place: str) -> _Gr
 
 def _place_in_gaps(rows: Rows, document: str, place: str) -> _Grid:
     """HTML's way: each cell takes the next position that no merge covers."""
-    taken: dict[tuple[int, int], _Placed] = {}
+    occupied: dict[tuple[int, int], _Placed] = {}
     width = covered = 0
     for i, row in enumerate(rows):
         j = 0
         for source in row:
-            while (i, j) in taken:
+            while (i, j) in occupied:
                 j += 1
             placed = _Placed(source, i, j)
             down = min(source.row_span, len(rows) - i)
-            if len(taken) + down * source.column_span > MAX_CELLS:
-                size = len(taken) + down * source.column_span
+            if len(occupied) + down * source.column_span > MAX_CELLS:
+                size = len(occupied) + down * source.column_span
                 raise too_many(document, place, size, MAX_CELLS, "table cells")
             covered += down * source.column_span
             _check_overlaps(covered, document, place)
             for a in range(i, i + down):
                 for b in range(j, j + source.column_span):
-                    taken.setdefault((a, b), placed)
+                    occupied.setdefault((a, b), placed)
             # `colspan="20"` over three columns means "all of them".
             width = max(width, j + 1)
             j += source.column_span
     if len(rows) * width > MAX_CELLS:
         raise too_many(document, place, len(rows) * width, MAX_CELLS, "table cells")
-    return [[taken.get((i, j)) for j in range(width)] for i in range(len(rows))]
+    return [[occupied.get((i, j)) for j in range(width)] for i in range(len(rows))]
 
 
 def _check_overlaps(covered: int, document: str, place: str) -> None:
@@ -136,15 +136,18 @@ def _whole_merges(grid: _Grid) -> tuple[_Grid, list[str]]:
             if placed:
                 positions.setdefault(placed, []).append((i, j))
     warnings = []
-    for placed, found in positions.items():
+    for placed, positions_of_cell in positions.items():
         source = placed.source
-        if len(found) == source.row_span == source.column_span == 1:
+        if len(positions_of_cell) == source.row_span == source.column_span == 1:
             continue
-        height = found[-1][0] - placed.row + 1
-        breadth = max(j for _, j in found) - placed.column + 1
-        whole = height * breadth == len(found) and found[0] == (placed.row, placed.column)
+        height = positions_of_cell[-1][0] - placed.row + 1
+        breadth = max(j for _, j in positions_of_cell) - placed.column + 1
+        whole = height * breadth == len(positions_of_cell) and positions_of_cell[0] == (
+            placed.row,
+            placed.column,
+        )
         size = replace(source, row_span=height, column_span=breadth)
-        for i, j in found:
+        for i, j in positions_of_cell:
             single = replace(source, row_span=1, column_span=1)
             grid[i][j] = replace(placed, source=size) if whole else _Placed(single, i, j)
         if not whole:
@@ -153,16 +156,16 @@ def _whole_merges(grid: _Grid) -> tuple[_Grid, list[str]]:
 
 
 def _cells(grid: _Grid) -> tuple[tuple[Cell, ...], ...]:
-    made: dict[tuple[int, int], Cell] = {}
+    cell_at: dict[tuple[int, int], Cell] = {}
     rows = []
     for i, row in enumerate(grid):
         cells = []
         for j, placed in enumerate(row):
             source = placed.source if placed else _EMPTY
             origin = (placed.row, placed.column) if placed else (i, j)
-            if origin not in made:
-                made[origin] = grid_cell(source, *origin, source.row_span, source.column_span)
-            cells.append(made[origin])
+            if origin not in cell_at:
+                cell_at[origin] = grid_cell(source, *origin, source.row_span, source.column_span)
+            cells.append(cell_at[origin])
         rows.append(tuple(cells))
     return tuple(rows)
 

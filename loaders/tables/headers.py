@@ -140,8 +140,8 @@ def _with_spans(cells: Grid, rows: int, *, groups: bool = False) -> int:
     if rows < reach < height:
         return reach
     spread = [c for c in cells[rows - 1] if 1 < c.column_span < len(cells[0]) and c.text]
-    named = rows + 1 < height and all(_is_name(cell.text) for cell in cells[rows])
-    return rows + 1 if groups and spread and named else rows
+    is_named = rows + 1 < height and all(_is_name(cell.text) for cell in cells[rows])
+    return rows + 1 if groups and spread and is_named else rows
 
 
 def _filled(cells: Grid, styles: Sequence[Sequence[Style]], first: int, last: int) -> list[Style]:

@@ -73,7 +73,7 @@ def escape(text: str) -> str:
 
 def destination(url: str) -> str:
     """A URL as it may stand in `[…](…)`."""
-    url = re.sub(r"[\s\x00-\x1f]+", lambda found: "%20" * len(found.group()), url.strip())
+    url = re.sub(r"[\s\x00-\x1f]+", lambda match: "%20" * len(match.group()), url.strip())
     url = url.replace("<", "%3C").replace(">", "%3E").replace("\\", "%5C")
     balanced = url.count("(") == url.count(")") and ")" not in url.split("(")[0]
     return url if balanced else f"<{url}>"

@@ -120,27 +120,27 @@ def plain_text(markdown: str, *, code: str = "") -> str:
 def _text(tokens: list[Token], code: str) -> str:
     pieces: list[str] = []
     lists: list[tuple[str, int]] = []
-    begun = False
+    has_text = False
     for token in tokens:
         if token.type == "image":
             pieces.append(_text(token.children or [], code) or token.content)
         elif token.type in ("softbreak", "hardbreak"):
             pieces.append("\n")
         elif token.type == "html_inline":
-            pieces.append(_tag_text(token.content, lists, at_start=not begun))
+            pieces.append(_tag_text(token.content, lists, at_start=not has_text))
         elif token.type == "code_inline":
             pieces.append(f"{code}{token.content}{code}")
         elif token.type != "footnote_mark":
             pieces.append(token.content)
-        begun = begun or bool(pieces and pieces[-1].strip("\n"))
+        has_text = has_text or bool(pieces and pieces[-1].strip("\n"))
     return "".join(pieces)
 
 
 def _tag_text(tag: str, lists: list[tuple[str, int]], *, at_start: bool) -> str:
-    found = _LIST_TAG.fullmatch(tag)
-    if not found:
+    match = _LIST_TAG.fullmatch(tag)
+    if not match:
         return "\n" if _BREAK_TAG.fullmatch(tag) else "" if _KNOWN_TAG.fullmatch(tag) else tag
-    closing, name, attributes = found[1], found[2].lower(), found[3]
+    closing, name, attributes = match[1], match[2].lower(), match[3]
     if name == "li":
         if closing or not lists:
             return ""
@@ -160,12 +160,12 @@ def _tag_text(tag: str, lists: list[tuple[str, int]], *, at_start: bool) -> str:
 
 
 def _footnote_mark(state: StateInline, silent: bool) -> bool:
-    found = _FOOTNOTE_MARK.match(state.src, state.pos)
-    if not found or state.src[found.end() : found.end() + 1] == "(":
+    match = _FOOTNOTE_MARK.match(state.src, state.pos)
+    if not match or state.src[match.end() : match.end() + 1] == "(":
         return False
     if not silent:
-        state.push("footnote_mark", "", 0).content = found.group()
-    state.pos = found.end()
+        state.push("footnote_mark", "", 0).content = match.group()
+    state.pos = match.end()
     return True
 
 

@@ -60,8 +60,8 @@ def check_access(source: GoogleDriveSource, calls: DriveCalls) -> list[AccessRep
 
 
 def _unreadable(kind: str, file_id: str, listing: Listing, account: str) -> AccessReport:
-    named = f"{kind} {file_id}"
-    error = next((each for each in listing.failed if each.document == named), None)
+    label = f"{kind} {file_id}"
+    error = next((each for each in listing.failed if each.document == label), None)
     skipped = listing.skipped.get(file_id)
     return AccessReport(
         kind="folder" if kind == "folder" else "document",
@@ -148,6 +148,6 @@ def _hidden_readers(sample: list[DriveFile], calls: DriveCalls) -> tuple[str, st
 
 def describe(file: DriveFile) -> str:
     """`Google Docs`, `Google Sheets`, `PDF`, …"""
-    named = {DOCUMENT: "Google Docs", FOLDER: "folder"}
-    named |= {kind: f"Google {kind.removeprefix(GOOGLE)}s" for kind in EXPORTS}
-    return named.get(file.mime_type) or file.suffix.removeprefix(".").upper() or file.mime_type
+    labels = {DOCUMENT: "Google Docs", FOLDER: "folder"}
+    labels |= {kind: f"Google {kind.removeprefix(GOOGLE)}s" for kind in EXPORTS}
+    return labels.get(file.mime_type) or file.suffix.removeprefix(".").upper() or file.mime_type

@@ -83,9 +83,9 @@ class DriveFile:
     def suffix(self) -> str:
         """Which file loader reads its download; empty when none does."""
         if self.mime_type in VAGUE_TYPES:
-            named = PurePath(self.name).suffix.lower()
+            suffix = PurePath(self.name).suffix.lower()
             plain = ".txt" if self.mime_type == "text/plain" else ""
-            return named if named in BY_NAME else plain
+            return suffix if suffix in BY_NAME else plain
         return DOWNLOADS.get(self.mime_type, "")
 
 
@@ -256,7 +256,7 @@ class DriveCalls:
             **EVERYWHERE,
             **({"driveId": drive_id} if drive_id else {}),
         )
-        found: dict[str, DriveChange] = {}
+        by_id: dict[str, DriveChange] = {}
         next_token, drives_changed = token, False
         for page in self.client.pages(changes, request):
             next_token = str(page.get("newStartPageToken") or next_token)
@@ -265,12 +265,14 @@ class DriveCalls:
                 if file_id := each.get("fileId"):
                     is_removed = each.get("removed") or not each.get("file")
                     file = None if is_removed else read_file(each["file"])
-                    found[str(file_id)] = DriveChange(str(file_id), file)
-        return Changes(tuple(found.values()), next_token, drives_changed)
+                    by_id[str(file_id)] = DriveChange(str(file_id), file)
+        return Changes(tuple(by_id.values()), next_token, drives_changed)
 
 
 def read_readers(pages: Sequence[Mapping[str, Any]]) -> tuple[Permission, ...]:
     """All pages of `permissions.list` → who may read the file, in a stable order."""
     resources = [each for page in pages for each in page.get("permissions") or []]
-    found = {permission for each in resources if (permission := read_permission(each))}
-    return tuple(sorted(found, key=lambda each: (each.kind, each.value, str(each.expires_at))))
+    permissions = {permission for each in resources if (permission := read_permission(each))}
+    return tuple(
+        sorted(permissions, key=lambda each: (each.kind, each.value, str(each.expires_at)))
+    )

@@ -17,8 +17,8 @@ CALLS_AT_ONCE = 6
 MAX_FOLDERS = 20_000
 LOCKED = "it is not read: its readers may not download, print or copy it"
 
-Given = TypeVar("Given")
-Got = TypeVar("Got")
+Argument = TypeVar("Argument")
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def list_source(
         folders, targets = _sort_in(level, listing)
         for drive_id in sorted({folder.drive_id for folder in folders} - {""}):
             entering(drive_id)
-        level = [child for found in _children(folders, calls, listing) for child in found]
+        level = [child for children in _children(folders, calls, listing) for child in children]
         level += _follow(targets, calls, listing)
         if len(listing.folders) > MAX_FOLDERS:
             raise ConfigError(
@@ -104,7 +104,7 @@ def _sort_in(
 
 
 def _look_up(ids: Sequence[str], kind: str, calls: DriveCalls, listing: Listing) -> list[DriveFile]:
-    found: list[DriveFile] = []
+    files: list[DriveFile] = []
     for file_id, answer in zip(ids, in_parallel(calls.file, ids), strict=True):
         if isinstance(answer, GoogleRefused):
             _note_failure(f"{kind} {file_id}", answer, calls.account, listing)
@@ -112,33 +112,33 @@ def _look_up(ids: Sequence[str], kind: str, calls: DriveCalls, listing: Listing)
             error = LoadError(f"{kind} {file_id}", "it is in the trash", remedy="restore it")
             listing.failed.append(error)
         else:
-            found.append(answer)
-    return found
+            files.append(answer)
+    return files
 
 
 def _children(
     folders: Sequence[DriveFile], calls: DriveCalls, listing: Listing
 ) -> list[list[DriveFile]]:
-    found: list[list[DriveFile]] = []
+    answers: list[list[DriveFile]] = []
     for folder, answer in zip(folders, in_parallel(calls.children, folders), strict=True):
         if isinstance(answer, GoogleRefused):
             _note_failure(f"folder {folder.id} ({folder.name})", answer, calls.account, listing)
         else:
-            found.append(answer)
-    return found
+            answers.append(answer)
+    return answers
 
 
 def _follow(shortcuts: Sequence[DriveFile], calls: DriveCalls, listing: Listing) -> list[DriveFile]:
-    found: list[DriveFile] = []
+    files: list[DriveFile] = []
     ids = [shortcut.target_id for shortcut in shortcuts]
     for shortcut, answer in zip(shortcuts, in_parallel(calls.file, ids), strict=True):
         if not isinstance(answer, GoogleRefused):
-            found.append(answer)
+            files.append(answer)
         elif answer.temporary:
             _note_failure(f"shortcut {shortcut.name}", answer, calls.account, listing)
         else:
             listing.skipped[shortcut.id] = Skipped(shortcut, f"its target: {answer.in_words()}")
-    return found
+    return files
 
 
 def _note_failure(name: str, refused: GoogleRefused, account: str, listing: Listing) -> None:
@@ -153,17 +153,20 @@ def load_error(name: str, refused: GoogleRefused, account: str) -> LoadError:
 
 
 def in_parallel(
-    ask: Callable[[Given], Got], given: Sequence[Given], *, at_once: int = CALLS_AT_ONCE
-) -> list[Got | GoogleRefused]:
+    ask: Callable[[Argument], Answer],
+    arguments: Sequence[Argument],
+    *,
+    at_once: int = CALLS_AT_ONCE,
+) -> list[Answer | GoogleRefused]:
     """Answers in order; a refusal takes the place of its answer."""
-    if len(given) < 2:
-        return [_attempt(ask, each) for each in given]
+    if len(arguments) < 2:
+        return [_attempt(ask, each) for each in arguments]
     with ThreadPoolExecutor(at_once, thread_name_prefix="drive") as pool:
-        return list(pool.map(partial(_attempt, ask), given))
+        return list(pool.map(partial(_attempt, ask), arguments))
 
 
-def _attempt(ask: Callable[[Given], Got], given: Given) -> Got | GoogleRefused:
+def _attempt(ask: Callable[[Argument], Answer], argument: Argument) -> Answer | GoogleRefused:
     try:
-        return ask(given)
+        return ask(argument)
     except GoogleRefused as refused:
         return refused

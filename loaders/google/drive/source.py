@@ -117,9 +117,9 @@ class GoogleDrive:
             )
         except GoogleRefused as refused:
             error = load_error("google_drive", refused, self.account)
-            held = indexed.keys() & last.files if last else ()
+            current = indexed.keys() & last.files if last else ()
             return SyncPlan(
-                unchanged=tuple(sorted(held)), cursor=cursor, failed=(error,), complete=False
+                unchanged=tuple(sorted(current)), cursor=cursor, failed=(error,), complete=False
             )
 
     def load(self, file: DriveFile) -> Document:
@@ -260,14 +260,14 @@ def current_readers(documents: Collection[str], calls: DriveCalls) -> Mapping[st
         listings = _all_pages(requests[len(ids) :], first_pages, calls)
     except (GoogleRefused, ConfigError) as error:
         raise PermissionsUnknown("Google does not answer") from error
-    read = {
+    readers_by_id = {
         each: _readers(file, listing, calls)
         for each, file, listing in zip(ids, files, listings, strict=True)
     }
-    found = {each: readers for each, readers in read.items() if readers is not None}
-    if ids and not found:
+    complete = {each: readers for each, readers in readers_by_id.items() if readers is not None}
+    if ids and not complete:
         raise PermissionsUnknown("Google does not tell who may read")
-    return found
+    return complete
 
 
 def _all_pages(
@@ -303,8 +303,8 @@ def _readers(file: Any, listing: list[Any] | GoogleRefused, calls: DriveCalls) -
             return None
     if isinstance(file, GoogleRefused):
         return ()
-    known = read_file(file)
-    if known.trashed or known.locked:
+    drive_file = read_file(file)
+    if drive_file.trashed or drive_file.locked:
         return ()
     if isinstance(listing, GoogleRefused):
         return calls.only_us if listing.may_not_ask else ()

@@ -223,24 +223,24 @@ class _Scope:
         return self._holds(file) and file.is_document
 
     def _holds(self, file: DriveFile) -> bool:
-        named = file.id in self.source.documents or file.id in self.source.folders
+        is_configured = file.id in self.source.documents or file.id in self.source.folders
         linked = file.id in self.last.shortcuts.values()
         inside = not self.last.folders.isdisjoint(file.parents)
-        return not file.trashed and (named or linked or inside)
+        return not file.trashed and (is_configured or linked or inside)
 
 
 def _read_feeds(calls: DriveCalls, last: Cursor) -> tuple[list[DriveChange], dict[str, str]]:
     """The last change of each file over all feeds, and where each feed ends now.
 
     A file that moved between drives is gone from one feed and there in another: Drive decides."""
-    found: dict[str, DriveChange] = {}
+    changes: dict[str, DriveChange] = {}
     tokens: dict[str, str] = {}
     disputed: set[str] = set()
     for drive_id, token in last.tokens.items():
         feed = _read_feed(calls, drive_id, token)
         tokens[drive_id] = feed.next_token
         for change in feed.changes:
-            other = found.setdefault(change.id, change)
+            other = changes.setdefault(change.id, change)
             if (other.file is None) is not (change.file is None):
                 disputed.add(change.id)
     for file_id, answer in zip(
@@ -248,8 +248,10 @@ def _read_feeds(calls: DriveCalls, last: Cursor) -> tuple[list[DriveChange], dic
     ):
         if isinstance(answer, GoogleRefused) and not answer.no_access:
             raise answer
-        found[file_id] = DriveChange(file_id, None if isinstance(answer, GoogleRefused) else answer)
-    return list(found.values()), tokens
+        changes[file_id] = DriveChange(
+            file_id, None if isinstance(answer, GoogleRefused) else answer
+        )
+    return list(changes.values()), tokens
 
 
 def _read_feed(calls: DriveCalls, drive_id: str, token: str) -> Changes:
@@ -277,12 +279,12 @@ def _start_token(calls: DriveCalls, drive_id: str) -> str:
 
 def _stands(file: DriveFile, indexed: Indexed, reload: Collection[str]) -> bool:
     """Whether the index holds this very version, under this address."""
-    held = indexed.get(file.id)
+    document = indexed.get(file.id)
     return (
-        held is not None
+        document is not None
         and file.id not in reload
-        and (held.version, held.modified_at) == (file.version, file.modified_at)
-        and held.url == file.url
+        and (document.version, document.modified_at) == (file.version, file.modified_at)
+        and document.url == file.url
     )
 
 

@@ -322,7 +322,7 @@ def test_a_cache_that_is_limited_keeps_what_was_given_last(engine: Engine) -> No
     prompt = Prompt(name="passages", version="1", system="", user="", max_tokens=1)
     unlimited = ReplyCache(engine, table="limited_replies")
     for number in range(5):
-        unlimited.keep(str(number), prompt, "m-1", AReply(number=number))
+        unlimited.save(str(number), prompt, "m-1", AReply(number=number))
         time.sleep(0.01)  # the clock's ticks apart
     limited = ReplyCache(engine, table="limited_replies", most=3)
     found = [limited.find(str(number), AReply) for number in range(5)]

@@ -121,7 +121,7 @@ def test_a_document_with_nothing_planted_stays_the_same() -> None:
     ],
 )
 def test_a_sentence_goes_out_when_it_stands_in_what_was_read(claim: str, holds: bool) -> None:
-    assert SHOWN.hold(claim) is holds
+    assert SHOWN.supports(claim) is holds
 
 
 TEXT = """Keys are rotated every 90 days. [1] Peru's capital is Lima [1]. Keys: 90 days [1].
@@ -147,7 +147,7 @@ def test_the_gate_lets_grounded_sentences_out_with_their_citations_however_they_
     gate = GroundingFilter(SHOWN)
     pieces = [TEXT[at : at + size] for at in range(0, len(TEXT), size)]
     assert "".join(map(gate.feed, pieces)) + gate.close() == PASSED
-    assert gate.strays == ["Peru's capital is Lima [1].", "- Flour, water and yeast."]
+    assert gate.ungrounded == ["Peru's capital is Lima [1].", "- Flour, water and yeast."]
 
 
 @given(st.text(alphabet="ab .[1]\n|-`", max_size=80), st.integers(min_value=1, max_value=9))
@@ -167,4 +167,4 @@ def test_an_open_gate_changes_nothing(text: str, size: int) -> None:
     ],
 )
 def test_chatter_says_little_and_nothing_of_what_was_read(reply: str, little: bool) -> None:
-    assert adds_little(reply, known="hi", most=8, but="Key Rotation Standard") is little
+    assert adds_little(reply, context="hi", most=8, but="Key Rotation Standard") is little

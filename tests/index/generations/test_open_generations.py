@@ -122,7 +122,7 @@ def test_what_is_not_published_any_more_is_not_answered_from(
     generations = make(numbers)
     generations.current("help")
     numbers.numbers.clear()
-    generations.look()
+    generations.refresh()
     with pytest.raises(NothingPublished):
         generations.current("help")
 

@@ -71,7 +71,7 @@ class Town:
             slack_api_url=slack.api_url,
         )
         self.groups = Groups(
-            named=lambda name: frozenset({SEC, LEGAL}),
+            shared_groups=lambda name: frozenset({SEC, LEGAL}),
             directory=CachedMembers(open_groups(settings), clock=self.clock),
             slack=CachedMembers(open_user_groups(settings), clock=self.clock),
         )
@@ -156,7 +156,7 @@ def test_while_the_directory_is_away_known_members_count_for_a_while(town: Town)
 def test_without_a_source_a_group_is_closed_and_the_reason_is_kept() -> None:
     never: dict[str, Any] = {"directory": CachedMembers(no_directory("nobody granted it"))}
     groups = Groups(
-        named=lambda name: frozenset({SEC}),
+        shared_groups=lambda name: frozenset({SEC}),
         slack=CachedMembers(open_user_groups(Settings(_env_file=None))),
         **never,
     )
@@ -172,7 +172,7 @@ def test_an_outage_of_slack_ends_in_a_word_and_not_in_a_refusal() -> None:
         raise PermissionsUnknown("Slack is away")
 
     groups = Groups(
-        named=lambda name: frozenset({SEC}),
+        shared_groups=lambda name: frozenset({SEC}),
         directory=CachedMembers(no_directory("")),
         slack=CachedMembers(away),
     )
