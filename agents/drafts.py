@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from agents.answer import Answer, RefusalReason
-from agents.checks.groundedness import with_pictured_marked
+from agents.checks.groundedness import with_picture_notice
 from agents.confidence import DIRECT, confidence, path_for
 from agents.extractive.direct_answer import Direct, direct_answer
 from agents.extractive.excerpts import passages_of, passages_text, quotable
@@ -114,7 +114,7 @@ def documents_read(state: State) -> frozenset[str]:
 
 def final_answer(state: State, total_ms: float, needed: float) -> Answer:
     """The answer from a finished state. `needed`: see `agents.graph.build_ask`."""
-    draft, plan = with_pictured_marked(state["draft"]), state["plan"]
+    draft, plan = with_picture_notice(state["draft"]), state["plan"]
     confidence_score, fallbacks = round(draft.confidence, 3), state.get("fallbacks", ())
     failed_tools = state.get("failed_tools", ())
     return Answer(

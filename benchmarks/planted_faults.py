@@ -79,7 +79,10 @@ class Answered:
 
     def check(self, text: str) -> Groundedness:
         return groundedness(
-            cited(text, len(self.sources)), self.sources, asked=self.asked, glossary=self.glossary
+            cited(text, len(self.sources)),
+            self.sources,
+            question=self.asked,
+            glossary=self.glossary,
         )
 
 
@@ -348,7 +351,7 @@ def corpora() -> Iterator[Answered]:
 
 
 def failures(found: Groundedness) -> int:
-    return sum(not one.held for one in found.claims)
+    return sum(not one.supported for one in found.claims)
 
 
 def main() -> None:
@@ -377,7 +380,7 @@ def main() -> None:
             after = one.check(text)
             tally = tallies[one.corpus, one.kind, name]
             tally.planted += 1
-            if any(not each.held and each.claim.text not in said for each in after.claims):
+            if any(not each.supported and each.claim.text not in said for each in after.claims):
                 tally.caught += 1
             else:
                 tally.missed.append(f"{one.text}\n → {text}")

@@ -152,7 +152,7 @@ class Answerer:
         return groundedness(
             draft.text,
             draft.sources,
-            asked=asked,
+            question=asked,
             glossary=self._domain.glossary,
             entails=self._entails,
             marks=[" | ".join(marks_of(one, documents)) for one in draft.sources],

@@ -1,1 +1,1 @@
-"""What an answer claims, and whether the sources that it cites hold it up."""
+"""Checks of a draft answer's claims against the sources that it cites."""

@@ -1,4 +1,4 @@
-"""What an answer claims, and with which sources: its markdown read as a reader takes it."""
+"""Extracts the claims of an answer's markdown, each with the sources that it cites."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CITED_AFTER_THE_END = re.compile(rf"(?<![.!?…])([.!?…]++)((?:{CITED.pattern
 _ONLY_A_SOURCE = re.compile(
     r"[\s*_(]*(?:(?:sources?|see|from|reference|references)\b.*)?[\W_]*", re.I
 )
-"""What is left of a line that does nothing but name its source."""
+"""The rest of a line that only names its source."""
 _TITLE = re.compile(r"\*\*[^*]+\*\*:?|__[^_]+__:?")
 _VERDICT = re.compile(r"[\s*_]*(?:yes|no)\b", re.IGNORECASE)
 _LEAD_IN = re.compile(r":[\s*_]*$")
@@ -40,7 +40,7 @@ _ABSENT = re.compile(
     r"|\b(?:could|can)(?: not|n['’]t)(?: be)? (?:find|found)\b|\bfound (?:no|nothing)\b",
     re.IGNORECASE,
 )
-"""That something isn't in the documents, in the general ways to say so."""
+"""Common ways to say that something is not in the documents."""
 _DIFFER = re.compile(
     r"[\W_]*(?:(?:but|however|here|the|these|both|two|of) ){0,4}"
     r"(?:documents|sources|pages|passages|editions|they) (?:do )?"
@@ -48,7 +48,7 @@ _DIFFER = re.compile(
     r"(?: (?:with )?(?:each other|one another)| here| on this| about this){0,2}[\W_]*",
     re.IGNORECASE,
 )
-"""That sources do, which no source says of itself: what each says is claimed apart from it."""
+"""A statement that sources differ. No source says so; what each source says is a separate claim."""
 _SUM = re.compile(
     r"\d[^\d=+×*]{0,24}(?:[+×*]|\bx\b)\s*[€$£]?\d|\d[^\d=]{0,24}\s[-−–]\s*[€$£]?\d[^=\d]{0,24}="
 )
@@ -56,17 +56,17 @@ _SUM = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A sentence, list item or table row that says something."""
+    """A sentence, list item or table row that makes a statement."""
 
     text: str
-    """Without numbers."""
+    """The text without citation numbers."""
     numbers: Numbers
-    """Sources that it rests on: its own, else those of the block it belongs to."""
+    """Numbers of the cited sources: its own, else those of its block."""
     kind: ClaimKind = "statement"
     cells: tuple[tuple[str, str], ...] = ()
-    """Of a table row: (column, cell), its label first."""
+    """(column, cell) pairs of a table row, its label first."""
     around: str = ""
-    """Words that place it, without claiming anything: lead-in, heading."""
+    """Context without a claim: lead-in, heading."""
 
 
 @dataclass
@@ -79,8 +79,8 @@ class _Piece:
 
 
 def claims_of(text: str) -> tuple[Claim, ...]:
-    """In order. Code, headers, lead-ins and questions claim nothing; a citation on a lead-in, on a
-    header, or after a block covers the block."""
+    """The claims in order. Uncited code, headers, lead-ins and questions claim nothing. A citation
+    on a lead-in, on a header, or after a block covers the block."""
     reader = _ClaimReader()
     reader.read(SyntaxTreeNode(read_blocks(text)).children, (), "")
     return tuple(_claims(reader.pieces))
@@ -96,10 +96,10 @@ class _ClaimReader:
     def __init__(self) -> None:
         self.pieces: list[_Piece] = []
         self._section = 0
-        """Where the last heading stands: a citation after a block reaches back no further."""
+        """Index of the first piece after the last heading, before which no citation reaches."""
 
     def read(self, nodes: Sequence[SyntaxTreeNode], lead: Numbers, around: str) -> None:
-        """`lead`, `around`: numbers and words of what introduces these blocks."""
+        """`lead`, `around`: citation numbers and words of the text that introduces these blocks."""
         introduced, words = lead, around
         for place, node in enumerate(nodes):
             following = nodes[place + 1].type if place + 1 < len(nodes) else ""
@@ -137,14 +137,14 @@ class _ClaimReader:
         if numbers and _ONLY_A_SOURCE.fullmatch(CITED.sub("", text)):
             self._cover(numbers)
             return ()
-        said = sentences(_CITED_AFTER_THE_END.sub(r"\2\1", text))
-        own = [numbers_in(one) for one in said]
+        sentence_list = sentences(_CITED_AFTER_THE_END.sub(r"\2\1", text))
+        own = [numbers_in(one) for one in sentence_list]
         following: Numbers = lead
-        for place in reversed(range(len(said))):
+        for place in reversed(range(len(sentence_list))):
             following = own[place] = own[place] or following
         pieces = [
             _Piece(CITED.sub("", one).strip(), each, around=around)
-            for one, each in zip(said, own, strict=True)
+            for one, each in zip(sentence_list, own, strict=True)
         ]
         if introduces and _LEAD_IN.search(pieces[-1].text):
             led = pieces.pop()
@@ -157,18 +157,18 @@ class _ClaimReader:
         return own[-1] if introduces else ()
 
     def _cover(self, numbers: Numbers) -> None:
-        """A citation by itself: of what stands before it, back to what is cited already."""
+        """A separate citation covers the pieces before it, back to the last one with a citation."""
         for piece in reversed(self.pieces[self._section :]):
             if piece.numbers:
                 return
             piece.numbers = numbers
 
     def _reach_back(self, start: int) -> None:
-        """A block whose only citation stands at its end is covered by it."""
-        within = self.pieces[start:]
-        if within and within[-1].numbers and not any(one.numbers for one in within[:-1]):
-            for piece in within:
-                piece.numbers = within[-1].numbers
+        """A single citation at a block's end covers the block."""
+        pieces = self.pieces[start:]
+        if pieces and pieces[-1].numbers and not any(one.numbers for one in pieces[:-1]):
+            for piece in pieces:
+                piece.numbers = pieces[-1].numbers
 
     def _table(self, node: SyntaxTreeNode, lead: Numbers, around: str) -> None:
         rows = [
@@ -184,16 +184,16 @@ class _ClaimReader:
         columns = [CITED.sub("", cell).strip() for cell in head]
         for row in body:
             cells = [CITED.sub("", cell).strip() for cell in row]
-            named = tuple(pair for pair in zip(columns, cells, strict=False) if pair[1])
+            labeled_cells = tuple(pair for pair in zip(columns, cells, strict=False) if pair[1])
             numbers = numbers_in(" ".join(row)) or covering
             self.pieces.append(
-                _Piece(" | ".join(filter(None, cells)), numbers, "statement", named, around)
+                _Piece(" | ".join(filter(None, cells)), numbers, "statement", labeled_cells, around)
             )
         self._reach_back(start)
 
 
 def _claims(pieces: Sequence[_Piece]) -> list[Claim]:
-    found: list[Claim] = []
+    claims: list[Claim] = []
     everything = tuple(dict.fromkeys(number for piece in pieces for number in piece.numbers))
     for place, piece in enumerate(pieces):
         numbers = piece.numbers
@@ -203,22 +203,22 @@ def _claims(pieces: Sequence[_Piece]) -> list[Claim]:
             numbers = pieces[place + 1].numbers
         if piece.kind == "code":
             if numbers:
-                found.append(_claim(piece, numbers, piece.text))
+                claims.append(_claim(piece, numbers, piece.text))
         elif _says_something(piece.text):
-            found += _parts(piece, numbers)
-    return found
+            claims += _parts(piece, numbers)
+    return claims
 
 
 def _parts(piece: _Piece, numbers: Numbers) -> list[Claim]:
-    """What a sentence says is absent, apart from what it says beside that."""
+    """The claims of a piece. Claims of absence are separated from the other parts of a sentence."""
     if not piece.cells and _ABSENT.search(piece.text):
-        found: list[Claim] = []
+        claims: list[Claim] = []
         for part in _PARTS.split(piece.text):
             if not naming_words(part) and not _has_figure(part):
                 continue
             claim = _claim(piece, numbers, part.strip())
-            found.append(replace(claim, kind="absence") if _ABSENT.search(part) else claim)
-        return found or [replace(_claim(piece, numbers, piece.text), kind="absence")]
+            claims.append(replace(claim, kind="absence") if _ABSENT.search(part) else claim)
+        return claims or [replace(_claim(piece, numbers, piece.text), kind="absence")]
     claim = _claim(piece, numbers, piece.text)
     return [replace(claim, kind="sum") if _SUM.search(piece.text) else claim]
 

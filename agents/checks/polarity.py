@@ -1,28 +1,28 @@
-"""Whether a claim turns round what a statement says: not, must or may, before or after."""
+"""Detects claims that reverse a source's statement: not, must or may, before or after."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from agents.checks.statements import CitedStatement, CitedText, TextWord, normalised
+from agents.checks.statements import CitedStatement, CitedText, TextWord, normalized_words
 from enrichment.language.words import stem
 
-_NOTS_LISTED = "not no never none nobody nothing neither nor without cannot"
-_CONTRACTED_LISTED = (
+_NOT_WORDS = "not no never none nobody nothing neither nor without cannot"
+_CONTRACTION_WORDS = (
     "dont doesnt didnt cant wont isnt arent wasnt werent shouldnt mustnt couldnt wouldnt"
 )
-_LIKE_NOT_LISTED = """
+_LIKE_NOT_WORDS = """
 avoid ban block cancel cease decline deny disable disallow except exclude exempt forbid hardly
 illegal impossible instead invalid lack miss missing only prevent prohibit refuse reject skip stop
 too unable unless void unauthorized optional unnecessary off out lose less few fail before until
 remain stay zero empty waive close end free
 """
-_NOT = frozenset(_NOTS_LISTED.split())
-_CONTRACTED = frozenset(_CONTRACTED_LISTED.split())
-_LIKE_NOT = frozenset(stem(word) for word in _LIKE_NOT_LISTED.split())
-"""May say the same as a `not`, and so excuse one that is missing or added."""
-_OPPOSITES_LISTED = """
+_NOT = frozenset(_NOT_WORDS.split())
+_CONTRACTIONS = frozenset(_CONTRACTION_WORDS.split())
+_LIKE_NOT = frozenset(stem(word) for word in _LIKE_NOT_WORDS.split())
+"""Words that can replace a `not`, and so excuse a missing or added one."""
+_OPPOSITE_WORDS = """
 before,prior,earlier / after,following,later,afterwards
 more,above,over,exceed,exceeding,exceeds,longer,higher,greater,minimum,least,min \
 / less,fewer,below,under,shorter,lower,smaller,maximum,most,max
@@ -54,7 +54,7 @@ on / off
 """
 _OPPOSITES: dict[str, tuple[int, int]] = {
     word.strip(): (number, side)
-    for number, line in enumerate(_OPPOSITES_LISTED.strip().splitlines())
+    for number, line in enumerate(_OPPOSITE_WORDS.strip().splitlines())
     for side, words in enumerate(line.split("/"))
     for word in words.split(",")
 }
@@ -69,52 +69,52 @@ _MODALS = {
     "could": 0,
 }
 _MODAL_NAMES = {2: "must", 1: "should", 0: "may"}
-_COPULAS_LISTED = "is are was were be been must may can will shall should does do"
-_COPULAS = frozenset(_COPULAS_LISTED.split())
+_COPULA_WORDS = "is are was were be been must may can will shall should does do"
+_COPULAS = frozenset(_COPULA_WORDS.split())
 _NEAR = 8
-"""Words to each side that say what an operator is about."""
+"""Words on each side that are the context of an operator."""
 _QUOTED = 0.85
-"""Share of the words of both that a quotation has in common with its sentence."""
+"""Minimum share of common words between a quotation and its sentence."""
 _BESIDE = 4
-"""The same, for one of two opposites."""
+"""Words on each side that are the context of one of two opposites."""
 _CLAUSE_STEMS = 2
-"""Words that a clause must name to be looked at by itself."""
+"""Minimum stems of a clause that is its own context."""
 _SCOPE = 5
-"""Words after a `not` that it may turn round."""
+"""Words after a `not` that it may negate."""
 _ABOUT = 0.65
-"""Share of those that another statement must hold to be about the same."""
+"""Minimum share of the context that a statement about the same subject holds."""
 
 
-def operators_fault(said: str, shown: CitedText, answer: frozenset[str]) -> str:
-    """What is turned round, in plain words; '' when nothing is seen to be.
+def operators_fault(text: str, evidence: CitedText, answer: frozenset[str]) -> str:
+    """The reversal that a claim makes; '' when none is detected.
 
-    `answer`: lower-case words of the whole answer, which may say the rest elsewhere."""
-    words = normalised(said)
+    `answer`: lower-case words of the whole answer, which may state the rest elsewhere."""
+    words = normalized_words(text)
     return (
-        _misquoted(words, shown)
-        or _added_not(words, shown)
-        or _lost_not(words, shown, answer)
-        or _opposite(words, shown)
-        or _modal(words, shown)
+        _misquoted(words, evidence)
+        or _added_not(words, evidence)
+        or _lost_not(words, evidence, answer)
+        or _opposite(words, evidence)
+        or _modal(words, evidence)
     )
 
 
 def is_not(word: str) -> bool:
-    return word in _NOT or word in _CONTRACTED or word.endswith("n't")
+    return word in _NOT or word in _CONTRACTIONS or word.endswith("n't")
 
 
 def _turns(words: Iterable[TextWord], besides: frozenset[str]) -> bool:
-    """Whether any of them denies something, in whatever way; words that the other text (`besides`,
-    its stems) has as well make no difference."""
+    """Whether any word negates; words that the other text has too (`besides`: its stems) do not
+    count."""
     for word in words:
-        if is_not(word.said):
+        if is_not(word.text):
             return True
-        if word.stem in besides or word.said in besides:
+        if word.stem in besides or word.text in besides:
             continue
-        if stem(word.said) in _LIKE_NOT:
+        if stem(word.text) in _LIKE_NOT:
             return True
-        prefix = next((one for one in ("un", "non", "dis", "in") if word.said.startswith(one)), "")
-        if prefix and stem(word.said.removeprefix(prefix).lstrip("-")) in besides:
+        prefix = next((one for one in ("un", "non", "dis", "in") if word.text.startswith(one)), "")
+        if prefix and stem(word.text.removeprefix(prefix).lstrip("-")) in besides:
             return True
     return False
 
@@ -129,12 +129,12 @@ def _stems(words: Iterable[TextWord]) -> frozenset[str]:
     return frozenset(word.stem for word in words if word.stem)
 
 
-def _about_the_same(wanted: frozenset[str], shown: CitedText) -> list[CitedStatement]:
-    """The statements that hold most of these words, when they hold enough of them."""
-    if not wanted:
+def _about_the_same(words: frozenset[str], evidence: CitedText) -> list[CitedStatement]:
+    """The statements that hold most of these words; empty when no statement holds enough."""
+    if not words:
         return []
     counts = [
-        (len(wanted & statement.stems) / len(wanted), statement) for statement in shown.statements
+        (len(words & statement.stems) / len(words), statement) for statement in evidence.statements
     ]
     best = max((share for share, _ in counts), default=0.0)
     if best < _ABOUT:
@@ -142,27 +142,31 @@ def _about_the_same(wanted: frozenset[str], shown: CitedText) -> list[CitedState
     return [statement for share, statement in counts if share >= best - 0.1]
 
 
-def _misquoted(words: Sequence[TextWord], shown: CitedText) -> str:
-    """Repeats a sentence nearly word by word, but for a `not` or a modal."""
-    mine = _stems(words)
-    if len(mine) < 2:
+def _misquoted(words: Sequence[TextWord], evidence: CitedText) -> str:
+    """Fault: a near-verbatim repetition with another `not` or modal."""
+    own_stems = _stems(words)
+    if len(own_stems) < 2:
         return ""
     nots = _nots(words)
-    modals = {_MODALS[word.said] for word in words if word.said in _MODALS}
+    modals = {_MODALS[word.text] for word in words if word.text in _MODALS}
     fault = ""
-    for statement in shown.statements:
-        if len(mine & statement.stems) < _QUOTED * len(mine):
+    for statement in evidence.statements:
+        if len(own_stems & statement.stems) < _QUOTED * len(own_stems):
             continue
-        for theirs in statement.sentences:
-            if len(mine & _stems(theirs)) < _QUOTED * len(mine | _stems(theirs)):
+        for sentence in statement.sentences:
+            if len(own_stems & _stems(sentence)) < _QUOTED * len(own_stems | _stems(sentence)):
                 continue
-            others = _nots(theirs)
-            strengths = {_MODALS[word.said] for word in theirs if word.said in _MODALS}
-            if len(others) == len(nots) and not (modals and strengths and not modals & strengths):
+            source_nots = _nots(sentence)
+            strengths = {_MODALS[word.text] for word in sentence if word.text in _MODALS}
+            if len(source_nots) == len(nots) and not (
+                modals and strengths and not modals & strengths
+            ):
                 return ""
-            if len(others) > len(nots):
-                fault = f"source {statement.number} says the opposite: {others[-1]!r} is missing"
-            elif len(others) < len(nots):
+            if len(source_nots) > len(nots):
+                fault = (
+                    f"source {statement.number} says the opposite: {source_nots[-1]!r} is missing"
+                )
+            elif len(source_nots) < len(nots):
                 fault = (
                     f"source {statement.number} says the opposite: there is no {nots[-1]!r} in it"
                 )
@@ -173,70 +177,77 @@ def _misquoted(words: Sequence[TextWord], shown: CitedText) -> str:
 
 
 def _nots(words: Sequence[TextWord]) -> list[str]:
-    """`without` may go with what it adds: `locks after 5 minutes without use`."""
-    return [word.said for word in words if is_not(word.said) and word.said != "without"]
+    """Negations without `without`, which may only qualify: `locks after 5 minutes without use`."""
+    return [word.text for word in words if is_not(word.text) and word.text != "without"]
 
 
-def _added_not(words: Sequence[TextWord], shown: CitedText) -> str:
+def _added_not(words: Sequence[TextWord], evidence: CitedText) -> str:
     for place, word in enumerate(words):
-        if not is_not(word.said) or _contrasts(words, place):
+        if not is_not(word.text) or _contrasts(words, place):
             continue
-        wanted = _stems(_near(words, place))
-        about = _about_the_same(wanted, shown) if len(wanted) > 1 else []
+        near_stems = _stems(_near(words, place))
+        about = _about_the_same(near_stems, evidence) if len(near_stems) > 1 else []
         if about and not any(_turned_near(one, words, place) for one in about):
-            return f"source {about[0].number} says the opposite: there is no {word.said!r} in it"
+            return f"source {about[0].number} says the opposite: there is no {word.text!r} in it"
     return ""
 
 
 def _turned_by(words: Sequence[TextWord], place: int) -> list[str]:
-    """Stems of what follows a `not`: of its own clause, else of the next words."""
+    """Stems of the first two words after a `not`, in its clause if it has any."""
     following = [word for word in words[place + 1 : place + 1 + _SCOPE] if word.stem]
-    within = [word.stem for word in following if word.clause == words[place].clause]
-    return (within or [word.stem for word in following])[:2]
+    in_clause = [word.stem for word in following if word.clause == words[place].clause]
+    return (in_clause or [word.stem for word in following])[:2]
 
 
 def _contrasts(words: Sequence[TextWord], place: int) -> bool:
-    """`ten minutes, not five`, `that means no`: nothing is denied of what is claimed."""
+    """Whether the `not` only contrasts and negates nothing of the claim: `ten minutes, not five`,
+    `that means no`."""
     following = words[place + 1 : place + 2]
     if not following or following[0].clause != words[place].clause:
         return True
-    if words[place].said != "not" or place == 0:
+    if words[place].text != "not" or place == 0:
         return False
     before = words[place - 1]
     opens = before.clause != words[place].clause
-    return opens or (following[0].said[0].isdigit() and before.said not in _COPULAS)
+    return opens or (following[0].text[0].isdigit() and before.text not in _COPULAS)
 
 
 def _turned_near(statement: CitedStatement, words: Sequence[TextWord], place: int) -> bool:
-    """Whether the statement denies what this `not` denies."""
+    """Whether the statement negates what this `not` negates."""
     targets = set(_turned_by(words, place)) or _stems(_near(words, place))
-    theirs = statement.words
-    touched = [at for at, word in enumerate(theirs) if word.stem in targets]
-    mine = _stems(words) | {word.said for word in words}
+    source_words = statement.words
+    touched = [at for at, word in enumerate(source_words) if word.stem in targets]
+    own_stems = _stems(words) | {word.text for word in words}
     if statement.table is not None:
-        return _turns(theirs, mine)
-    return not touched or any(_turns([theirs[at], *_near(theirs, at)], mine) for at in touched)
+        return _turns(source_words, own_stems)
+    return not touched or any(
+        _turns([source_words[at], *_near(source_words, at)], own_stems) for at in touched
+    )
 
 
-def _lost_not(words: Sequence[TextWord], shown: CitedText, answer: frozenset[str]) -> str:
-    mine = _stems(words)
-    about = _about_the_same(mine, shown)
+def _lost_not(words: Sequence[TextWord], evidence: CitedText, answer: frozenset[str]) -> str:
+    own_stems = _stems(words)
+    about = _about_the_same(own_stems, evidence)
     for statement in about:
-        theirs = statement.words
-        for place, word in enumerate(theirs):
-            if not is_not(word.said) or _contrasts(theirs, place):
+        source_words = statement.words
+        for place, word in enumerate(source_words):
+            if not is_not(word.text) or _contrasts(source_words, place):
                 continue
-            targets = _turned_by(theirs, place)
-            near = _stems(_near(theirs, place))
-            if not targets or not set(targets) <= mine or len(near & mine) < _ABOUT * len(near):
+            targets = _turned_by(source_words, place)
+            near = _stems(_near(source_words, place))
+            if (
+                not targets
+                or not set(targets) <= own_stems
+                or len(near & own_stems) < _ABOUT * len(near)
+            ):
                 continue
             touched = [at for at, one in enumerate(words) if one.stem in targets]
-            besides = statement.stems | {one.said for one in theirs}
+            besides = statement.stems | {one.text for one in source_words}
             if any(_turns([words[at], *_near(words, at)], besides) for at in touched):
                 continue
             if any(other is not statement and _says_without(other, targets) for other in about):
                 continue
-            return f"source {statement.number} says the opposite: {word.said!r} is missing"
+            return f"source {statement.number} says the opposite: {word.text!r} is missing"
     return ""
 
 
@@ -244,66 +255,68 @@ def _says_without(statement: CitedStatement, targets: Sequence[str]) -> bool:
     return set(targets) <= _stems(statement.words) and not _turns(statement.words, frozenset())
 
 
-def _opposite(words: Sequence[TextWord], shown: CitedText) -> str:
+def _opposite(words: Sequence[TextWord], evidence: CitedText) -> str:
     for place, word in enumerate(words):
-        mine = _OPPOSITES.get(word.said)
+        pole = _OPPOSITES.get(word.text)
         near = _near(words, place, _BESIDE)
-        if mine is None or any(
-            is_not(one.said) or _OPPOSITES.get(one.said) == (mine[0], 1 - mine[1]) for one in near
+        if pole is None or any(
+            is_not(one.text) or _OPPOSITES.get(one.text) == (pole[0], 1 - pole[1]) for one in near
         ):
             continue
-        about = _about_the_same(_stems(_near(words, place)) - {word.stem}, shown)
-        said = [_pole(one, mine, _stems(near)) for one in about]
-        if None not in said:
-            for statement, theirs in zip(about, said, strict=True):
-                if theirs:
-                    return f"source {statement.number} says {theirs!r}, not {word.said!r}"
+        about = _about_the_same(_stems(_near(words, place)) - {word.stem}, evidence)
+        opposites = [_opposite_in(one, pole, _stems(near)) for one in about]
+        if None not in opposites:
+            for statement, opposite in zip(about, opposites, strict=True):
+                if opposite:
+                    return f"source {statement.number} says {opposite!r}, not {word.text!r}"
     return ""
 
 
-def _pole(statement: CitedStatement, mine: tuple[int, int], near: frozenset[str]) -> str | None:
-    """The opposite that the statement says beside the same words; None when it says the same, ''
-    when neither."""
-    theirs = statement.words
-    found = ""
-    for place, word in enumerate(theirs):
-        kind = _OPPOSITES.get(word.said)
-        if kind is None or kind[0] != mine[0]:
+def _opposite_in(
+    statement: CitedStatement, pole: tuple[int, int], near: frozenset[str]
+) -> str | None:
+    """The opposite word that the statement has in the same context; None when it has the same pole,
+    '' when it has neither."""
+    source_words = statement.words
+    opposite = ""
+    for place, word in enumerate(source_words):
+        kind = _OPPOSITES.get(word.text)
+        if kind is None or kind[0] != pole[0]:
             continue
-        around = _near(theirs, place, _BESIDE)
+        around = _near(source_words, place, _BESIDE)
         if not near & _stems(around):
             continue
-        if kind == mine or any(is_not(one.said) for one in around):
+        if kind == pole or any(is_not(one.text) for one in around):
             return None
-        found = word.said
-    return found
+        opposite = word.text
+    return opposite
 
 
-def _modal(words: Sequence[TextWord], shown: CitedText) -> str:
+def _modal(words: Sequence[TextWord], evidence: CitedText) -> str:
     for place, strength, verbs in _modals(words):
-        about = _about_the_same(_stems(_near(words, place)), shown)
-        theirs = [
+        about = _about_the_same(_stems(_near(words, place)), evidence)
+        source_strengths = [
             other
             for statement in about
             for _, other, done in _modals(statement.words)
             if done[:1] == verbs[:1]
         ]
-        if theirs and all(abs(other - strength) == 2 for other in theirs):
+        if source_strengths and all(abs(other - strength) == 2 for other in source_strengths):
             return (
-                f"source {about[0].number} says {_MODAL_NAMES[theirs[0]]!r}, "
+                f"source {about[0].number} says {_MODAL_NAMES[source_strengths[0]]!r}, "
                 f"not {_MODAL_NAMES[strength]!r}"
             )
     return ""
 
 
 def _modals(words: Sequence[TextWord]) -> Iterator[tuple[int, int, list[str]]]:
-    """(place, strength, stems of what follows) of each `must`, `should`, `may` that isn't denied
-    or narrowed."""
+    """(place, strength, stems of the next words) of each `must`, `should` or `may` without a
+    negation or `only`."""
     for place, word in enumerate(words):
-        strength = _MODALS.get(word.said)
+        strength = _MODALS.get(word.text)
         following = words[place + 1 : place + 1 + _SCOPE]
         if strength is None or any(
-            is_not(one.said) or one.said == "only"
+            is_not(one.text) or one.text == "only"
             for one in chain(following[:2], words[max(0, place - 2) : place])
         ):
             continue

@@ -1,4 +1,4 @@
-"""The cited sources as statements: sentences, list items and table rows, ready to be compared."""
+"""The cited sources as comparable statements: sentences, list items and table rows."""
 
 from __future__ import annotations
 
@@ -43,25 +43,25 @@ _VERDICT = re.compile(r"^[\s*_]*(?:yes|no|none|not yet)\b[\s*_]*(?:[,.:;—–-]
 class TextWord:
     """One word of a text, in order."""
 
-    said: str
+    text: str
     """Lower case."""
     stem: str
-    """'' for a word that only asks or joins."""
+    """'' for a function word."""
     clause: int = 0
 
 
 def words_of_text(text: str) -> list[TextWord]:
-    found: list[TextWord] = []
+    words: list[TextWord] = []
     for clause, part in enumerate(_CLAUSE.split(text)):
         for token in tokens(part):
             terms = search_terms(token)
-            said = token.casefold().replace("’", "'")
-            found.append(TextWord(said, terms[0] if terms else "", clause))
-    return found
+            lowered = token.casefold().replace("’", "'")
+            words.append(TextWord(lowered, terms[0] if terms else "", clause))
+    return words
 
 
-def normalised(text: str) -> list[TextWord]:
-    """Words without an opening verdict, with `no more than` and its like written one way."""
+def normalized_words(text: str) -> list[TextWord]:
+    """The words without an opening verdict, with phrases such as `no more than` in one form."""
     text = _VERDICT.sub(" ", text)
     for pattern, same in _SAME_AS:
         text = pattern.sub(same, text)
@@ -73,10 +73,10 @@ class CitedStatement:
     """One sentence, item or row of a source."""
 
     number: int
-    """Of its source."""
+    """Number of its source."""
     text: str
     placed: str
-    """With the heading and, of a row, the header of each cell."""
+    """The text with its heading and, for a row, the header of each cell."""
     table: ChunkTable | None = None
     row: int = 0
 
@@ -86,14 +86,14 @@ class CitedStatement:
 
     @cached_property
     def words(self) -> list[TextWord]:
-        return normalised(self.text)
+        return normalized_words(self.text)
 
     @cached_property
     def sentences(self) -> list[list[TextWord]]:
-        """Words of each sentence, and of each part between semicolons."""
+        """Words of each sentence, and of each part between semicolons in it."""
         whole = sentences(self.text)
         return [
-            normalised(one)
+            normalized_words(one)
             for one in (*whole, *(p for s in whole if ";" in s for p in s.split(";")))
         ]
 
@@ -105,7 +105,7 @@ class CitedStatement:
 
 
 class CitedText:
-    """What the sources of one claim say."""
+    """The text of one claim's sources, indexed for comparison."""
 
     def __init__(
         self, numbers: Sequence[int], sources: Sequence[Source], marks: Sequence[str] = ()
@@ -135,56 +135,56 @@ class CitedText:
             for word in statement.stems:
                 self._holding[word].append(place)
 
-    def has(self, mine: Quantity) -> bool:
-        """Whether a figure stands in it; one with a unit that its own words don't give only where
-        the unit stands beside it, in its heading or header."""
+    def has(self, amount: Quantity) -> bool:
+        """Whether the sources hold a figure. A bare number counts for a figure with a unit only
+        where its statement, heading or header has the unit."""
         if any(
-            mine.agrees(theirs) and mine.measure == theirs.measure for theirs in self.quantities
+            amount.agrees(other) and amount.measure == other.measure for other in self.quantities
         ):
             return True
-        if not mine.measure:
-            return any(mine.agrees(theirs) for theirs in self.quantities)
-        unit = stems(mine.written)
+        if not amount.measure:
+            return any(amount.agrees(other) for other in self.quantities)
+        unit = stems(amount.written)
         return any(
-            mine.agrees(theirs) and not theirs.counts and unit & statement.stems
+            amount.agrees(other) and not other.counts and unit & statement.stems
             for statement in self.statements
-            for theirs in statement.quantities
-            if not theirs.measure
+            for other in statement.quantities
+            if not other.measure
         )
 
-    def overlap(self, wanted: frozenset[str]) -> Mapping[int, float]:
-        """Place of a statement → share of the wanted words in it, rare words counting more."""
-        found: dict[int, float] = defaultdict(float)
+    def overlap(self, words: frozenset[str]) -> Mapping[int, float]:
+        """Index of a statement → share of the words in it, 0–1; rare words weigh more."""
+        weights: dict[int, float] = defaultdict(float)
         total = 0.0
-        for word in wanted:
+        for word in words:
             holding = self._holding.get(word, [])
             weight = 1 / (1 + len(holding)) ** 0.5
             if holding:
                 total += weight
             for place in holding:
-                found[place] += weight
-        return {place: value / total for place, value in found.items()} if total else {}
+                weights[place] += weight
+        return {place: value / total for place, value in weights.items()} if total else {}
 
     @cached_property
     def tables(self) -> list[tuple[int, ChunkTable]]:
-        seen: dict[int, tuple[int, ChunkTable]] = {}
+        by_id: dict[int, tuple[int, ChunkTable]] = {}
         for statement in self.statements:
             if statement.table is not None:
-                seen.setdefault(id(statement.table), (statement.number, statement.table))
-        return list(seen.values())
+                by_id.setdefault(id(statement.table), (statement.number, statement.table))
+        return list(by_id.values())
 
 
 def _statements(number: int, source: Source) -> list[CitedStatement]:
-    found: list[CitedStatement] = []
+    statements: list[CitedStatement] = []
     for chunk in source.chunks:
         heading = " ".join(chunk.heading_path[-1:])
         if not chunk.units:
-            found += [
+            statements += [
                 CitedStatement(number, one, f"{heading} {one}") for one in sentences(chunk.text)
             ]
         for unit in chunk.units:
-            found.append(_statement(number, unit, chunk.table, heading))
-    return found
+            statements.append(_statement(number, unit, chunk.table, heading))
+    return statements
 
 
 def _statement(number: int, unit: Unit, table: ChunkTable | None, heading: str) -> CitedStatement:

@@ -1,6 +1,6 @@
-"""The place that a citation means, and what it says: a table's row, or the words below a heading.
+"""The sections and table rows behind citations, with fingerprints of their content.
 
-Told so that the same document, read in again in pieces of another size, says the same."""
+The fingerprints are stable when the same document is indexed again with another chunk size."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _FORMAT = str.maketrans(
 _WORD = re.compile(r"[^\W_]+|[^\w\s]")
 _MEANING = frozenset("<>=%≥≤±+€$£#&@§")
 _ADDRESS = re.compile(r"https?://\S+")
-_LONGEST_WORD = 100
-"""Characters: what is longer is cut where a piece ends."""
+_MAX_WORD_CHARS = 100
+"""Maximum characters: chunk boundaries cut longer words."""
 _NUMBERS_ROWS = frozenset(("", "no", "nr", "number", "pos", "position", "rank", "row", "step"))
-"""Names of columns that tell where a row stands, not which it is."""
+"""Names of columns with a row's position, which does not identify it."""
 _TICK_BOX = re.compile(r"^\s*(?:[-*+]\s+)?(?:\[[ xX]?\]|[☐☑☒])\s")
 _BETWEEN_QUOTES = " … "
 """See `agents.checks.groundedness.supporting_words`."""
@@ -33,111 +33,117 @@ _BETWEEN_QUOTES = " … "
 
 @dataclass(frozen=True, kw_only=True)
 class CitedSection:
-    """Where it is, and marks of what it says."""
+    """The location of a section or row, and fingerprints of its content."""
 
     document: str
     title: str
     path: str
-    """The headings down to it, without the title."""
+    """Heading path without the title."""
     row: Row = ()
-    """What tells the row from others, if it is one."""
+    """Label cells that identify the row; empty for a section."""
     cells: tuple[Row, ...] = ()
-    """Of a row: all rows that go by this label, of which there is nearly always one."""
+    """For a row: all rows with this label, nearly always one."""
     columns: Row = ()
-    """Of a row: what its table calls them; empty where several tables call them differently."""
+    """For a row: its table's header; empty where several tables have different headers."""
     exact: str = ""
-    """Changes with every word; in pieces of another size it may differ."""
+    """Hash that changes with every word; it may depend on the chunk size."""
     loose: str = ""
-    """Changes with the words that occur; the same whatever the size of the pieces."""
+    """Hash of the set of words; it does not depend on the chunk size."""
     made_by: str = ""
-    """See `DocumentCard.made_by`: `exact` is compared among equal ones."""
+    """See `DocumentCard.made_by`: `exact` is comparable between equal values."""
 
     @property
     def key(self) -> str:
-        """The same for the same place; short."""
-        named = "\x1f".join((self.document, self.path, *self.row))
-        return hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+        """Short id of the place."""
+        parts = "\x1f".join((self.document, self.path, *self.row))
+        return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
     @property
     def name(self) -> str:
-        """For people: `Title › Heading`."""
+        """Display name: `Title › Heading`."""
         return " › ".join(filter(None, (self.title, self.path)))
 
-    def is_in(self, kept: CitedSection) -> bool:
-        """Whether it is the kept place; a label may have grown by a column since."""
-        if (self.document, self.path, bool(self.row)) != (kept.document, kept.path, bool(kept.row)):
+    def is_in(self, earlier: CitedSection) -> bool:
+        """Whether it is the earlier place; its label may have gained a column since."""
+        if (self.document, self.path, bool(self.row)) != (
+            earlier.document,
+            earlier.path,
+            bool(earlier.row),
+        ):
             return False
-        count = len(kept.row)
-        return not count or any(_words_of(row[:count]) == _words_of(kept.row) for row in self.cells)
+        count = len(earlier.row)
+        return not count or any(
+            _words_of(row[:count]) == _words_of(earlier.row) for row in self.cells
+        )
 
 
-def places_cited(citation: Citation, snapshot: Snapshot) -> tuple[CitedSection, ...]:
-    """The rows and the section that its quote stands in, in this generation; none where the quote
-    isn't there any more, word for word, or the document isn't for whoever the snapshot is of."""
+def cited_sections(citation: Citation, snapshot: Snapshot) -> tuple[CitedSection, ...]:
+    """The rows and sections that hold the citation's quote in this generation; empty where the
+    verbatim quote is gone or the snapshot's reader may not see the document."""
     card = next(iter(snapshot.cards([citation.document])), None) if citation.document else None
     if card is None:
         return ()
     chunks = snapshot.chunks(card.id)
-    wanted = {_words(part) for part in citation.quote.split(_BETWEEN_QUOTES)} - {()}
-    found: dict[str, CitedSection] = {}
+    quotes = {_words(part) for part in citation.quote.split(_BETWEEN_QUOTES)} - {()}
+    sections: dict[str, CitedSection] = {}
     for chunk in _likeliest_first(chunks, citation):
-        if not wanted or (chunk.heading or chunk.document_title) != citation.heading:
+        if not quotes or (chunk.heading or chunk.document_title) != citation.heading:
             continue
         for unit in chunk.units:
             words = _words(unit.text)
-            if words not in wanted:
+            if words not in quotes:
                 continue
-            wanted -= {words}
+            quotes -= {words}
             of_row = chunk.table is not None and unit.kind == "row" and unit.row is not None
             row = _label(chunk, unit.row) if of_row and unit.row is not None else ()
-            place = place_now(card, chunk.heading_path, row, chunks)
-            found[place.key] = place
-    return tuple(found.values())
+            place = section_at(card, chunk.heading_path, row, chunks)
+            sections[place.key] = place
+    return tuple(sections.values())
 
 
 def whole_section(citation: Citation, snapshot: Snapshot) -> CitedSection | None:
-    """Where a citation opens, whatever it quotes; None where that is gone."""
+    """The section that a citation opens, whatever it quotes; None where it is gone."""
     card = next(iter(snapshot.cards([citation.document])), None) if citation.document else None
     chunks = snapshot.chunks(card.id) if card else ()
     for chunk in _likeliest_first(chunks, citation):
         if card and (chunk.heading or chunk.document_title) == citation.heading:
-            return place_now(card, chunk.heading_path, (), chunks)
+            return section_at(card, chunk.heading_path, (), chunks)
     return None
 
 
-def as_it_is_now(kept: CitedSection, snapshot: Snapshot) -> CitedSection | None:
-    """A place that was kept, as this generation has it; None where it is gone."""
-    card = next(iter(snapshot.cards([kept.document])), None)
-    chunks = snapshot.chunks(kept.document) if card else ()
-    path = next((one.heading_path for one in chunks if path_of(one) == kept.path), None)
+def current_section(earlier: CitedSection, snapshot: Snapshot) -> CitedSection | None:
+    """The earlier section or row in this generation; None where it is gone."""
+    card = next(iter(snapshot.cards([earlier.document])), None)
+    chunks = snapshot.chunks(earlier.document) if card else ()
+    path = next((one.heading_path for one in chunks if path_of(one) == earlier.path), None)
     if card is None or path is None:
         return None
-    place = place_now(card, path, kept.row, chunks)
-    return place if not kept.row or place.cells else None
+    place = section_at(card, path, earlier.row, chunks)
+    return place if not earlier.row or place.cells else None
 
 
-def place_now(
+def section_at(
     card: DocumentCard, headings: Sequence[str], row: Row, chunks: Iterable[Chunk]
 ) -> CitedSection:
-    """What stands there. `chunks`: all of the document's."""
+    """The section or row at this place. `chunks`: all chunks of the document."""
     section = [chunk for chunk in chunks if tuple(chunk.heading_path) == tuple(headings)]
     cells, columns = tuple[Row, ...](), Row()
     if row:
-        told = _words_of(row)
-        found = {
+        row_words = _words_of(row)
+        headers = {
             one: table.header
             for table in (chunk.table for chunk in section if chunk.table)
             for one in table.rows
-            if _words_of(one[: len(row)]) == told
+            if _words_of(one[: len(row)]) == row_words
         }
-        cells = tuple(found)
-        columns = next(iter(found.values())) if len(set(found.values())) == 1 else ()
-        said = {tuple(map(_words, one)) for one in cells}
-        loose = [word for one in said for cell in one for word in cell]
+        cells = tuple(headers)
+        columns = next(iter(headers.values())) if len(set(headers.values())) == 1 else ()
+        statements = {tuple(map(_words, one)) for one in cells}
+        loose = [word for one in statements for cell in one for word in cell]
     else:
         units = [u.text for c in section for u in c.units if not (c.table and u.kind == "row")]
-        said = {(_words(text),) for text in units}
-        loose = [word for (one,) in said for word in one if _tells(word)]
+        statements = {(_words(text),) for text in units}
+        loose = [word for (one,) in statements for word in one if _tells(word)]
     return CitedSection(
         document=card.id,
         title=card.title,
@@ -145,14 +151,14 @@ def place_now(
         row=row,
         cells=cells,
         columns=columns,
-        exact=_mark(repr(one) for one in said),
+        exact=_mark(repr(one) for one in statements),
         loose=_mark(loose),
         made_by=card.made_by,
     )
 
 
-def text_of_place(place: CitedSection, snapshot: Snapshot) -> str:
-    """Its words as they are now, for people; empty where it is gone."""
+def section_text(place: CitedSection, snapshot: Snapshot) -> str:
+    """Its current text for display; '' where it is gone."""
     if place.row:
         return "; ".join(" | ".join(row) for row in place.cells)
     chunks = snapshot.chunks(place.document)
@@ -161,22 +167,22 @@ def text_of_place(place: CitedSection, snapshot: Snapshot) -> str:
     return " ".join(dict.fromkeys(units))
 
 
-def has_changed(kept: CitedSection, now: CitedSection) -> bool:
-    """Whether it says something else: format, order and the size of pieces aside."""
-    if kept.exact == now.exact:
+def has_changed(earlier: CitedSection, now: CitedSection) -> bool:
+    """Whether its content differs, apart from format, order and chunk size."""
+    if earlier.exact == now.exact:
         return False
-    before = _by_column(kept)
+    before = _by_column(earlier)
     if before and before == _by_column(now):
-        return False  # columns changed places, or one came that says nothing here
-    # What pieces hold differs with how they are made; the words that occur don't.
-    return kept.made_by == now.made_by or kept.loose != now.loose
+        return False  # columns moved, or a new column has no value in this row
+    # Another chunking changes `exact`, but not the set of words.
+    return earlier.made_by == now.made_by or earlier.loose != now.loose
 
 
-def changed_cell(kept: CitedSection, now: CitedSection) -> tuple[str, str] | None:
-    """What the only cell of a row that changed said, and says; None where it was more."""
-    if len(kept.cells) != 1 or len(now.cells) != 1:
+def changed_cell(earlier: CitedSection, now: CitedSection) -> tuple[str, str] | None:
+    """(earlier, current) text of a row's only changed cell; None where more changed."""
+    if len(earlier.cells) != 1 or len(now.cells) != 1:
         return None
-    (before,), (after,) = kept.cells, now.cells
+    (before,), (after,) = earlier.cells, now.cells
     if len(before) != len(after):
         return None
     differing = [
@@ -186,13 +192,13 @@ def changed_cell(kept: CitedSection, now: CitedSection) -> tuple[str, str] | Non
 
 
 def _by_column(place: CitedSection) -> frozenset[frozenset[tuple[Row, Row]]]:
-    """Of each row what stands below which name; empty where names don't tell columns apart."""
+    """(column name, cell) pairs of each row; empty where names do not identify the columns."""
     names = [*map(_words, place.columns)]
     if any(len(row) != len(names) or len(set(names)) < len(names) for row in place.cells):
         return frozenset()
     rows = [zip(names, map(_words, row), strict=True) for row in place.cells]
-    said = frozenset(frozenset(pair for pair in row if pair[1]) for row in rows)
-    return said if all(name for row in said for name, _ in row) else frozenset()
+    cells_by_row = frozenset(frozenset(pair for pair in row if pair[1]) for row in rows)
+    return cells_by_row if all(name for row in cells_by_row for name, _ in row) else frozenset()
 
 
 def path_of(chunk: Chunk) -> str:
@@ -204,7 +210,7 @@ def _path(headings: Sequence[str], title: str) -> str:
 
 
 def _likeliest_first(chunks: Sequence[Chunk], citation: Citation) -> Iterator[Chunk]:
-    """Those of other sections with the same heading come last."""
+    """The citation's own chunk or URL first: other sections may have the same heading."""
     for same in (True, False):
         for chunk in chunks:
             if (chunk.id == citation.chunk_id or chunk.url == citation.url) == same:
@@ -212,7 +218,8 @@ def _likeliest_first(chunks: Sequence[Chunk], citation: Citation) -> Iterator[Ch
 
 
 def _label(chunk: Chunk, row: int) -> Row:
-    """With the column beside, where the first one only counts: an inserted row renumbers others."""
+    """The row's label cells. Where the first column is a position, it has the second one too: an
+    inserted row renumbers the others."""
     table = chunk.table
     if table is None:
         return ()
@@ -226,18 +233,18 @@ def _label(chunk: Chunk, row: int) -> Row:
 
 
 def _words(text: str) -> Row:
-    """Signs count (`<`, `%`), but for those of format and at the end of a sentence."""
-    bare = _ADDRESS.sub(" ", _TICK_BOX.sub("", text))
-    plain = unicodedata.normalize("NFKC", bare).translate(_FORMAT).casefold()
-    found = _WORD.findall(plain)
-    while found and found[-1] in ".;:,":
-        found.pop()
-    return tuple(found)
+    """Words and signs (`<`, `%`) without format marks and closing punctuation."""
+    without_marks = _ADDRESS.sub(" ", _TICK_BOX.sub("", text))
+    normalized = unicodedata.normalize("NFKC", without_marks).translate(_FORMAT).casefold()
+    words = _WORD.findall(normalized)
+    while words and words[-1] in ".;:,":
+        words.pop()
+    return tuple(words)
 
 
 def _tells(word: str) -> bool:
-    """Whatever stands around it. Where a long sentence is cut, the sign at its end is none."""
-    return len(word) <= _LONGEST_WORD and (word.isalnum() or word in _MEANING)
+    """Whether a word counts for `loose`: punctuation depends on where chunks cut sentences."""
+    return len(word) <= _MAX_WORD_CHARS and (word.isalnum() or word in _MEANING)
 
 
 def _words_of(cells: Sequence[str]) -> tuple[Row, ...]:
@@ -245,5 +252,5 @@ def _words_of(cells: Sequence[str]) -> tuple[Row, ...]:
 
 
 def _mark(parts: Iterable[str]) -> str:
-    """Of a set: how often and in which order is no matter."""
+    """Hash of a set: order and repetition do not count."""
     return hashlib.sha256("\x1f".join(sorted(set(parts))).encode()).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""Which documents are to be looked over: past the date that they state, or old and much used."""
+"""Documents to review: past the review date that they state, or old and often cited."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from datetime import UTC, date, datetime, time, timedelta
 from enrichment.chunk import DocumentCard, is_out_of_force
 
 COUNTED_DAYS = 90
-FEWEST_CITED = 3
-"""An old document that hardly anybody is answered from does no harm by its age."""
+MIN_CITATIONS = 3
+"""Minimum citations of an old document: the age of a hardly used one does no harm."""
 _ACTED_ON = frozenset({"policy", "standard", "procedure", "runbook"})
-"""Types of documents by which people act."""
+"""Types of documents that people act on."""
 _DAYS_IN_MONTH = 30.44
 
 
 @dataclass(frozen=True, kw_only=True)
 class StaleDocument:
-    """One of them, with the parts of its score."""
+    """A document to review, with the parts of its score."""
 
     id: str
     title: str
     url: str
     owner: str
     cited: int
-    """Answers that cited it in the last 90 days."""
+    """Number of answers that cited it in the last 90 days."""
     months: float | None
-    """Since its last change; None where its source doesn't say."""
+    """Months since its last change; None where the source does not say."""
     importance: float
-    """2 where people act by it, 0.5 for a draft, 1 for all else."""
+    """2 for a document that people act on, 0.5 for a draft, else 1."""
     review_by: date | None
-    """Past; None where it is listed for its age alone."""
+    """The past review date; None where it is listed for its age alone."""
     score: float
-    """cited x (months / months allowed) x importance. A date that has passed counts as twice the
-    months allowed at least: the document says itself that it is due."""
+    """cited x (months / review months) x importance. A past review date counts as twice the review
+    months at least: the document itself says that it is due."""
 
-    def told(self) -> str:
-        """Why, for people: `cited 42 times in 90 days, last changed 14 months ago`."""
+    def reason(self) -> str:
+        """Text for display: `cited 42 times in 90 days, last changed 14 months ago`."""
         times = "once" if self.cited == 1 else f"{self.cited} times"
         parts = [f"cited {times} in {COUNTED_DAYS} days" if self.cited else "not cited lately"]
         if self.months is not None:
@@ -51,28 +51,28 @@ class StaleDocument:
 
 def stale_documents(
     cards: Iterable[DocumentCard],
-    cited: Mapping[str, int],
+    citation_counts: Mapping[str, int],
     *,
     review_months: int,
     now: datetime | None = None,
 ) -> list[StaleDocument]:
-    """Highest score first. `cited`: document → answers that cited it in the last 90 days.
+    """Highest score first. `citation_counts`: document id → answers that cited it in 90 days.
 
-    What is superseded or withdrawn is no longer to be kept up to date, and isn't listed."""
+    Superseded and withdrawn documents are not listed: nobody needs to update them."""
     moment = now or datetime.now(UTC)
-    found = _stale(cards, cited, review_months, moment)
-    return sorted(found, key=lambda one: (-one.score, -one.cited, one.title, one.id))
+    documents = _stale(cards, citation_counts, review_months, moment)
+    return sorted(documents, key=lambda one: (-one.score, -one.cited, one.title, one.id))
 
 
 def review_overdue(card: DocumentCard, now: datetime) -> date | None:
-    """The review date that a document in force states, if it has passed. `now`: aware."""
+    """The past review date of a document in force; else None. `now`: timezone-aware."""
     day = card.review_by
     is_over = day is not None and passed_at(day) <= now
     return day if is_over and not is_out_of_force(card) else None
 
 
 def passed_at(day: date) -> datetime:
-    """When it is over everywhere: west of Greenwich it lasts up to twelve hours longer."""
+    """When the day is over everywhere: west of Greenwich it ends up to twelve hours later."""
     if day == date.max:
         return datetime.max.replace(tzinfo=UTC)
     return datetime.combine(day + timedelta(days=1), time(12), UTC)
@@ -84,14 +84,17 @@ def on_day(day: date) -> str:
 
 
 def _stale(
-    cards: Iterable[DocumentCard], cited: Mapping[str, int], review_months: int, now: datetime
+    cards: Iterable[DocumentCard],
+    citation_counts: Mapping[str, int],
+    review_months: int,
+    now: datetime,
 ) -> Iterator[StaleDocument]:
     for card in cards:
         if is_out_of_force(card):
             continue
-        overdue, uses = review_overdue(card, now), cited.get(card.id, 0)
+        overdue, uses = review_overdue(card, now), citation_counts.get(card.id, 0)
         months = _months_since(card.modified_at, now)
-        is_old = months is not None and months >= review_months and uses >= FEWEST_CITED
+        is_old = months is not None and months >= review_months and uses >= MIN_CITATIONS
         if not overdue and not is_old:
             continue
         importance = _importance(card)

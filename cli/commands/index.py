@@ -102,23 +102,23 @@ def google_check(names: DomainNames = None) -> None:
 
 def print_stale(documents: Sequence[StaleDocument], review_months: int) -> None:
     """Each document with the reason it is listed and the parts of its score."""
-    from agents.freshness.stale_documents import FEWEST_CITED
+    from agents.freshness.stale_documents import MIN_CITATIONS
 
     for one in documents:
         parts = f"{one.cited} cited × {_age(one, review_months)} × importance {one.importance:g}"
         owner = f" · owner: {one.owner}" if one.owner else ""
         typer.echo(f"{typer.style(one.id, fg='cyan', bold=True)}  {one.title}{owner}")
-        typer.echo(f"   {one.told()}")
+        typer.echo(f"   {one.reason()}")
         typer.echo(typer.style(f"   score {one.score:.1f} = {parts}", dim=True))
     if not documents:
         typer.echo(
             "Nothing to look over: no document is past the review date that it states, and none "
-            f"that was cited {FEWEST_CITED} times in 90 days is {review_months} months old."
+            f"that was cited {MIN_CITATIONS} times in 90 days is {review_months} months old."
         )
 
 
 def stale_json(one: StaleDocument) -> dict[str, Any]:
-    return {**asdict(one), "why": one.told()}
+    return {**asdict(one), "why": one.reason()}
 
 
 def _age(one: StaleDocument, review_months: int) -> str:

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import ClassVar, Literal, cast
 
 from agents.answer import CITED, Answer, Contradiction
-from agents.freshness.cited_places import CitedSection, as_it_is_now, has_changed, text_of_place
+from agents.freshness.cited_places import CitedSection, current_section, has_changed, section_text
 from bot.blocks.kit import short
 from bot.bus.events import Event, Suggestion
 from bot.db import now
@@ -213,7 +213,7 @@ class ContradictionService:
         snapshot = self.snapshot_of(row.domain)
         places = []
         for stored in (load_place(row.one), load_place(row.other)):
-            place = as_it_is_now(stored, snapshot) if snapshot else None
+            place = current_section(stored, snapshot) if snapshot else None
             if place is None or has_changed(stored, place):
                 return None
             places.append(place)
@@ -227,8 +227,8 @@ class ContradictionService:
             about=row.about,
             one=one,
             other=other,
-            one_says=text_of_place(one, snapshot),
-            other_says=text_of_place(other, snapshot),
+            one_says=section_text(one, snapshot),
+            other_says=section_text(other, snapshot),
             one_url=urls.get(one.document, ""),
             other_url=urls.get(other.document, ""),
             met=times,

@@ -83,7 +83,8 @@ class OverdueDocuments:
     def home(self, domains: Sequence[Domain]) -> Iterator[Json]:
         for domain in domains:
             lines = [
-                f"• {link(one.url, short(one.title, 120))}: {one.told()}" for one in self.of(domain)
+                f"• {link(one.url, short(one.title, 120))}: {one.reason()}"
+                for one in self.of(domain)
             ]
             if not lines:
                 continue
@@ -106,5 +107,5 @@ def _suggestion(domain: str, one: StaleDocument, last: datetime | None) -> Sugge
         kind="review",
         domain=domain,
         document=one.id,
-        question=f"{one.told()}."[:1].upper() + f"{one.told()}."[1:],
+        question=f"{one.reason()}."[:1].upper() + f"{one.reason()}."[1:],
     )

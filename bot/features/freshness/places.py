@@ -17,8 +17,8 @@ from agents.answer import Answer, Citation
 from agents.freshness.cited_places import (
     CitedSection,
     changed_cell,
+    cited_sections,
     has_changed,
-    places_cited,
     whole_section,
 )
 from agents.freshness.stale_documents import on_day
@@ -61,7 +61,7 @@ def places_of(answer: Answer, snapshot: Snapshot) -> Iterator[CitedSection]:
     """Of all its citations, each once."""
     seen: set[str] = set()
     for citation in answer.citations:
-        for place in places_cited(citation, snapshot):
+        for place in cited_sections(citation, snapshot):
             if place.key not in seen:
                 seen.add(place.key)
                 yield place
@@ -70,7 +70,7 @@ def places_of(answer: Answer, snapshot: Snapshot) -> Iterator[CitedSection]:
 def cited_place(citation: Citation, snapshot: Snapshot | None) -> CitedSection:
     """Without marks where the document is deleted, or not everybody may read it."""
     if snapshot:
-        place = next(iter(places_cited(citation, snapshot)), None)
+        place = next(iter(cited_sections(citation, snapshot)), None)
         if place := place or whole_section(citation, snapshot):
             return place
     heading = "" if citation.heading == citation.title else citation.heading

@@ -98,7 +98,7 @@ class FreshnessService:
         name, after = domain.domain, since.astimezone(UTC).replace(tzinfo=None)
         flagged = [self._place_name(name, flag.place) for flag in self.flags.new_since(name, after)]
         due = [
-            f"{link(one.url, short(one.title, 120))}: {one.told()}"
+            f"{link(one.url, short(one.title, 120))}: {one.reason()}"
             for one in self.overdue.due_since(domain, since)
         ]
         pairs = [

@@ -38,7 +38,7 @@ def answer_metrics(reply: GivenReply) -> dict[str, float]:
 
 
 def _grounded(answer: Answer, *, asked: str) -> dict[str, float]:
-    checked = groundedness(answer.text, _sources(answer), asked=asked)
+    checked = groundedness(answer.text, _sources(answer), question=asked)
     return {"grounded": checked.score, "hallucinated": float(bool(checked.untraceable))}
 
 

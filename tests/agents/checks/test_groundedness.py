@@ -35,8 +35,8 @@ LEAK = len(ROTATED)
 
 
 def fault(text: str, asked: str = "", sources: tuple[Source, ...] = SOURCES) -> str:
-    held = groundedness(text, sources, asked=asked)
-    return "; ".join(one.reason for one in held.claims if not one.held)
+    held = groundedness(text, sources, question=asked)
+    return "; ".join(one.reason for one in held.claims if not one.supported)
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_the_mark_of_one_source_says_nothing_of_another() -> None:
 def test_that_sources_differ_is_claimed_by_what_each_of_them_says(said: str) -> None:
     rest = "A laptop costs at most 1,200 euros [1]."
     (claim,) = groundedness(f"{said} {rest}", SOURCES).claims
-    assert claim.held
+    assert claim.supported
     assert claim.claim.text.endswith("1,200 euros.")
 
 

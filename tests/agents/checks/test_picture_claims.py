@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.checks.groundedness import SUREST, only_in_pictures, with_pictured_marked
+from agents.checks.groundedness import MAX_PICTURE_CONFIDENCE, only_in_pictures, with_picture_notice
 from agents.confidence import in_words
 from agents.context.sources import Source
 from agents.state import Draft
@@ -29,7 +29,7 @@ def marked(text: str, *sources: Source) -> Draft:
         text=text, path="company_specific_rag_success", sources=sources, confidence=0.95,
         by_model=True,
     )  # fmt: skip
-    return with_pictured_marked(draft)
+    return with_picture_notice(draft)
 
 
 @pytest.mark.parametrize("figure", ["2 900", "2900", "2,900", "2\u00a0900"])
@@ -48,8 +48,8 @@ def test_figures_are_named_once_with_their_picture_where_there_are_several() -> 
 
 def test_an_answer_with_such_a_figure_is_never_told_as_sure() -> None:
     draft = marked("Batches of 50 [1]. The diagram shows 25 [2].", TEXT, FLOW)
-    assert draft.confidence == SUREST
-    assert in_words(SUREST) == "medium"
+    assert draft.confidence == MAX_PICTURE_CONFIDENCE
+    assert in_words(MAX_PICTURE_CONFIDENCE) == "medium"
     assert marked("The worker leads to the dead letters [1].", FLOW).confidence == 0.95
     assert marked("Batches of 50 [1].", TEXT, FLOW).confidence == 0.95
 
@@ -57,4 +57,4 @@ def test_an_answer_with_such_a_figure_is_never_told_as_sure() -> None:
 def test_what_is_unsure_already_does_not_become_surer() -> None:
     draft = Draft(text="Batches of 25 [1].", path="company_specific_rag_success", sources=(FLOW,),
                   confidence=0.2)  # fmt: skip
-    assert with_pictured_marked(draft).confidence == 0.2
+    assert with_picture_notice(draft).confidence == 0.2

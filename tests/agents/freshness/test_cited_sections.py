@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from agents.answer import Citation
 from agents.freshness.cited_places import (
     CitedSection,
-    as_it_is_now,
     changed_cell,
+    cited_sections,
+    current_section,
     has_changed,
-    places_cited,
-    text_of_place,
+    section_text,
 )
 from config.domain import ChunkOptions
 from enrichment.chunk import Unit
@@ -81,12 +81,12 @@ def place(text: str, words: str, **more: ChunkOptions) -> CitedSection:
     (document,) = snapshot.documents
     units = (unit for chunk in snapshot.chunks(document) for unit in chunk.units)
     unit = next(unit for unit in units if words in unit.text)
-    (found,) = places_cited(cited(unit, snapshot, document), snapshot)
+    (found,) = cited_sections(cited(unit, snapshot, document), snapshot)
     return found
 
 
 def now(text: str, kept: CitedSection, **more: ChunkOptions) -> CitedSection:
-    found = as_it_is_now(kept, read_in(text, **more))
+    found = current_section(kept, read_in(text, **more))
     assert found is not None
     assert found.is_in(kept)
     return found
@@ -125,7 +125,7 @@ def test_a_row_that_needs_one_more_column_to_be_told_apart_is_still_the_same_row
     snapshot = read_in(twice)
     (document,) = snapshot.documents
     units = [u for c in snapshot.chunks(document) for u in c.units if "signing" in u.text]
-    found = [one for u in units for one in places_cited(cited(u, snapshot, document), snapshot)]
+    found = [one for u in units for one in cited_sections(cited(u, snapshot, document), snapshot)]
     assert all(one.is_in(kept) for one in found)
 
 
@@ -144,10 +144,10 @@ def test_prose_changes_with_its_words_and_not_with_the_table_beside_it() -> None
 
 def test_a_place_that_is_gone_or_renamed_is_no_place() -> None:
     kept = place(LAPTOPS, "wipes it after 4 hours")
-    assert as_it_is_now(kept, read_in(LAPTOPS.replace("## Lost or stolen", "## Lost"))) is None
-    assert as_it_is_now(kept, read_in(ROTATION)) is None
+    assert current_section(kept, read_in(LAPTOPS.replace("## Lost or stolen", "## Lost"))) is None
+    assert current_section(kept, read_in(ROTATION)) is None
     row = place(ROTATION, "API signing key")
-    assert as_it_is_now(row, read_in(ROTATION.replace("| API signing key |", "| Key |"))) is None
+    assert current_section(row, read_in(ROTATION.replace("| API signing key |", "| Key |"))) is None
 
 
 def test_a_quote_that_no_longer_stands_there_names_no_place() -> None:
@@ -155,20 +155,20 @@ def test_a_quote_that_no_longer_stands_there_names_no_place() -> None:
     (document,) = snapshot.documents
     unit = next(u for c in snapshot.chunks(document) for u in c.units if "API" in u.text)
     there = cited(unit, snapshot, document)
-    assert places_cited(there, snapshot)
+    assert cited_sections(there, snapshot)
     assert (
-        places_cited(replace(there, quote="API signing key | 61 days | 180 days"), snapshot) == ()
+        cited_sections(replace(there, quote="API signing key | 61 days | 180 days"), snapshot) == ()
     )
-    assert places_cited(replace(there, document=""), snapshot) == ()
-    assert places_cited(replace(there, document="unknown"), snapshot) == ()
+    assert cited_sections(replace(there, document=""), snapshot) == ()
+    assert cited_sections(replace(there, document="unknown"), snapshot) == ()
 
 
 def test_what_the_agents_cite_without_a_model_names_a_place() -> None:
     answer = asking()("What is the maximum age of an API signing key for restricted data?")
     snapshot = read_in(ROTATION)
-    found = places_cited(answer.citations[0], snapshot)
+    found = cited_sections(answer.citations[0], snapshot)
     assert found[0].row == ("API signing key",)
-    assert "60 days" in text_of_place(found[0], snapshot)
+    assert "60 days" in section_text(found[0], snapshot)
 
 
 SIZES = st.builds(
@@ -201,7 +201,7 @@ def test_a_row_that_was_only_renumbered_is_not_the_one_that_has_its_number_now()
     renumbered = NUMBERED.replace("| 2 |", "| 3 |").replace("| 1 |", "| 2 |").replace(
         "| 2 | Quay", "| 1 | Beacon | 7 | Dana |\n| 2 | Quay"
     )  # fmt: skip
-    assert as_it_is_now(kept, read_in(renumbered)) is None
+    assert current_section(kept, read_in(renumbered)) is None
     changed = now(NUMBERED.replace("| 20 |", "| 25 |"), kept)
     assert changed_cell(kept, changed) == ("20", "25")
 
@@ -254,9 +254,9 @@ def test_a_document_read_in_again_in_pieces_of_another_size_says_the_same(
     (document,) = before.documents
     for chunk in before.chunks(document):
         for unit in chunk.units:
-            for kept in places_cited(cited(unit, before, document), before):
+            for kept in cited_sections(cited(unit, before, document), before):
                 for snapshot in (after, same):
-                    found = as_it_is_now(kept, snapshot)
+                    found = current_section(kept, snapshot)
                     assert found is not None
                     assert not has_changed(kept, found), (kept, found)
 
@@ -268,7 +268,7 @@ def test_a_changed_word_is_seen_whatever_the_size_of_the_pieces(
 ) -> None:
     before = read_in(LONG, size, "one")
     kept = place(LONG, "In the channel")
-    after = as_it_is_now(kept, read_in(LONG.replace(changed, "heliotrope"), size, "other"))
+    after = current_section(kept, read_in(LONG.replace(changed, "heliotrope"), size, "other"))
     assert before
     assert after is not None
     assert has_changed(kept, after)

@@ -25,7 +25,7 @@ def stale(*cards: DocumentCard, **cited: int) -> list[StaleDocument]:
 
 def test_an_old_document_that_is_often_cited_says_how_often_and_how_old() -> None:
     (one,) = stale(card("keys"), keys=42)
-    assert one.told() == "cited 42 times in 90 days, last changed 14 months ago"
+    assert one.reason() == "cited 42 times in 90 days, last changed 14 months ago"
     assert one.score == pytest.approx(42 * one.months / 12 if one.months else 0)
 
 
@@ -48,7 +48,7 @@ def test_young_unused_undated_or_superseded_ones_are_not_listed(
 
 def test_past_its_own_date_it_is_listed_however_young_and_unused() -> None:
     (one,) = stale(card("keys", months=2, review_by=date(2026, 11, 24)))
-    assert one.told() == (
+    assert one.reason() == (
         "was to be reviewed by 24 Nov 2026, not cited lately, last changed 2 months ago"
     )
     (used,) = stale(card("keys", months=2, review_by=date(2026, 11, 24)), keys=5)
