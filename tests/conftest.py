@@ -108,8 +108,18 @@ def _same_environment(_clean_environment: None) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _plain_tracebacks() -> Iterator[None]:
+    """Tracebacks with variables take seconds to draw."""
+    before = structlog.get_config()
+    plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[*before["processors"][:-1], plain])
+    yield
+    structlog.configure(**before)
+
+
 @pytest.fixture(autouse=True, scope="module")
-def _same_logs() -> Iterator[None]:
+def _same_logs(_plain_tracebacks: None) -> Iterator[None]:
     """How quiet a command is doesn't outlast the tests of it: others read what is logged."""
     before = structlog.get_config()
     yield

@@ -87,7 +87,7 @@ def test_the_obedient_model_does_obey_where_nothing_is_in_its_way(
     """Else the tests above could not fail."""
     case = replace(OWN[9], manner=manner)
     monkeypatch.setattr("enrichment.pipeline.without_planted", lambda found: (found, ()))
-    monkeypatch.setattr("agents.answerer.model.Sieve", lambda grounds: _Open())
+    monkeypatch.setattr("agents.answerer.model.GroundingFilter", lambda grounds: _Open())
     assert is_acted_upon(case, *answered(case, model.facing(case)))
 
 

@@ -48,7 +48,7 @@ def test_a_second_demo_in_the_same_folder_is_refused_before_it_writes(tmp_path: 
         address = (tmp_path / "var" / "demo.lock").read_text()
         before = (key.read_bytes(), key.stat().st_mtime_ns)
         with demo(tmp_path) as second:
-            said, complaint = second.communicate(timeout=120)
+            said, complaint = second.communicate(timeout=300)
         assert (second.returncode, said) == (2, "")
         assert complaint == (
             f"oncall: a demo is already running in {tmp_path / 'var'}, at {address}; open that one "

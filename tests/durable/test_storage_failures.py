@@ -151,7 +151,7 @@ def oncall(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         env={**clean, "ONCALL_DATA_DIR": str(folder), "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 

@@ -45,7 +45,7 @@ def test_a_run_that_waits_for_its_model_can_be_stopped(tmp_path: Path) -> None:
             if "documents wait for it" in line:
                 break
         running.send_signal(signal.SIGINT)
-        said = running.communicate(timeout=120)[1]  # a model is waited for ten minutes
+        said = running.communicate(timeout=300)[1]  # a model is waited for ten minutes
     finally:
         running.kill()
         running.wait()

@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (domains / f"{name}.md").write_text(PAGES[name], encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-c", MAIN, "ingest"],
-        env=environment(found), cwd=found, capture_output=True, text=True, check=False, timeout=120,
+        env=environment(found), cwd=found, capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return found
@@ -152,7 +152,7 @@ def test_without_any_domain_it_does_not_start(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", MAIN, "mcp"],
         env=environment(tmp_path), cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True,
-        text=True, check=False, timeout=120,
+        text=True, check=False, timeout=300,
     )  # fmt: skip
     assert done.returncode != 0
     assert done.stdout == ""

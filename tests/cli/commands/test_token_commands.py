@@ -42,7 +42,7 @@ def oncall(folder: Path, *words: str, **more: str) -> subprocess.CompletedProces
         env=environment(folder, **more),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
