@@ -9,7 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from slack_sdk import WebClient
+
+pytestmark = pytest.mark.trial
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,7 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from pytest_httpserver import HTTPServer
+
+pytestmark = pytest.mark.trial
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = (

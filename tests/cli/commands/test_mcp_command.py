@@ -17,6 +17,8 @@ from mcp.client.stdio import stdio_client
 
 from tests.api.mcp.client import Result, said_by
 
+pytestmark = pytest.mark.trial
+
 ROOT = Path(__file__).parents[3]
 MAIN = "from cli.main import main; main()"
 DOMAIN = """\

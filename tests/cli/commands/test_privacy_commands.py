@@ -18,6 +18,8 @@ from index.audit import AuditEntry, AuditLog, days_ago
 from index.store.database import open_database
 from tests.cli.test_commands import oncall
 
+pytestmark = pytest.mark.trial
+
 SECRET = "heliotrope 4711"
 
 

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.trial
+
 ROOT = Path(__file__).parents[3]
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.trial
+
 ROOT = Path(__file__).parents[3]
 NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount"]
 
