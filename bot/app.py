@@ -1,4 +1,4 @@
-"""The bot, put together: Slack on one side, the agents on the other, the inbox between."""
+"""Builds, runs and stops the bot: Slack on one side, the agents on the other, an inbox between."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ from telemetry.tracing import flush_traces
 log = structlog.get_logger()
 
 WORKERS = 64
-"""Questions worked on at a time; they mostly wait for the model."""
+"""Questions answered at a time; they mostly wait for the model."""
 DRAIN_SECONDS = 25.0
 """Less than the 30 s that container platforms give between SIGTERM and SIGKILL."""
 
@@ -73,8 +73,8 @@ class Agents:
     ask: Callable[[str], Ask]
     """Domain name → its agents."""
     ask_unattended: Callable[[str], Ask] | None
-    """The same with nobody waiting: from today's documents, never from a cache. None: gaps are
-    not rechecked."""
+    """The same with nobody waiting: from today's documents, never from a cache. None: gaps are not
+    rechecked."""
     router: DomainRouter
     """Chooses one of several domains."""
     model: ChatModel | None
@@ -95,8 +95,8 @@ class Documents:
     identities: IdentitiesOf
     """What a permission may name an asker by."""
     everyone_may_read: EveryoneMayRead
-    """Whether documents are open to all, so that with `audience: asker` they may be answered from
-    in public."""
+    """Whether documents are open to all, so that with `audience: asker` an answer from them may be
+    public."""
     status: StatusOf
     """What a domain answers from, for its admins' App Home."""
 
@@ -125,7 +125,7 @@ def build_bot(
 
 
 class Bot:
-    """`start` returns at once, `run` works until SIGTERM; `stop` finishes what has begun."""
+    """`start` returns at once, `run` works until SIGTERM, `stop` finishes running work."""
 
     def __init__(
         self,
@@ -208,8 +208,8 @@ class Bot:
 
     def start(self) -> None:
         """Begin to work and, with Socket Mode, to listen. Returns at once."""
-        # Threads take turns ten times as often as by default: the one that stores an event for
-        # its ack waits for the turns of dozens that write answers (p99 300 ms before, 150 after).
+        # Threads switch ten times as often as by default: the one that stores an event for its ack
+        # waits for dozens that write answers (p99 300 ms before, 150 after).
         sys.setswitchinterval(0.0005)
         self.inbox.start()
         if self._socket:
@@ -242,14 +242,14 @@ class Bot:
         """Block until a signal arrives, drain, and end the process."""
         self._stopped.wait()
         self.stop()
-        # Threads that still wait for Slack or a model would hold the process; their questions
-        # are in the inbox, and the next start goes on with them.
+        # Threads that still wait for Slack or a model would block the exit; their questions are in
+        # the inbox, and the next start continues them.
         logging.shutdown()
         flush_traces()
         os._exit(0)
 
     def stop(self, drain_seconds: float = DRAIN_SECONDS) -> None:
-        """Stop listening first, then finish what has begun."""
+        """Stop listening first, then finish running work."""
         if self._socket_mode:
             self._socket_mode.close()
             self._socket_mode = None
@@ -257,7 +257,7 @@ class Bot:
         self.inbox.stop(drain_seconds)
 
     def missing(self) -> dict[str, str]:
-        """What a new question would wait for, e.g. a dead socket; as in `HealthSource`."""
+        """What keeps new questions waiting, e.g. a dead socket; as in `HealthSource`."""
         missing = {**self.inbox.missing(), **self.clock.missing(), **self._warming.missing()}
         if self._socket and not (self._socket_mode and self._socket_mode.is_connected()):
             missing["slack"] = "the bot is not connected to Slack"

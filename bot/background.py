@@ -13,9 +13,9 @@ PURGE_SECONDS = 900.0
 
 
 class DailyPurge:
-    """For a server of the API that runs without a bot, whose inbox would purge.
+    """For an API server without a bot, whose inbox would otherwise purge.
 
-    `start` and `stop` are those of a server's lifespan."""
+    `start` and `stop` are called by the server's lifespan."""
 
     def __init__(
         self, purge: Callable[[], object], *, pause_seconds: float = PURGE_SECONDS
@@ -26,11 +26,11 @@ class DailyPurge:
         self._stopping = threading.Event()
 
     def start(self) -> None:
-        """Returns at once. The first purge follows at once, too."""
+        """Returns at once; the first purge begins immediately."""
         threading.Thread(target=self._run, name="daily-purge", daemon=True).start()
 
     def stop(self) -> None:
-        """A purge that is running ends with the process and is rolled back."""
+        """A running purge ends with the process and is rolled back."""
         self._stopping.set()
 
     def _run(self) -> None:
@@ -49,22 +49,22 @@ Warm = Callable[[], Mapping[str, str]]
 
 
 class Warming:
-    """Loads in the background until all is warm; meanwhile questions are stored already.
+    """Loads in the background; meanwhile questions are already stored.
 
-    `start` and `stop` are those of a server's lifespan."""
+    `start` and `stop` are called by the server's lifespan."""
 
     def __init__(self, warm: Warm | None, *, retry_seconds: float = RETRY_SECONDS) -> None:
-        """`warm` of None: there is nothing to load. Domains that failed are tried again."""
+        """`warm`: None when there is nothing to load. Failed domains are retried."""
         self._retry_seconds = retry_seconds
         self._warm = warm
-        self._warmed = threading.Event()
+        self._done = threading.Event()
         self._stopping = threading.Event()
-        self._cold: Mapping[str, str] = {}
+        self._failed: Mapping[str, str] = {}
 
     def start(self) -> None:
         """Returns at once."""
         if self._warm is None:
-            self._warmed.set()
+            self._done.set()
             return
         threading.Thread(target=self._run, args=(self._warm,), name="warm", daemon=True).start()
 
@@ -74,10 +74,10 @@ class Warming:
 
     def missing(self) -> dict[str, str]:
         """As in `telemetry.health.HealthSource`."""
-        if self._warmed.is_set():
+        if self._done.is_set():
             return {}
-        if self._cold:
-            return {"index": f"{len(self._cold)} published domains can't be answered from"}
+        if self._failed:
+            return {"index": f"{len(self._failed)} published domains can't be answered from"}
         return {"warming": "warming"}
 
     def observe(self) -> None:
@@ -85,16 +85,16 @@ class Warming:
 
     def _run(self, warm: Warm) -> None:
         while not self._stopping.is_set():
-            before = self._cold
+            before = self._failed
             try:
-                self._cold = warm()
+                self._failed = warm()
             except Exception:
                 # The first question loads the rest, and reports what is wrong.
                 log.exception("the agents could not be warmed")
-                self._cold = {}
-            if not self._cold:
-                self._warmed.set()
+                self._failed = {}
+            if not self._failed:
+                self._done.set()
                 return
-            if self._cold != before:
-                log.warning("published domains can't be answered from", domains=dict(self._cold))
+            if self._failed != before:
+                log.warning("published domains can't be answered from", domains=dict(self._failed))
             self._stopping.wait(self._retry_seconds)

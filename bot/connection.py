@@ -42,8 +42,8 @@ MAX_NOTICE_CHARS = 3_000
 
 
 def notify_each(web: SlackClient, users: Iterable[str], lines: Sequence[str]) -> bool:
-    """Send each user a direct message, in one attempt; failures are logged. False: a later attempt
-    may reach somebody."""
+    """Send each user a direct message, in one attempt; failures are logged. False when a later
+    attempt may reach more users."""
     text = "\n".join(f"• {sanitize_mrkdwn(line)}" for line in lines)[:MAX_NOTICE_CHARS]
     is_done = True
     for user in sorted(set(users)):
@@ -58,12 +58,12 @@ def notify_each(web: SlackClient, users: Iterable[str], lines: Sequence[str]) ->
 
 INBOX_FILE = "inbox.sqlite"
 SOCKET_THREADS = 32
-"""Each holds an event for the millisecond that storing takes; Slack's default is 10."""
+"""Each takes a millisecond to store an event; the SDK's default is 10."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """Who the bot is in this workspace."""
+    """The bot's user and workspace."""
 
     user: str
     bot: str
@@ -119,9 +119,9 @@ def _web(settings: Settings) -> SlackClient:
 
 
 def resolve_person(settings: Settings, name: str) -> Person:
-    """By Slack user id or e-mail address; with the other of the two where Slack knows it.
+    """The person with this Slack user id or e-mail address; with both where Slack knows them.
 
-    Raises UsageError for an address that Slack knows no user of."""
+    Raises UsageError for an address without a Slack user."""
     try:
         return _person(settings, name)
     except (CopilotError, SlackRefused, SlackUnsure, SlackBusy) as error:
@@ -172,7 +172,7 @@ def _identify(web: SlackClient, patience: float) -> Identity:
 
 
 def bolt_app(settings: Settings, identity: Identity) -> App:
-    """Bolt without listeners, for Socket Mode and HTTP alike."""
+    """Bolt without listeners, for Socket Mode and HTTP."""
     secret = settings.slack_signing_secret
     authorization = AuthorizeResult(
         enterprise_id=None,
@@ -184,9 +184,9 @@ def bolt_app(settings: Settings, identity: Identity) -> App:
     app = App(
         client=WebClient(base_url=api_base(settings.slack_api_url)),
         signing_secret=secret.get_secret_value() if secret else None,
-        # Fixed at the start: no call to Slack delays an ack.
+        # Constant: no call to Slack delays an ack.
         authorize=lambda **_: authorization,
-        # The listener stores the event, and only then is it acknowledged.
+        # The event is acknowledged after the listener has stored it.
         process_before_response=True,
     )
     app.error(_not_stored)
@@ -194,8 +194,8 @@ def bolt_app(settings: Settings, identity: Identity) -> App:
 
 
 def _not_stored(error: Exception) -> BoltResponse:
-    """Status 500, so that Slack sends the event again. No traceback for a missing database: one for
-    each event would bury the rest of the log."""
+    """Status 500, so that Slack sends the event again. No traceback while the database is down: one
+    for each event would flood the log."""
     if isinstance(error, SQLAlchemyError):
         log.warning("the database is away; an event waits for it", cause=type(error).__name__)
     else:

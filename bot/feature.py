@@ -52,8 +52,6 @@ class AnswerAlert(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Verdicts:
-    """Feedback counted over a period."""
-
     helpful: int = 0
     unhelpful: int = 0
 
@@ -72,7 +70,7 @@ class AnswerExtras:
     notes: tuple[str, ...] = ()
     """Plain sentences."""
     buttons: tuple[Json, ...] = ()
-    """Elements next to *Ask a human*; two at most of each feature."""
+    """Elements next to *Ask a human*; at most two per feature."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +81,7 @@ class OutgoingAnswer:
     answer: Answer
     domain: Domain
     privately: bool = False
-    """To its asker alone."""
+    """Visible only to its asker."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +131,7 @@ def additions_of(features: Sequence[Feature], answer: OutgoingAnswer) -> AnswerE
 
 
 class DocumentOwners(Protocol):
-    """Owners of documents, by document id, and comments to them. Raises ConfigError alone."""
+    """Owners of documents, by document id, and comments to them. Raises only ConfigError."""
 
     @property
     def comments_are_on(self) -> bool: ...
@@ -150,7 +148,7 @@ Embed = Callable[[Sequence[str]], Vectors]
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedIndex:
-    """The documents that everybody may read."""
+    """The documents that everyone may read."""
 
     snapshot: Callable[[str], Snapshot]
     """Domain name → its current generation; raises CopilotError where there is none."""
@@ -173,10 +171,10 @@ class FeatureContext:
     identities: IdentitiesOf
     """What a permission may name an asker by."""
     published: PublishedIndex | None
-    """None: no index, as in tests of other things."""
+    """None: no index, as in some tests."""
     model: ChatModel | None
-    """Writes titles; None: titles are the words of the question."""
+    """Writes titles; None: titles are the questions' own words."""
 
     def suggest(self, suggestion: Suggestion) -> None:
-        """Send it to the document's owner, once."""
+        """Store a suggestion for the document's owner, once."""
         self.put(suggestion.event_id, SuggestionMade(suggestion=suggestion))

@@ -104,11 +104,11 @@ def check_app_token(settings: Settings, app: SlackApp | None) -> Finding:
             f"could not reach Slack: {error}",
             "check the network, HTTPS_PROXY and SLACK_API_URL",
         )
-    named = _APP_OF_TOKEN.match(token)
-    if app and app.app and named and named[1] != app.app:
+    token_app = _APP_OF_TOKEN.match(token)
+    if app and app.app and token_app and token_app[1] != app.app:
         return wrong(
             APP_TOKEN,
-            f"it is of the app {named[1]}, and the bot token of {app.app}",
+            f"it is of the app {token_app[1]}, and the bot token of {app.app}",
             "take both from one app",
         )
     return fine(APP_TOKEN, "Socket Mode opens")

@@ -97,7 +97,7 @@ class Doors:
         from api.app import build_api
         from api.auth.middleware import RequestLimits
         from bot.background import DailyPurge, Warming
-        from bot.slack.http_events import add_slack, alongside
+        from bot.slack.http_events import add_slack, lifespan_of
         from durable.database import DatabaseWatch
         from telemetry.health import CombinedHealth, add_health
 
@@ -117,7 +117,7 @@ class Doors:
             may_ask=self._may_ask(bot),
             tokens=self.tokens,
             audit=documents.audit,
-            lifespan=alongside(*parts, *upkeep),
+            lifespan=lifespan_of(*parts, *upkeep),
             bounds=RequestLimits(per_minute=settings.api_requests_per_minute),
             docs=settings.api_docs,
             open_metrics=settings.metrics == "open",

@@ -14,14 +14,14 @@ Handlers = Mapping[type, Callable[[str, Any], None]]
 TimerHandlers = Mapping[str, Callable[[str], None]]
 """Kind of a timer → handler(subject)."""
 SlackHook = Callable[[str, Mapping[str, Any], str], bool]
-"""(event id, Slack's event, team) → whether the event is handled, and no handler is to see it."""
+"""(event id, Slack's event, team) → whether the event is done, so that no handler gets it."""
 
 
 class Dispatcher:
     """Called by the inbox for each item, and again for the same item after a crash.
 
-    An event goes to every feature that has a handler for its type, in the order of the registry.
-    An item that nobody handles is ignored: a newer release may have stored it."""
+    An event goes to every feature with a handler for its type, in registry order. An item without
+    a handler is ignored: a newer release may have stored it."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Dispatcher:
         timers: Sequence[TimerHandlers],
         hooks: Sequence[SlackHook],
     ) -> None:
-        """All three as the features have them, in the order of the registry."""
+        """One table of handlers and one of timers for each feature, in registry order."""
         self._bot_user = bot_user
         self._handlers: list[Handlers] = [
             {SlackEvent: self._slack_event, TimerDue: self._timer_due},

@@ -28,21 +28,21 @@ class Event:
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(**known_fields(cls, item[cls.kind]))
+        return cls(**matching_fields(cls, item[cls.kind]))
 
 
 Enqueue = Callable[[str, Event], None]
 """(event id, event): returns when the event can't be lost. A known id does nothing."""
 
 
-def known_fields(of: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that are fields of this dataclass, without those of a newer release."""
+def matching_fields(of: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that this dataclass has fields for; ignores those of a newer release."""
     return {one.name: values[one.name] for one in fields(of) if one.name in values}
 
 
 @dataclass(frozen=True, kw_only=True)
 class SlackEvent(Event):
-    """An event of Slack's, as it came."""
+    """An event of Slack's, as received."""
 
     kind: ClassVar[str] = "event"
     event: Mapping[str, Any]
@@ -56,7 +56,7 @@ class SlackEvent(Event):
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(**known_fields(cls, item))
+        return cls(**matching_fields(cls, item))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,9 +93,9 @@ class Suggestion:
     heading: str = ""
     """The section meant, or the nearest one."""
     question: str = ""
-    """What was asked, or what the place is about; message text. For a `review`, the reason."""
+    """The question, or the topic of the place; message text. For a `review`, the reason."""
     words: str = ""
-    """What should stand there, or what is wrong; message text."""
+    """The proposed text, or what is wrong; message text."""
     by: str = ""
     """Slack user id of the author of `words`."""
     question_id: str = ""
@@ -119,7 +119,7 @@ class SuggestionMade(Event):
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(suggestion=Suggestion(**known_fields(Suggestion, item[cls.kind])))
+        return cls(suggestion=Suggestion(**matching_fields(Suggestion, item[cls.kind])))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,7 @@ Handler = Callable[[str, Item], None]
 
 QUEUE = "oncall-inbox"
 WORK = "work"
-LATE_SECONDS = 0.5
+STORE_LATE_SECONDS = 0.5
 MAX_UNSTORED = 10_000
 """Events, of a few kilobytes each, held in memory while the database is away."""
 
@@ -43,7 +43,7 @@ class Inbox:
         poll_seconds: float = 0.2,
         upkeep: Callable[[], object] = lambda: None,
     ) -> None:
-        """`upkeep` is called at the start and every hour; what it raises is logged."""
+        """`upkeep` is called at the start and every hour; its errors are logged."""
         self._handler = handler
         self._concurrency = concurrency
         self.poll_seconds = poll_seconds
@@ -56,16 +56,16 @@ class Inbox:
         self._stopping = threading.Event()
 
     def start(self) -> None:
-        """Take the lease, recover unfinished items, and begin to work."""
+        """Take the lease, recover unfinished items, and start working."""
         queue = WorkQueue(name=QUEUE, concurrency=self._concurrency, poll_seconds=self.poll_seconds)
         self._worker.start(self._register, [queue])
         threading.Thread(target=self._store_late, name="store-late", daemon=True).start()
 
     def put(self, event_id: str, item: Item) -> None:
-        """Store an item; returns when it can't be lost any more. A known event id does nothing.
+        """Store an item durably. A known event id does nothing.
 
-        Raises what the database raises. The item is then held in memory and stored when the
-        database is back; the process may end before, so the sender should send it again."""
+        Raises the database's errors. The item is then held in memory and stored when the database
+        is back; the process may end before that, so the sender should send it again."""
         try:
             self._store(event_id, item)
         except Exception:
@@ -74,11 +74,11 @@ class Inbox:
             raise
 
     def is_able(self) -> bool:
-        """Whether the database was there at the last check."""
+        """Whether the database responded at the last check."""
         return self._worker.is_able()
 
     def backlog(self) -> int:
-        """Items stored and not yet handled, over all workers."""
+        """Stored items that are not handled yet, over all workers."""
         return self._worker.backlog()
 
     def stored(self) -> InboxAdmin:
@@ -86,7 +86,7 @@ class Inbox:
         return InboxAdmin(self._worker.client)
 
     def missing(self) -> dict[str, str]:
-        """What keeps it from working, as in `telemetry.health.HealthSource`."""
+        """As in `telemetry.health.HealthSource`."""
         missing = self._worker.missing()
         if self._unstored and "database" not in missing:
             missing["storing"] = "events can't be stored: is the disk full?"
@@ -100,7 +100,7 @@ class Inbox:
         metrics.OLDEST.set(max(0.0, time.time() - waiting.oldest) if waiting.oldest else 0.0)
 
     def stop(self, drain_seconds: float = 25.0) -> None:
-        """Finish what has begun, as far as time allows; the rest is done after the next start."""
+        """Finish running items, as far as time allows; the next start handles the rest."""
         self._stopping.set()
         self._worker.stop(drain_seconds)
 
@@ -115,9 +115,9 @@ class Inbox:
             self._worker.client.enqueue(options, event_id, item)
 
     def _store_late(self) -> None:
-        """Slack sends again after one minute and after five: too long to wait for a database that
-        was away for ten seconds."""
-        while not self._stopping.wait(LATE_SECONDS):
+        """Store held items as soon as the database is back: Slack sends again only after one minute
+        and after five."""
+        while not self._stopping.wait(STORE_LATE_SECONDS):
             while self._unstored and self._worker.is_able():
                 event_id, item = self._unstored[0]
                 try:
@@ -144,9 +144,8 @@ class Inbox:
     def _handle(self, event_id: str, item: Item) -> None:
         """Run the handler until it returns; it is safe to repeat.
 
-        Slack may be down for an hour: a late answer is worth more than none. While the database
-        is away, it waits without counting attempts. Other errors are retried for some minutes,
-        then logged."""
+        Slack may be down for an hour, and a late answer is better than none. While the database is
+        down, attempts are not counted. Other errors are retried for some minutes, then logged."""
         slack, other = iter((30, 60, 300, 900, 1800)), iter((1, 5, 30, 120))
         while True:
             try:

@@ -30,24 +30,24 @@ class StoredItem:
 
 
 class InboxAdmin:
-    """Works through DBOS's client, which needs no running inbox."""
+    """Uses DBOS's client, which needs no running inbox."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
 
     def unfinished(self) -> frozenset[str]:
-        """Ids of events that are being handled, or will be."""
+        """Ids of events that are waiting or being handled."""
         unfinished = self._client.list_workflows(
             status=[*WAITING, *STARTED], load_input=False, load_output=False
         )
         return frozenset(one.workflow_id for one in unfinished)
 
     def forget_done(self, keep: timedelta = KEEP) -> int:
-        """Delete items that were finished that long ago."""
+        """Delete items that finished longer than `keep` ago."""
         return forget_done(self._client, keep)
 
     def of(self, user: str, questions: Collection[str] = ()) -> list[StoredItem]:
-        """Items with this person's words or actions, or about these questions."""
+        """Items with this person's texts or actions, or about these questions."""
         return [
             one
             for one in self._all()
@@ -74,7 +74,7 @@ def is_by(user: str, item: Any) -> bool:
     if isinstance(item, Mapping):
         if item.get("words_by") == user:  # an owner accepted their words
             return True
-        # Someone who is only mentioned stands in an element of a rich text, by `user_id` too.
+        # A rich text element that mentions someone has a `user_id`, too.
         by = (
             item.get("user")
             or item.get("by")
@@ -85,7 +85,7 @@ def is_by(user: str, item: Any) -> bool:
 
 
 def _is_about(questions: Collection[str], item: Any) -> bool:
-    """As a flag is, or a suggestion, which quotes its question."""
+    """True for a flag, or for a suggestion, which quotes its question."""
     if isinstance(item, Mapping):
         is_one = item.get("question_id") in questions
         return is_one or any(_is_about(questions, value) for value in item.values())
@@ -94,7 +94,7 @@ def _is_about(questions: Collection[str], item: Any) -> bool:
 
 @contextmanager
 def stored_items(url: str) -> Iterator[InboxAdmin | None]:
-    """The inbox of this database, for a process that does not run it; None where there is none."""
+    """The inbox of this database, for a process that does not run it; None where it has none."""
     if not _exists(url):
         yield None
         return

@@ -1,6 +1,6 @@
-"""Timers in the shared database: any worker sets them, and each comes due once.
+"""Timers in the shared database: any worker sets them, and each is due once.
 
-A clock in every worker checks every second and stores due timers in the inbox."""
+The clock of every worker checks every second and stores due timers in the inbox."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class TimerStore:
         migrate(engine, _METADATA, "timers")
 
     def set(self, kind: str, subject: str, due_at: datetime, *, keep: bool = False) -> None:
-        """`due_at`: aware. `keep`: a timer that is already set stays unchanged."""
+        """`due_at`: aware. `keep`: leave a timer unchanged that is already set."""
         due = due_at.astimezone(UTC).replace(tzinfo=None)
         timer = Timer(kind=kind, subject=subject, due_at=due_at)
         values = {"kind": kind, "subject": subject, "due_at": due}
@@ -110,11 +110,11 @@ log = structlog.get_logger()
 TICK_SECONDS = 1.0
 PLAN_SECONDS = 60.0
 LATE_SECONDS = 120.0
-"""Without a tick for so long, it counts as stopped."""
+"""Without a tick for this long, the clock counts as stopped."""
 
 
 class Clock:
-    """Every worker has one; a timer that several find due is stored once, by its event id."""
+    """Every worker has one; a timer that is due in several is stored once, by its event id."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Clock:
     ) -> None:
         """`plans`: called every minute, to set the timers of schedules.
 
-        `is_able`: whether the database is there; while it is away, nothing is checked."""
+        `is_able`: whether the database responds; while it does not, nothing is checked."""
         self._timers = timers
         self._put = put
         self._plans = plans
@@ -137,7 +137,7 @@ class Clock:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Returns at once. The first tick follows at once, too."""
+        """Returns at once; the first tick follows after `TICK_SECONDS`."""
         self._stopping.clear()
         self._ticked_at = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="clock", daemon=True)

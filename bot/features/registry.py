@@ -40,7 +40,7 @@ from bot.features.owner_drafts.feature import build_owner_drafts
 from bot.features.owner_drafts.proposals import propose
 from bot.privacy.tables import FeatureTables
 from bot.questions.store import QuestionStore
-from bot.slack.manifest import lacking
+from bot.slack.manifest import missing_scopes
 from config.errors import NothingPublished
 from index.search import Snapshot
 
@@ -58,7 +58,7 @@ class Extras:
         """What Slack doesn't let the bot do, with the remedy; for whoever runs it."""
         problems = [self.previews.problem, self.earlier.problem]
         if granted := self.context.web.granted:  # empty where Slack doesn't say
-            problems += lacking(granted, self.context.domains().values())
+            problems += missing_scopes(granted, self.context.domains().values())
         return [problem for problem in problems if problem]
 
 

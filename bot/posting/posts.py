@@ -19,7 +19,7 @@ from bot.blocks.render import SlackMessage, text_message
 from bot.questions.store import QuestionRecord, QuestionStore
 from bot.slack.client import (
     ABOUT_THE_TOKEN,
-    LONGEST_WAIT,
+    MAX_WAIT,
     SlackBusy,
     SlackClient,
     SlackRefused,
@@ -72,7 +72,7 @@ def post_once(
         "unfurl_links": False,
         "unfurl_media": False,
     }
-    pauses = backoff(LONGEST_WAIT)
+    pauses = backoff(MAX_WAIT)
     while True:
         try:
             posted = post_with_fallback(web, web.once, "chat.postMessage", message, arguments)
@@ -97,7 +97,7 @@ def post_with_fallback(
     suspected: frozenset[str] = frozenset()
     for form in fallback_versions(message):
         kinds = newer_kinds(form.blocks)
-        if web.lacking.any_of(kinds):
+        if web.unsupported.any_of(kinds):
             continue
         try:
             done = call(method, text=message.text, blocks=form.blocks, **arguments)
@@ -107,7 +107,7 @@ def post_with_fallback(
             log.warning("slack refused a message's blocks", method=method, reason=refused.code)
             suspected |= kinds if refused.code in UNKNOWN else frozenset()
         else:
-            web.lacking.note(suspected - kinds)
+            web.unsupported.note(suspected - kinds)
             return done
     return call(method, text=message.text, **arguments)
 

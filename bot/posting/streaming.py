@@ -210,20 +210,20 @@ class LiveStream:
 
     def begin_with_steps(self, plan: ProgressPlan) -> bool:
         """With the whole plan or, where Slack has no plans, one line. False: it does not begin."""
-        lacking = self._web.lacking
-        if not lacking.any_of((*_PLAN, *_LINE)):
+        unsupported = self._web.unsupported
+        if not unsupported.any_of((*_PLAN, *_LINE)):
             if self._begin(changes(None, plan), task_display_mode="plan"):
                 self._shows, self._told = "plan", plan
                 return True
             if self._refused not in UNKNOWN_CHUNKS:
                 return False
-        if not lacking.any_of(_LINE):
+        if not unsupported.any_of(_LINE):
             if self._begin([_line_task(plan.title, "in_progress")]):
-                lacking.note(_PLAN)
+                unsupported.note(_PLAN)
                 self._shows, self._line = "line", plan.title
                 return True
             if self._refused in UNKNOWN_CHUNKS:
-                lacking.note((*_PLAN, *_LINE))
+                unsupported.note((*_PLAN, *_LINE))
         return False
 
     def begin_with_words(self, chunk: Json) -> bool:

@@ -1,10 +1,5 @@
-"""Slack's Web API, called so that limits, outages and lost replies have one answer each.
-
-What a workspace lacks yet, as its refusals tell.
-
-What it means when Slack refuses a token, and what to do.
-
-Who is in Slack user groups."""
+"""Slack's Web API: calls with one outcome each for limits, outages and lost replies; features
+that a workspace lacks; remedies for refused tokens; members of user groups."""
 
 from __future__ import annotations
 
@@ -22,18 +17,18 @@ from config.checks import WHERE
 from config.errors import ConfigError, PermissionsUnknown
 from telemetry import metrics
 
-REMEMBERED = 600.0
-"""Seconds. Slack brings what is new to one workspace after the other: it is tried again."""
+UNSUPPORTED_SECONDS = 600.0
+"""Slack rolls out features one workspace after the other: they are tried again after this time."""
 
 
 class UnsupportedFeatures:
-    """Kinds of blocks, chunks and previews that were refused lately. Thread-safe."""
+    """Kinds of blocks, chunks and previews that Slack refused lately. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._until: dict[str, float] = {}
 
-    def note(self, kinds: Iterable[str], seconds: float = REMEMBERED) -> None:
+    def note(self, kinds: Iterable[str], seconds: float = UNSUPPORTED_SECONDS) -> None:
         for kind in kinds:
             self._until[kind] = self._clock() + seconds
 
@@ -44,10 +39,12 @@ class UnsupportedFeatures:
         self._until.clear()
 
 
-_GONE = "it was revoked, or the app was removed: install the app again, and copy the new token from"
+_REVOKED = (
+    "it was revoked, or the app was removed: install the app again, and copy the new token from"
+)
 _REMEDIES = {
-    "account_inactive": _GONE,
-    "token_revoked": _GONE,
+    "account_inactive": _REVOKED,
+    "token_revoked": _REVOKED,
     "token_expired": "switch token rotation off, install the app again, and copy the token from",
     "missing_scope": "make an app-level token with the scope connections:write at",
     "not_allowed_token_type": "it is of another kind: copy the right one from",
@@ -71,7 +68,7 @@ log = structlog.get_logger()
 
 Json = dict[str, Any]
 
-LONGEST_WAIT = 600.0
+MAX_WAIT = 600.0
 """Seconds. An answer is still worth posting ten minutes late; silence never is."""
 
 
@@ -79,11 +76,11 @@ ABOUT_THE_TOKEN = {
     "account_inactive", "invalid_auth", "missing_scope", "not_authed", "token_expired",
     "token_revoked",
 }  # fmt: skip
-"""Refusals that an operator can mend, and that concern nobody in particular."""
+"""Refusals that concern the token, not a channel or person; an operator can fix them."""
 
 
 class SlackRefused(Exception):
-    """Slack understood the call and said no: retrying changes nothing. `code` is its error."""
+    """Slack refused the call: retrying changes nothing. `code` is Slack's error."""
 
     def __init__(self, method: str, code: str) -> None:
         super().__init__(f"Slack refused {method}: {code}")
@@ -95,7 +92,7 @@ class SlackUnsure(Exception):
 
 
 class SlackBusy(Exception):
-    """429: nothing happened; `after` seconds from now it may."""
+    """429: the call had no effect. It may be repeated in `after` seconds."""
 
     def __init__(self, after: float) -> None:
         super().__init__(f"rate limited for {after:g} s")
@@ -106,23 +103,23 @@ class SlackClient:
     """One workspace's Web API. Thread-safe."""
 
     def __init__(self, client: WebClient, sleep: Callable[[float], None] = time.sleep) -> None:
-        # Retries live in `call`: the client's own would repeat a post whose reply was lost.
+        # `call` retries: the client's own retries would repeat a post whose reply was lost.
         client.retry_handlers.clear()
         self._client = client
         self.bot_user = self.bot_id = ""
-        """The bot itself, once it is known."""
+        """The bot's own ids, set after `auth.test`."""
         self.granted: frozenset[str] = frozenset()
-        """Scopes of the token, once `auth.test` told; empty until then."""
+        """Scopes of the token, as `auth.test` returned them; empty until then."""
         self.sleep = sleep
-        self.lacking = UnsupportedFeatures()
-        """What this workspace refused of what is new in Slack."""
+        self.unsupported = UnsupportedFeatures()
+        """New features of Slack that this workspace refused."""
 
     def once(self, method: str, **arguments: object) -> Json:
         """One attempt. Raises SlackRefused, SlackUnsure or SlackBusy."""
         try:
-            response = self._send(method, _present(arguments))
+            response = self._send(method, _without_none(arguments))
         except SlackApiError as error:
-            raise _reason(method, error) from error
+            raise _translated(method, error) from error
         except (SlackClientError, OSError, URLError, HTTPException, ValueError) as error:
             raise SlackUnsure(f"{method}: {error}") from error
         if method == "auth.test":
@@ -132,13 +129,13 @@ class SlackClient:
         return response.data if isinstance(response.data, dict) else {}
 
     def _send(self, method: str, arguments: dict[str, object]) -> Any:
-        """The named method knows how Slack wants its arguments: a form, JSON, or a query. Those
-        that the client has no name for yet take JSON."""
-        named = getattr(self._client, method.replace(".", "_"), None)
-        return named(**arguments) if named else self._client.api_call(method, json=arguments)
+        """By the SDK's own function, which knows whether arguments go as form, JSON or query; JSON
+        for methods that the SDK does not have yet."""
+        send = getattr(self._client, method.replace(".", "_"), None)
+        return send(**arguments) if send else self._client.api_call(method, json=arguments)
 
-    def call(self, method: str, *, patience: float = LONGEST_WAIT, **arguments: object) -> Json:
-        """Repeat until Slack answers. Only for calls that may safely take effect twice."""
+    def call(self, method: str, *, patience: float = MAX_WAIT, **arguments: object) -> Json:
+        """Retry until Slack answers. Only for calls that may safely take effect twice."""
         pauses = backoff(patience)
         while True:
             try:
@@ -163,7 +160,7 @@ class SlackClient:
         method: str,
         key: str,
         *,
-        patience: float = LONGEST_WAIT,
+        patience: float = MAX_WAIT,
         limit: int = 200,
         **arguments: object,
     ) -> Iterator[Any]:
@@ -179,20 +176,20 @@ class SlackClient:
                 return
 
 
-def backoff(patience: float, first: float = 0.5, longest: float = 30.0) -> Iterator[float]:
-    """Growing pauses that end after `patience` seconds by the clock."""
+def backoff(patience: float, first: float = 0.5, max_pause: float = 30.0) -> Iterator[float]:
+    """Growing pauses, in seconds, until `patience` seconds have passed."""
     deadline = time.monotonic() + patience
     pause = first
     while time.monotonic() < deadline:
         yield pause
-        pause = min(pause * 2, longest)
+        pause = min(pause * 2, max_pause)
 
 
-def _present(arguments: dict[str, object]) -> dict[str, object]:
+def _without_none(arguments: dict[str, object]) -> dict[str, object]:
     return {name: value for name, value in arguments.items() if value is not None}
 
 
-def _reason(method: str, error: SlackApiError) -> Exception:
+def _translated(method: str, error: SlackApiError) -> Exception:
     response = error.response
     code = str(response.get("error") or "")
     if response.status_code == 429 or code in {"ratelimited", "rate_limited"}:
@@ -209,34 +206,35 @@ SERVER_TROUBLE = {"internal_error", "fatal_error", "service_unavailable", "reque
 
 
 def _is_code(text: str) -> bool:
-    """Slack's codes are words joined by `_`; for a body that isn't JSON the SDK has a sentence."""
+    """Slack's codes are words joined by `_`; for a body that isn't JSON, the SDK gives prose."""
     return text.replace("_", "").isalnum()
 
 
 def _retry_after(headers: Mapping[str, Any]) -> float:
-    known = {name.lower(): value for name, value in headers.items()}
+    values = {name.lower(): value for name, value in headers.items()}
     try:
-        return float(known.get("retry-after", 1))
+        return float(values.get("retry-after", 1))
     except (TypeError, ValueError):
         return 1.0
 
 
-PATIENCE = 10.0
-"""Seconds; somebody waits for an answer."""
+USER_GROUP_PATIENCE = 10.0
+"""Seconds; a person waits for an answer."""
 
 Members = frozenset[str]
 
 
 def user_group_members(groups: Collection[str], web: SlackClient) -> Mapping[str, Members | str]:
-    """Ids of user groups → ids of their members; or in words why Slack refuses.
+    """Ids of user groups → ids of their members, or the reason why Slack refuses, as text.
 
-    See `index.permissions.groups.FetchMembers`. Raises PermissionsUnknown when Slack is silent."""
+    See `index.permissions.groups.FetchMembers`. Raises PermissionsUnknown when Slack can't be
+    reached."""
     return {group: _members(group, web) for group in groups}
 
 
 def _members(group: str, web: SlackClient) -> Members | str:
     try:
-        answer = web.call("usergroups.users.list", patience=PATIENCE, usergroup=group)
+        answer = web.call("usergroups.users.list", patience=USER_GROUP_PATIENCE, usergroup=group)
     except SlackRefused as refused:
         return f"Slack refuses to list it ({refused.code})"
     except (SlackBusy, SlackUnsure) as error:

@@ -1,4 +1,4 @@
-"""What a Slack event asks of the bot: read once, from the raw payload, without touching Slack."""
+"""Slack's events as typed values, read from the raw payload without calling Slack."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from bot.slack.messages import all_words_of, mentions, plain, words_of
 
 @dataclass(frozen=True, kw_only=True)
 class AttachedFile:
-    """A file of a message, as Slack tells of it."""
+    """A file of a message. Field names are JSON keys."""
 
     id: str
     name: str
     media_type: str = ""
     size: int = 0
     url: str = ""
-    """Asks for the bot's token."""
+    """Requires the bot's token."""
     needs_a_look: bool = False
-    """Only `files.info` tells more."""
+    """The rest must be fetched by `files.info`."""
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> AttachedFile:
-        size = told.get("size")
+    def of(cls, file: Mapping[str, Any]) -> AttachedFile:
+        size = file.get("size")
         return cls(
-            id=str(told.get("id") or ""),
-            name=str(told.get("title") or told.get("name") or "a file")[:80],
-            media_type=str(told.get("mimetype") or ""),
+            id=str(file.get("id") or ""),
+            name=str(file.get("title") or file.get("name") or "a file")[:80],
+            media_type=str(file.get("mimetype") or ""),
             size=size if isinstance(size, int) else 0,
-            url=str(told.get("url_private_download") or told.get("url_private") or ""),
-            needs_a_look=told.get("file_access") == "check_file_info",
+            url=str(file.get("url_private_download") or file.get("url_private") or ""),
+            needs_a_look=file.get("file_access") == "check_file_info",
         )
 
     @property
     def is_picture(self) -> bool:
-        """By what Slack says; its bytes decide."""
+        """By Slack's media type; the bytes may still say otherwise."""
         return self.media_type.startswith("image/") or self.needs_a_look
 
 
 @dataclass(frozen=True, kw_only=True)
 class IncomingMessage:
-    """Somebody wrote something that may be a question."""
+    """A message that may be a question. Field names are JSON keys."""
 
     channel: str
     ts: str
@@ -53,7 +53,7 @@ class IncomingMessage:
     user: str
     team: str
     text: str
-    """Plain words; the bot's own mention dropped."""
+    """Plain text without the bot's own mention."""
     channel_type: str = "channel"
     """channel | group | im | mpim | app_home"""
     mentioned: bool = False
@@ -66,35 +66,35 @@ class IncomingMessage:
     files: tuple[str, ...] = ()
     """Names of attached files."""
     attached: tuple[AttachedFile, ...] = ()
-    """The same with all that is known of them."""
+    """The same files with their details."""
     cut: bool = False
-    """`text` is only the two ends of what was written."""
+    """`text` holds only the beginning and the end of a long message."""
     edited: bool = False
     context_channel: str = ""
     """The channel the asker came from, in the agent pane."""
     key: str = ""
-    """Tells apart questions that are not messages of their own: a chosen option."""
+    """Distinguishes questions that are not messages of their own: a chosen option."""
     by_shortcut: bool = False
-    """The message may be another person's; who asks picked it."""
+    """The asker chose the message, which may be another person's."""
     lead: str = ""
-    """Said above the answer, where it isn't plain what was asked."""
+    """Shown above the answer, where the question isn't obvious."""
     domain: str = ""
-    """Chosen by its asker; empty where nobody named one."""
+    """Chosen by the asker; else empty."""
     again: str = ""
-    """Id of the question whose words are asked again, of the domain that was chosen for them."""
+    """Id of the question that is asked again, of the chosen domain."""
     action_token: str = field(default="", repr=False)
-    """By which Slack may be searched with the asker's own permissions, for a short while."""
+    """Allows a Slack search with the asker's own permissions, for a short time."""
 
     @classmethod
-    def stored(cls, kept: Mapping[str, Any]) -> IncomingMessage:
-        """From its JSON, without what a newer release knows of it besides."""
-        known = {name: kept[name] for name in cls.__dataclass_fields__ if name in kept}
-        attached = tuple(AttachedFile(**one) for one in known.get("attached", ()))
-        return cls(**{**known, "files": tuple(known.get("files", ())), "attached": attached})
+    def from_json(cls, item: Mapping[str, Any]) -> IncomingMessage:
+        """Ignores fields of a newer release."""
+        values = {name: item[name] for name in cls.__dataclass_fields__ if name in item}
+        attached = tuple(AttachedFile(**one) for one in values.get("attached", ()))
+        return cls(**{**values, "files": tuple(values.get("files", ())), "attached": attached})
 
     @property
     def id(self) -> str:
-        """A message is one question, however many events tell about it."""
+        """A message is one question, however many events report it."""
         return f"{self.channel}:{self.key or self.ts}"
 
     @property
@@ -106,8 +106,8 @@ class IncomingMessage:
             return datetime.now(UTC)
 
     @property
-    def waited(self) -> float | None:
-        """Seconds that its asker has waited; None where the message is older than the question."""
+    def wait_seconds(self) -> float | None:
+        """How long the asker has waited; None where the message is older than the question."""
         if self.edited or self.key or self.by_shortcut:
             return None
         return max(0.0, (datetime.now(UTC) - self.sent_at).total_seconds())
@@ -123,8 +123,6 @@ class IncomingMessage:
 
 @dataclass(frozen=True, kw_only=True)
 class MessageDeleted:
-    """A message is gone."""
-
     channel: str
     ts: str
 
@@ -135,7 +133,7 @@ class MessageDeleted:
 
 @dataclass(frozen=True, kw_only=True)
 class AssistantOpened:
-    """Somebody opened the agent pane or the bot's messages tab."""
+    """A person opened the agent pane or the bot's messages tab."""
 
     channel: str
     thread_ts: str
@@ -145,7 +143,7 @@ class AssistantOpened:
 
 @dataclass(frozen=True, kw_only=True)
 class LinksShared:
-    """A message was posted that holds links which the app has asked to hear of."""
+    """A message with links to the manifest's unfurl domains."""
 
     channel: str
     ts: str
@@ -160,8 +158,6 @@ class AppHomeOpened:
 
 @dataclass(frozen=True, kw_only=True)
 class ReactionAdded:
-    """Somebody reacted to a message."""
-
     channel: str
     ts: str
     user: str
@@ -172,14 +168,14 @@ Event = (
     IncomingMessage | MessageDeleted | AssistantOpened | AppHomeOpened | ReactionAdded | LinksShared
 )
 
-MOST_LINKS = 5
-"""Of one message; whoever posts more wants no previews."""
+MAX_LINKS = 5
+"""Of one message; with more, none gets a preview."""
 
 _QUESTIONS = {"", "thread_broadcast", "file_share", "bot_message", "me_message"}
 
 
 def read(event: Mapping[str, Any], *, bot_user: str, team: str) -> Event | None:
-    """The event's meaning; None for everything that asks nothing of the bot."""
+    """The typed event; None for events that do not concern the bot."""
     reader = _READERS.get(str(event.get("type")))
     return reader(event, bot_user, team) if reader else None
 
@@ -190,11 +186,11 @@ def _message(event: Mapping[str, Any], *, bot_user: str, team: str) -> Event | N
     if subtype == "message_changed":
         return _changed(event, channel=channel, bot_user=bot_user, team=team)
     if subtype == "message_deleted":
-        gone = event.get("deleted_ts") or (event.get("previous_message") or {}).get("ts")
-        return MessageDeleted(channel=channel, ts=str(gone or ""))
+        ts = event.get("deleted_ts") or (event.get("previous_message") or {}).get("ts")
+        return MessageDeleted(channel=channel, ts=str(ts or ""))
     if subtype not in _QUESTIONS:
         return None
-    return _asked(event, bot_user=bot_user, team=team, mentioned=False)
+    return _incoming_message(event, bot_user=bot_user, team=team, mentioned=False)
 
 
 def _changed(event: Mapping[str, Any], *, channel: str, bot_user: str, team: str) -> Event | None:
@@ -206,7 +202,7 @@ def _changed(event: Mapping[str, Any], *, channel: str, bot_user: str, team: str
     if not (_rewritten(message, before) if is_bot else _edited(message, before)):
         return None
     inner = {**message, "channel": channel, "channel_type": event.get("channel_type")}
-    return _asked(inner, bot_user=bot_user, team=team, mentioned=False, edited=True)
+    return _incoming_message(inner, bot_user=bot_user, team=team, mentioned=False, edited=True)
 
 
 def _edited(message: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
@@ -214,26 +210,26 @@ def _edited(message: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
 
 
 def _rewritten(message: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-    """By the bot that wrote it: Slack marks as edited only what was changed as text, and some bots
-    change nothing but the colour of a bar."""
+    """By the bot that wrote it: Slack marks only changed text as edited, and some bots change only
+    the color of a bar."""
 
-    def shown(one: Mapping[str, Any]) -> tuple[str, list[str]]:
+    def visible(one: Mapping[str, Any]) -> tuple[str, list[str]]:
         bars = [bar for bar in one.get("attachments") or () if not bar.get("from_url")]
         return words_of({**one, "attachments": bars}), [str(bar.get("color")) for bar in bars]
 
-    return shown(message) != shown(before)
+    return visible(message) != visible(before)
 
 
-def _asked(
+def _incoming_message(
     event: Mapping[str, Any], *, bot_user: str, team: str, mentioned: bool, edited: bool = False
 ) -> IncomingMessage | None:
     ts, user = str(event.get("ts") or ""), str(event.get("user") or "")
     bot = str(event.get("bot_id") or "")
     if not ts or user == bot_user or not (user or bot):
         return None
-    written = all_words_of(event)
-    text = bounded(written)
-    named = mentions(text)
+    full_text = all_words_of(event)
+    text = bounded(full_text)
+    mentioned_users = mentions(text)
     channel = str(event.get("channel") or "")
     channel_type = "im" if channel.startswith("D") else str(event.get("channel_type") or "channel")
     context = event.get("assistant_thread") or event.get("app_context") or {}
@@ -245,12 +241,12 @@ def _asked(
         team=str(event.get("team") or event.get("user_team") or team),
         text=plain(text, bot_user=bot_user),
         channel_type=channel_type,
-        mentioned=mentioned or bot_user in named or channel_type in {"im", "app_home"},
-        others_mentioned=bool(named - {bot_user}),
+        mentioned=mentioned or bot_user in mentioned_users or channel_type in {"im", "app_home"},
+        others_mentioned=bool(mentioned_users - {bot_user}),
         bot=bot,
         app=str(event.get("app_id") or ""),
         **files_of(event),
-        cut=text != written,
+        cut=text != full_text,
         edited=edited or bool(event.get("edited")),
         context_channel=_context_channel(context),
         action_token=str(event.get("action_token") or context.get("action_token") or "")[:1_000],
@@ -258,18 +254,18 @@ def _asked(
 
 
 def files_of(message: Mapping[str, Any]) -> dict[str, Any]:
-    """`files` and `attached` of what was asked with this message."""
-    told = message.get("files") or ()
+    """Values of `IncomingMessage`'s `files` and `attached`."""
+    files = message.get("files") or ()
     return {
-        "files": tuple(str(f.get("title") or f.get("name") or "a file") for f in told),
-        "attached": tuple(map(AttachedFile.of, told)),
+        "files": tuple(str(f.get("title") or f.get("name") or "a file") for f in files),
+        "attached": tuple(map(AttachedFile.of, files)),
     }
 
 
 def _links(event: Mapping[str, Any]) -> LinksShared | None:
-    """None for a link that is still being composed: nobody knows who will read it."""
+    """None for a link in a message that is still being written: its readers are unknown."""
     urls = [str(link.get("url") or "") for link in event.get("links") or ()]
-    if event.get("source") == "composer" or not 0 < len(urls) <= MOST_LINKS:
+    if event.get("source") == "composer" or not 0 < len(urls) <= MAX_LINKS:
         return None
     return LinksShared(
         channel=str(event.get("channel") or ""),
@@ -291,7 +287,7 @@ def _pane(thread: Mapping[str, Any]) -> AssistantOpened | None:
 
 
 def _home(event: Mapping[str, Any]) -> Event | None:
-    """Newer apps hear of the opened agent pane as the home's messages tab."""
+    """Newer apps receive the opened agent pane as the home's messages tab."""
     user = str(event.get("user") or "")
     if event.get("tab") == "messages":
         return AssistantOpened(
@@ -319,7 +315,7 @@ def _reaction(event: Mapping[str, Any]) -> ReactionAdded:
 
 
 _READERS: Mapping[str, Callable[[Mapping[str, Any], str, str], Event | None]] = {
-    "app_mention": lambda event, bot_user, team: _asked(
+    "app_mention": lambda event, bot_user, team: _incoming_message(
         event, bot_user=bot_user, team=team, mentioned=True
     ),
     "message": lambda event, bot_user, team: _message(event, bot_user=bot_user, team=team),

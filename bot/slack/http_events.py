@@ -1,6 +1,4 @@
-"""Slack's events over HTTP, where there is no socket.
-
-Whether a signed body is made as Slack makes them: what reads it further on relies on that."""
+"""Slack's events over HTTP, in place of Socket Mode."""
 
 from __future__ import annotations
 
@@ -24,7 +22,8 @@ if TYPE_CHECKING:
 
 
 def is_slack_body(body: bytes, content_type: str) -> bool:
-    """JSON of an event, or a form: of a command, or around the JSON of an interaction."""
+    """Whether a signed body has Slack's shape, which Bolt relies on: the JSON of an event, or the
+    form of a command or of an interaction, whose `payload` is JSON."""
     if content_type.partition(";")[0].strip() == "application/json" or body.startswith(b"{"):
         return _is_request(body)
     try:
@@ -39,7 +38,7 @@ def _is_request(text: bytes) -> bool:
         request = read_json(text)
     except JunkJsonError:
         return False
-    # A challenge is said back.
+    # Bolt returns the challenge as it came.
     return isinstance(request, dict) and isinstance(request.get("challenge", ""), str)
 
 
@@ -47,20 +46,20 @@ log = structlog.get_logger()
 
 SLACK_THREADS = 32
 _NOT_SLACKS = "this is no request as Slack makes them"
-_MISSHAPEN = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+_MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 """What reading a field of the wrong kind raises, in Bolt and here."""
-_MOMENT = re.compile("[0-9]{1,12}")
+_TIMESTAMP = re.compile("[0-9]{1,12}")
 
 
 class Startable(Protocol):
-    """What lives as long as the server: the bot, or what warms the agents."""
+    """Runs as long as the server: the bot, or the warm-up of the agents."""
 
     def start(self) -> None: ...
 
     def stop(self) -> None: ...
 
 
-def alongside(*parts: Startable) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def lifespan_of(*parts: Startable) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     """A server's lifespan that starts its parts and drains them with it, the last one first."""
 
     @asynccontextmanager
@@ -75,9 +74,9 @@ def alongside(*parts: Startable) -> Callable[[FastAPI], AbstractAsyncContextMana
 
 
 def add_slack(app: FastAPI, bolt: App, signing_secret: SecretStr) -> None:
-    """Slack's signed requests, in threads of their own: slow answers can't delay an ack.
+    """Serve Slack's signed requests in their own threads: slow answers can't delay an ack.
 
-    What isn't signed takes none of the threads. How long a body may be is the app's to say."""
+    Unsigned requests take none of the threads. The app limits the size of a body."""
     from slack_bolt.adapter.starlette.handler import to_bolt_request, to_starlette_response
     from slack_sdk.signature import SignatureVerifier
 
@@ -94,12 +93,12 @@ def add_slack(app: FastAPI, bolt: App, signing_secret: SecretStr) -> None:
             raise HTTPException(400, _NOT_SLACKS)
         loop = asyncio.get_running_loop()
         try:
-            asked = to_bolt_request(request, body)
-            answered = await loop.run_in_executor(threads, bolt.dispatch, asked)
-        except _MISSHAPEN as error:
+            bolt_request = to_bolt_request(request, body)
+            bolt_response = await loop.run_in_executor(threads, bolt.dispatch, bolt_request)
+        except _MALFORMED as error:
             log.error("a request of Slack's can't be understood", exc_info=error)
             raise HTTPException(400, _NOT_SLACKS) from None
-        return to_starlette_response(answered)
+        return to_starlette_response(bolt_response)
 
 
 def _raise(error: Exception) -> None:
@@ -108,12 +107,12 @@ def _raise(error: Exception) -> None:
 
 
 def _is_signed(verifier: SignatureVerifier, request: Request, body: bytes) -> bool:
-    """Of anything, also of what is no text: the verifier knows neither that nor a junk time."""
-    moment = request.headers.get("x-slack-request-timestamp", "")
-    given = request.headers.get("x-slack-signature", "")
-    if not _MOMENT.fullmatch(moment) or not given.isascii():
+    """Takes any input: the verifier itself raises for a body that is no text, or a junk time."""
+    timestamp = request.headers.get("x-slack-request-timestamp", "")
+    signature = request.headers.get("x-slack-signature", "")
+    if not _TIMESTAMP.fullmatch(timestamp) or not signature.isascii():
         return False
     try:
-        return verifier.is_valid(body, moment, given)
+        return verifier.is_valid(body, timestamp, signature)
     except UnicodeDecodeError:
         return False

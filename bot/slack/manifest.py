@@ -1,8 +1,6 @@
-"""Bolt listeners: each stores what happened and returns, so that Slack's ack is never late.
+"""Bolt listeners that store Slack's events, and the app manifest that is generated from the tables.
 
-The tables here are what the manifest is generated from.
-
-The Slack app manifest, made from what the bot listens to and calls."""
+A listener stores the event and returns, so that Slack's ack is never late."""
 
 from __future__ import annotations
 
@@ -35,10 +33,10 @@ EVENTS: Mapping[str, tuple[str, ...]] = {
 """Bolt's event name → the subscriptions that bring it."""
 
 OLDER_EVENTS = ("assistant_thread_started", "assistant_thread_context_changed")
-"""Sent to apps that still have Slack's earlier assistant view; the manifest doesn't ask for it."""
+"""Sent to apps with Slack's earlier assistant view; the manifest doesn't request it."""
 
 DETAILS = "entity_details_requested"
-"""Goes past the inbox: Slack waits for an answer as to a click."""
+"""Not stored in the inbox: Slack waits for the reply, as to a click."""
 
 SHORTCUT = "ask_copilot"
 SHORTCUTS: Mapping[str, str] = {SHORTCUT: "Ask the copilot"}
@@ -53,8 +51,8 @@ def listen(
     team: str,
     domains: Callable[[], Mapping[str, Domain]],
 ) -> None:
-    """Register the listeners that go through the inbox. `team`: where an event doesn't say."""
-    stored = RecentEvents()
+    """Register the listeners that go through the inbox. `team`: where an event has none."""
+    recent = RecentEvents()
 
     def on_event(body: Json) -> None:
         event = body["event"]
@@ -65,8 +63,8 @@ def listen(
         about = {"messaging.system": "slack", "oncall.event.type": str(event.get("type"))}
         with metrics.timed_storage(), span("slack event", about, kind="producer"):
             trace, part = carried(), stored_part(event, domains())
-            stored.once(
-                _sameness(meaning) or event_id(body),
+            recent.once(
+                _duplicate_key(meaning) or event_id(body),
                 lambda: receive(event_id(body), part, where, trace),
             )
 
@@ -78,8 +76,8 @@ def listen(
 class RecentEvents:
     """Keys of the last few thousand stored events. Thread-safe.
 
-    Only saves work: a mention arrives as two events, and Slack repeats itself. What is not
-    known here any more is found out by the inbox and the records."""
+    Only saves work: a mention arrives as two events, and Slack repeats deliveries. The inbox and
+    the question store detect older duplicates."""
 
     def __init__(self, size: int = 5_000) -> None:
         self._size = size
@@ -87,7 +85,7 @@ class RecentEvents:
         self._lock = threading.Lock()
 
     def once(self, key: str, store: Callable[[], None]) -> None:
-        """Store what is not known yet. One at a time, so that twins don't pass each other."""
+        """Store a new event. One at a time, so that duplicates can't overtake each other."""
         with self._lock:
             if key in self._keys:
                 return
@@ -98,7 +96,7 @@ class RecentEvents:
 
 
 def ignore_the_rest(app: App) -> None:
-    """To be registered last: what nobody listens to is acknowledged, or Slack would repeat it."""
+    """Acknowledge everything else, or Slack would repeat it. Must be registered last."""
 
     def ignored(ack: Callable[[], object]) -> None:
         ack()
@@ -108,19 +106,19 @@ def ignore_the_rest(app: App) -> None:
 
 
 def stored_part(event: Json, domains: Mapping[str, Domain]) -> Json:
-    """Without the token to search Slack by, where nobody wants that."""
+    """The event without Slack's search token, unless a domain searches earlier threads."""
     if any(domain.answer.earlier_threads for domain in domains.values()):
         return event
-    kept = {name: value for name, value in event.items() if name != "action_token"}
-    thread = kept.get("assistant_thread")
+    part = {name: value for name, value in event.items() if name != "action_token"}
+    thread = part.get("assistant_thread")
     if isinstance(thread, Mapping) and "action_token" in thread:
         rest = {name: value for name, value in thread.items() if name != "action_token"}
-        kept["assistant_thread"] = rest
-    return kept
+        part["assistant_thread"] = rest
+    return part
 
 
-def _sameness(event: Event) -> str:
-    """The same for a mention's two events; empty for what only its event id tells apart."""
+def _duplicate_key(event: Event) -> str:
+    """The same for a mention's two events; empty where the event id is the key."""
     if isinstance(event, IncomingMessage) and event.mentioned and not event.edited:
         return f"{event.id} {event.text}"
     return ""
@@ -134,7 +132,7 @@ def event_id(body: Json) -> str:
 
 
 def concerns(event: Event, domains: Mapping[str, Domain]) -> bool:
-    """Could be for the bot: keeps the chatter of other channels out of the inbox."""
+    """Whether it could be for the bot: keeps other channels' messages out of the inbox."""
     if isinstance(event, LinksShared):
         return domain_of(domains.values(), event.channel) is not None
     if not isinstance(event, IncomingMessage) or event.mentioned or event.direct:
@@ -171,11 +169,11 @@ OPTIONAL_SCOPES = {
     "search:read.public": "link earlier threads of public channels under an answer; asked for "
     "only where a domain file says `earlier_threads: true`",
 }
-"""Those that a domain file asks for."""
+"""Scopes that a domain file turns on."""
 UNFURLED = ("docs.google.com", "drive.google.com")
-"""Where documents are that are previewed; Slack takes five of them."""
+"""Hosts of documents with previews; Slack takes five."""
 ENTITIES = ("slack#/entities/content_item",)
-"""Kinds of Work Objects: see `bot.link_previews.preview_view`."""
+"""Kinds of Work Objects: see `bot.features.link_previews.views`."""
 
 HEADER = """\
 # The Slack app: paste this at https://api.slack.com/apps → Create New App → From a manifest.
@@ -184,24 +182,23 @@ HEADER = """\
 
 
 def scopes_for(domains: Iterable[Domain]) -> dict[str, str]:
-    """All that these domains make use of, with what it is for."""
+    """Scopes that these domains need → what each is for."""
     searches = any(domain.answer.earlier_threads for domain in domains)
     return SCOPES | (OPTIONAL_SCOPES if searches else {})
 
 
-def lacking(granted: Collection[str], domains: Iterable[Domain]) -> list[str]:
-    """What an app of an older manifest goes without, in lines for an operator."""
-    wanted = scopes_for(domains)
+def missing_scopes(granted: Collection[str], domains: Iterable[Domain]) -> list[str]:
+    """A line for the operator for each scope that an app of an older manifest lacks."""
     return [
         f"The Slack app lacks `{scope}` ({what}): install it again with `oncall config manifest`"
-        for scope, what in wanted.items()
+        for scope, what in scopes_for(domains).items()
         if scope not in granted
     ]
 
 
 def manifest(*, url: str = "", domains: Iterable[Domain] = ()) -> Json:
-    """As Slack takes it. `url` is the public address of `oncall serve`; empty for Socket Mode.
-    `domains`: whose files may ask for more scopes."""
+    """`url`: the public address of `oncall serve`; empty for Socket Mode. `domains`: may require
+    more scopes, in their files."""
     events: Json = {"bot_events": sorted(name for names in EVENTS.values() for name in names)}
     interactivity: Json = {"is_enabled": True}
     if url:
@@ -245,5 +242,5 @@ def manifest(*, url: str = "", domains: Iterable[Domain] = ()) -> Json:
 
 
 def manifest_yaml(*, url: str = "", domains: Iterable[Domain] = ()) -> str:
-    made = manifest(url=url, domains=domains)
-    return HEADER + str(yaml.safe_dump(made, sort_keys=False, allow_unicode=True))
+    values = manifest(url=url, domains=domains)
+    return HEADER + str(yaml.safe_dump(values, sort_keys=False, allow_unicode=True))

@@ -18,7 +18,7 @@ from enrichment.language.phrases import is_courtesy
 log = structlog.get_logger()
 
 ERASED = "erased"
-"""Stands where an erased person took or resolved what others asked."""
+"""Replaces the id of an erased person who took or resolved a question."""
 
 _MENTION = re.compile(rf"<@({USER})(?:\|([^<>]*))?>")
 _CHANNEL = re.compile(rf"<#({CHANNEL})(?:\|([^<>]*))?>")
@@ -32,7 +32,7 @@ _QUESTION = re.compile(
 
 
 class PlacedMessage(Protocol):
-    """A message, and the thread that it stands in."""
+    """A message and its thread."""
 
     @property
     def channel(self) -> str: ...
@@ -43,21 +43,21 @@ class PlacedMessage(Protocol):
 
 
 def words_of(message: Mapping[str, Any]) -> str:
-    """Everything a reader of the message sees, as plain text; both ends of what is too long."""
+    """All visible text of the message; of a long one the beginning and the end."""
     return bounded(all_words_of(message))
 
 
 def all_words_of(message: Mapping[str, Any]) -> str:
-    """The same at any length.
+    """All visible text of the message, at any length.
 
-    Alerts often have an empty `text`, or only a title there, and their words in blocks or
-    attachments; each part is added unless it was already said."""
-    said: list[str] = []
+    Alerts often have an empty `text`, or only a title there, and the rest in blocks or
+    attachments; a part that repeats an earlier one is left out."""
+    texts: list[str] = []
     for part in _parts(message):
         part = part.strip()
-        if part and not any(part in earlier for earlier in said):
-            said.append(part)
-    return "\n".join(said)
+        if part and not any(part in earlier for earlier in texts):
+            texts.append(part)
+    return "\n".join(texts)
 
 
 def plain(text: str, *, bot_user: str = "") -> str:
@@ -75,14 +75,14 @@ def mentions(text: str) -> frozenset[str]:
 
 
 def mention(who: str) -> str:
-    """Of a person or a user group; `who`: id."""
+    """Mentions a person or a user group, by id."""
     if who == ERASED:
         return "somebody"
     return f"<!subteam^{who}>" if who.startswith("S") else f"<@{who}>"
 
 
 def permalink(team_url: str, message: PlacedMessage) -> str:
-    """Address of a question in its thread; empty when the workspace's is unknown."""
+    """URL of a question in its thread; empty when the workspace's URL is unknown."""
     # An option that was chosen is a question without a message of its own.
     ts = message.ts if message.ts.replace(".", "").isdigit() else message.thread_ts
     thread = f"?thread_ts={message.thread_ts}&cid={message.channel}"
@@ -158,14 +158,14 @@ def rich_text(element: Mapping[str, Any]) -> str:
 Message = Mapping[str, Any]
 
 METADATA_EVENT = "oncall_answer"
-"""Message metadata type by which the bot knows its own messages again."""
+"""Metadata type by which the bot recognizes its own messages."""
 
 
 def fetch(web: SlackClient, channel: str, thread_ts: str) -> list[Message]:
     """Every message of the thread, oldest first; empty when the bot may not read it."""
     try:
         return [
-            _signed(message, web)
+            _with_author(message, web)
             for message in web.pages(
                 "conversations.replies",
                 "messages",
@@ -179,20 +179,20 @@ def fetch(web: SlackClient, channel: str, thread_ts: str) -> list[Message]:
         return []
 
 
-def _signed(message: Message, web: SlackClient) -> Message:
-    """The bot's own messages may carry its bot id alone."""
+def _with_author(message: Message, web: SlackClient) -> Message:
+    """Adds the bot's user id: its own messages may carry only the bot id."""
     own = web.bot_id and message.get("bot_id") == web.bot_id
     return {**message, "user": web.bot_user} if own and not message.get("user") else message
 
 
 def turns(messages: Sequence[Message], *, before: str, bot_user: str) -> tuple[Turn, ...]:
     """The conversation before the message at `before`, within bounds."""
-    spoken = [
+    history = [
         Turn(role="assistant" if is_own(m, bot_user) else "user", content=text)
         for m in messages
         if earlier(m, before) and not unfinished(m) and (text := _content(m, bot_user))
     ]
-    return bounded_history(spoken)
+    return bounded_history(history)
 
 
 def is_own(message: Message, bot_user: str) -> bool:
@@ -217,21 +217,21 @@ def part_of(message: Message) -> int:
 
 
 def unfinished(message: Message) -> bool:
-    """A placeholder says nothing that was said."""
+    """Whether it is a placeholder for an answer."""
     payload = (message.get("metadata") or {}).get("event_payload") or {}
     return bool(question_id(message)) and payload.get("state") == "working"
 
 
 def _content(message: Message, bot_user: str) -> str:
-    """What was said; of the bot's own answers, all blocks but sources, notes and buttons."""
+    """The text; of the bot's own answers without sources, notes and buttons."""
     if is_own(message, bot_user):
-        answer = [block for block in message.get("blocks") or () if not _is_furniture(block)]
+        answer = [block for block in message.get("blocks") or () if not _is_extra(block)]
         if answer:
             message = {"blocks": answer}
     return plain(words_of(message), bot_user=bot_user)
 
 
-def _is_furniture(block: Mapping[str, Any]) -> bool:
+def _is_extra(block: Mapping[str, Any]) -> bool:
     # By type and id: Slack turns a markdown block into other types and ignores its block_id.
     kinds = {"actions", "context_actions", "context"}
     return block.get("type") in kinds or str(block.get("block_id") or "").startswith("oncall_")

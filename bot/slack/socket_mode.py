@@ -1,7 +1,7 @@
 """Socket Mode over the `websockets` library, for any number of events at once.
 
-The SDK's own client reads by recursion: a few hundred events that wait in the socket, as after
-a reconnect, end in a RecursionError, and none of them is handed on before all are read."""
+The SDK's own client reads recursively: a few hundred events that wait in the socket, as after a
+reconnect, raise RecursionError, and none is handled before all are read."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ MAX_MESSAGE = 4_000_000
 """Bytes of one envelope; Slack's are a few kilobytes."""
 PING_EVERY = 5.0
 PONG_WITHIN = 10.0
-"""Seconds. A socket that is dead without saying so is noticed after both."""
+"""Seconds. A silently dead socket is detected after both."""
 START_PATIENCE = 30.0
 FOREVER = 10**9
 
 
 class SocketMode:
-    """Keeps one connection open, two while Slack has us change over. Thread-safe."""
+    """Keeps one connection open, two while Slack replaces one. Thread-safe."""
 
     def __init__(self, app: App, web: SlackClient, app_token: str, *, threads: int) -> None:
         self._app = app
@@ -47,7 +47,7 @@ class SocketMode:
         self._closed = threading.Event()
 
     def connect(self) -> None:
-        """Open the first connection; what may pass is tried for half a minute.
+        """Open the first connection; temporary errors are retried for `START_PATIENCE` seconds.
 
         Raises SlackRefused, SlackUnsure, SlackBusy, OSError or WebSocketException."""
         pauses = backoff(START_PATIENCE)
@@ -62,7 +62,7 @@ class SocketMode:
             return bool(self._live)
 
     def close(self) -> None:
-        """No more events; those that were received are still acknowledged."""
+        """Stop receiving; events already received are still acknowledged."""
         self._closed.set()
         self._threads.shutdown(wait=True)
         with self._lock:
@@ -91,7 +91,7 @@ class SocketMode:
         log.info("socket mode is connected")
 
     def _read(self, connection: ClientConnection, scope: ExitStack) -> None:
-        """Until the connection ends; then see that there is another."""
+        """Read until the connection ends, then open another."""
         try:
             with scope:
                 for text in connection:
@@ -111,17 +111,17 @@ class SocketMode:
 
     def _receive(self, connection: ClientConnection, message: dict[str, Any]) -> None:
         if message.get("type") == "disconnect":
-            # The new connection first; the old one is read to its end, so nothing is lost.
+            # The new connection opens first, and the old one is read to its end: nothing is lost.
             with self._lock:
                 self._leaving.add(connection)
             threading.Thread(target=self._reopen, args=(connection,), daemon=True).start()
         elif not self._closed.is_set() and (request := SocketModeRequest.from_dict(message)):
-            with suppress(RuntimeError):  # closing: Slack repeats it to whoever comes next
+            with suppress(RuntimeError):  # closing: Slack sends it again to the next connection
                 self._threads.submit(self._handle, connection, request)
 
     def _reopen(self, leaving: ClientConnection) -> None:
-        """Connect again and again, until it works or somebody else did."""
-        pauses = backoff(FOREVER, first=0.2, longest=10.0)
+        """Retry until this thread or another one has connected."""
+        pauses = backoff(FOREVER, first=0.2, max_pause=10.0)
         with self._opening:
             while not self._closed.is_set() and not self._others(leaving):
                 try:
@@ -158,7 +158,7 @@ class SocketMode:
 
 
 def _envelope(text: str | bytes) -> Any:
-    """What arrived; None for anything but JSON, which is no business of ours."""
+    """The envelope; None for anything but JSON, which Slack does not send."""
     try:
         return json.loads(text)
     except ValueError:

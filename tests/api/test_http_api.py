@@ -16,7 +16,7 @@ from sqlalchemy import create_engine
 from agents.answer import Question
 from agents.response import to_full_response
 from agents.steps import Progress, Step
-from bot.slack.http_events import add_slack, alongside
+from bot.slack.http_events import add_slack, lifespan_of
 from config.domain import Domain
 from config.errors import IndexUnavailable
 from index.audit import AuditEntry, AuditUnavailable
@@ -268,7 +268,7 @@ def test_slack_by_http_with_checked_signatures(
 ) -> None:
     engine = create_engine(f"sqlite:///{tmp_path / 'state.sqlite'}")
     bot = bot_of(settings_for(slack, tmp_path), agents, engine, DOMAINS, socket=False)
-    app = api(agents, lifespan=alongside(bot))
+    app = api(agents, lifespan=lifespan_of(bot))
     add_slack(app, bot.app, SecretStr(slack.signing_secret))
     with serving(app) as url:
         slack.use_http(f"{url}/slack/events")

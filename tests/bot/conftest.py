@@ -160,7 +160,7 @@ def desk(running_desk: Desk) -> Desk:
     if running_desk.slack.workspace.unsupported:
         running_desk.settle()  # what was refused is noted after the answer is seen
         running_desk.slack.workspace.unsupported = frozenset()
-    running_desk.bot.web.lacking.forget()
+    running_desk.bot.web.unsupported.forget()
     return running_desk
 
 

@@ -327,7 +327,7 @@ def test_where_a_workspace_lacks_what_is_new_people_see_what_it_has(scene: Scene
         see(thread.get_by_text("Sources"))
     finally:
         office.slack.workspace.unsupported = frozenset()
-        office.bot.web.lacking.forget()
+        office.bot.web.unsupported.forget()
     expect(thread.get_by_role("columnheader")).to_have_count(4)
     expect(thread.get_by_role("button", name="Longest")).to_have_count(0)
     scene.pictures("older-table", thread)

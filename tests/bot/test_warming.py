@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from agents.tools import mcp as mcp_tool_server
 from bot.background import Warming
-from bot.slack.http_events import alongside
+from bot.slack.http_events import lifespan_of
 from config.chat_model import LangChainModel
 from config.settings import Settings
 from oncall import Copilot
@@ -65,7 +65,7 @@ def test_a_failure_to_warm_does_not_keep_questions_out() -> None:
 def test_a_server_warms_as_it_starts() -> None:
     warmed = Event()
     warming = Warming(lambda: _set(warmed))
-    app = FastAPI(lifespan=alongside(warming))
+    app = FastAPI(lifespan=lifespan_of(warming))
     add_health(app, warming)
     assert warming.missing()
     with TestClient(app) as client:

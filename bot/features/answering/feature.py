@@ -32,7 +32,7 @@ class QuestionAsked(Event):
 
     @classmethod
     def from_item(cls, item: Mapping[str, Any]) -> Self:
-        return cls(message=IncomingMessage.stored(item[cls.kind]))
+        return cls(message=IncomingMessage.from_json(item[cls.kind]))
 
 
 def build_answering(intake: Intake, bot_user: str) -> Feature:

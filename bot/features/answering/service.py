@@ -147,7 +147,7 @@ class AnsweringService:
         """Store the state, unless the question was deleted or edited meanwhile."""
         stored = self.records.advance(job.record, state=state)
         current = self.records.get(job.record.id)
-        waited = job.event.waited
+        waited = job.event.wait_seconds
         if stored and current and state == "posted" and waited is not None:
             metrics.MENTION_TO_ANSWER.labels(current.domain).observe(waited)
         if not stored and current and current.state == "withdrawn":
@@ -166,7 +166,7 @@ class AnsweringService:
             return self._deliver(job, [text_message(_help(job))], privately=job.privately)
         if not job.quiet:
             visible = post.begin(THINKING, resumed=job.resumed)
-            if visible and (waited := job.event.waited) is not None:
+            if visible and (waited := job.event.wait_seconds) is not None:
                 metrics.FIRST_SIGN.observe(waited)
             post.title(text or "A screenshot")
         elif job.resumed:

@@ -148,7 +148,7 @@ class LinkPreviews:
     def _show(self, event: LinksShared, sections: Mapping[str, LinkedSection]) -> None:
         now = datetime.now(UTC)
         where = {"channel": event.channel, "ts": event.ts}
-        if not self._web.lacking.any_of([WORK_OBJECTS]):
+        if not self._web.unsupported.any_of([WORK_OBJECTS]):
             entities = [entity(linked, now, posted=url) for url, linked in sections.items()]
             try:
                 self._web.call(
@@ -158,7 +158,7 @@ class LinkPreviews:
             except SlackRefused as refused:
                 if refused.code not in NO_WORK_OBJECTS:
                     raise
-                self._web.lacking.note([WORK_OBJECTS], PLAIN_SECONDS)
+                self._web.unsupported.note([WORK_OBJECTS], PLAIN_SECONDS)
                 log.info("this workspace takes no work objects", reason=refused.code)
         unfurls = {url: preview(linked, now) for url, linked in sections.items()}
         self._web.call("chat.unfurl", patience=PATIENCE, unfurls=unfurls, **where)

@@ -22,7 +22,7 @@ from bot.features.owner_drafts.store import (
 from bot.features.owner_drafts.views import DraftVisibility, draft_message, erased_message
 from bot.posting.posts import metadata_of, post_with_fallback
 from bot.slack.client import (
-    LONGEST_WAIT,
+    MAX_WAIT,
     SlackBusy,
     SlackClient,
     SlackRefused,
@@ -177,7 +177,7 @@ class DraftPosts:
             "unfurl_links": False,
             "unfurl_media": False,
         }
-        pauses = backoff(LONGEST_WAIT)
+        pauses = backoff(MAX_WAIT)
         while True:
             try:
                 reply = post_with_fallback(

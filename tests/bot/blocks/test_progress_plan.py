@@ -15,7 +15,7 @@ from agents.steps import Progress, Step
 from bot.blocks.fallbacks import fallback_versions
 from bot.blocks.plan import WRITING, ProgressPlan, changes, current_status, plan_block
 from bot.blocks.render import working
-from bot.slack.client import REMEMBERED, UnsupportedFeatures
+from bot.slack.client import UNSUPPORTED_SECONDS, UnsupportedFeatures
 from playground.slack.rules.block_rules import problems
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import DOMAINS, Desk, answered, running, words
@@ -85,7 +85,7 @@ def test_what_was_refused_is_tried_again_after_a_while() -> None:
     lacking = UnsupportedFeatures(lambda: now)
     lacking.note(["plan"])
     assert lacking.any_of(["plan", "table"])
-    now = REMEMBERED + 1
+    now = UNSUPPORTED_SECONDS + 1
     assert not lacking.any_of(["plan"])
 
 
@@ -169,7 +169,7 @@ def test_a_workspace_that_lacks_plans_shows_what_it_has(
         message = held.seen(ts, "Reading 3 documents…")
         assert [block["type"] for block in message["blocks"]] == [kind]
         assert "90 days" in words(finished(desk, held, ts))
-    assert desk.bot.web.lacking.any_of(unsupported)
+    assert desk.bot.web.unsupported.any_of(unsupported)
 
 
 def test_a_workspace_that_lacks_tables_with_pages_gets_the_older_kind_and_is_not_asked_twice(
@@ -181,8 +181,8 @@ def test_a_workspace_that_lacks_tables_with_pages_gets_the_older_kind_and_is_not
         _, reply = desk.ask("how old?")
         assert reply["blocks"][0]["type"] == "table"
         desk.settle()
-        assert desk.bot.web.lacking.any_of(["data_table"])
-    assert not desk.bot.web.lacking.any_of(["markdown", "table", "context_actions"])
+        assert desk.bot.web.unsupported.any_of(["data_table"])
+    assert not desk.bot.web.unsupported.any_of(["markdown", "table", "context_actions"])
 
 
 def test_a_workspace_of_old_gets_sections_and_buttons(desk: Desk) -> None:
@@ -202,7 +202,7 @@ def test_a_message_that_is_refused_for_its_length_says_nothing_of_what_a_workspa
     desk.slack.faults.add("chat.update", error="msg_too_long")
     desk.ask("how often?")
     desk.settle()
-    assert not desk.bot.web.lacking.any_of(["markdown", "context_actions", "plan"])
+    assert not desk.bot.web.unsupported.any_of(["markdown", "context_actions", "plan"])
 
 
 def test_where_it_broke_the_steps_say_how_far_it_came(desk: Desk) -> None:

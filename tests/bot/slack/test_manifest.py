@@ -14,9 +14,9 @@ from bot.slack.manifest import (
     OPTIONAL_SCOPES,
     SCOPES,
     SHORTCUTS,
-    lacking,
     manifest,
     manifest_yaml,
+    missing_scopes,
 )
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, running
@@ -78,10 +78,10 @@ def test_a_scope_that_searches_is_asked_for_only_where_a_domain_wants_it() -> No
 
 def test_an_app_of_an_older_manifest_is_told_what_it_goes_without() -> None:
     old = SCOPES.keys() - {"links:write"}
-    [line] = lacking(old, [domain()])
+    [line] = missing_scopes(old, [domain()])
     assert "`links:write`" in line
-    assert len(lacking(old, [domain(answer={"earlier_threads": True})])) == 2
-    assert lacking(frozenset(SCOPES), [domain()]) == []
+    assert len(missing_scopes(old, [domain(answer={"earlier_threads": True})])) == 2
+    assert missing_scopes(frozenset(SCOPES), [domain()]) == []
 
 
 def test_the_setup_page_explains_every_scope() -> None:

@@ -36,7 +36,7 @@ def desk(running_desk: Desk) -> Desk:
     running_desk.bot.attempts.pace.quiet_until = 0.0
     running_desk.slack.workspace.stream_lifetime = 300.0
     running_desk.slack.workspace.unsupported = frozenset()
-    running_desk.bot.web.lacking.forget()
+    running_desk.bot.web.unsupported.forget()
     return running_desk
 
 

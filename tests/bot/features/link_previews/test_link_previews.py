@@ -76,7 +76,7 @@ def desk(running_desk: Desk, source: Source) -> Desk:
     slack.api.scopes |= {"links:write"}
     slack.workspace.work_objects = True
     slack.workspace.details.clear()
-    running_desk.bot.web.lacking.forget()
+    running_desk.bot.web.unsupported.forget()
     previews.problem = ""
     return running_desk
 
