@@ -31,7 +31,7 @@ from rich.table import Table
 from agents.alerts.parser import alerts_in
 from agents.answer import Answer, Ask, Question
 from agents.graph import build_ask
-from agents.runbooks.lookup import match_alerts, worth_answering
+from agents.runbooks.matching import match_alerts, worth_answering
 from benchmarks.material.asked_sets import DEMO, ROOT, AskedSet, named_set, written
 from benchmarks.with_a_model import copilot_of, ingest
 from config.minilm import MiniLM

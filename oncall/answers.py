@@ -99,7 +99,7 @@ class Answers:
         the one in use."""
         from agents.graph import build_ask
         from agents.observability import with_metrics
-        from agents.runbooks.lookup import with_runbook_lookup
+        from agents.runbooks.matching import with_runbook_lookup
         from agents.thorough.gates import with_buffered_progress
         from agents.thread.memory import with_thread_memory
 

@@ -240,3 +240,10 @@ def _has_figure(text: str) -> bool:
 
 def _content(node: SyntaxTreeNode) -> str:
     return " ".join(child.content for child in node.children if child.type == "inline")
+
+
+def source_label(claim: Claim) -> str:
+    numbers = claim.numbers
+    return (
+        f"source {numbers[0]}" if len(numbers) == 1 else "sources " + ", ".join(map(str, numbers))
+    )

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations, product
+from collections.abc import Iterator, Sequence
 
-from agents.checks.claims import Claim
-from agents.checks.polarity import is_not, operators_fault
-from agents.checks.statements import CitedStatement, CitedText
+from agents.checks.claims import Claim, source_label
+from agents.checks.figures import figure_fault
+from agents.checks.polarity import operators_fault
+from agents.checks.statements import AskerTerms, CitedStatement, CitedText
 from agents.checks.table_cells import cell_fault
 from enrichment.language.quantities import Quantity, quantities
-from enrichment.language.words import is_code, naming_words, stem, stems, tokens
+from enrichment.language.words import is_code, naming_words, stem, stems
 
 COVERED = 0.5
 """Minimum share of a claim's naming words in the few statements that hold most of them."""
 _CLOSER = 0.34
 """Minimum lead of a statement with another value before the claim is taken to mean that value."""
-_MAX_TERMS = 8
-"""Figures of one claim that are tried as terms of a sum."""
 _WINDOW = 4
 """Statements that one claim may combine."""
 _CONDITION = re.compile(
@@ -29,17 +26,6 @@ _CONDITION = re.compile(
 )
 _FRAGMENT = re.compile(r"[\s*_]*(?:yes|no|not)\b", re.IGNORECASE)
 """A verdict on the question, such as `Not double.`, may negate the question's words."""
-_DENIED = re.compile(
-    r"(?:\bnot|\binstead of|\brather than|\bnor)\s+(?:the\s+|just\s+)?$", re.IGNORECASE
-)
-"""`10 minutes, not 15` does not claim the second figure."""
-_EXPLAINED = re.compile(r"\(([^()+]{1,80}(?:\+[^()+]{1,80}){1,8})\)")
-_FIRST_FIGURE = re.compile(r"\d{1,9}(?:\.\d{1,4})?")
-_OF = re.compile(r"\s+of(?: the| those| these)?\s+")
-_WORKED_OUT = re.compile(
-    r"\b(?:in all|altogether|in total|total(?:s|ling)?|together|so|makes|sum|leaves?|left)\b|=",
-    re.IGNORECASE,
-)
 _ELSEWHERE = 0.4
 """A statement that shares less than this with a claim is about something else."""
 _QUOTED_WORDS = 3
@@ -47,29 +33,9 @@ _QUOTED_SHARE = 0.8
 """Minimum shared words for a near-verbatim repetition, in which a condition must not be lost."""
 
 
-@dataclass(frozen=True)
-class AskerTerms:
-    """Words, figures and synonyms that an answer may take from the question and the glossary."""
-
-    words: frozenset[str]
-    lower: str
-    figures: tuple[Quantity, ...]
-    same: Mapping[str, frozenset[str]]
-    """Stem → stems of its equivalents in the glossary."""
-
-
-def asker_terms(text: str, glossary: Mapping[str, Sequence[str]]) -> AskerTerms:
-    same: dict[str, frozenset[str]] = {}
-    for abbreviation, meanings in glossary.items():
-        forms = stems(" ".join((abbreviation, *meanings)))
-        for word in forms:
-            same[word] = same.get(word, frozenset()) | forms
-    return AskerTerms(stems(text), text.casefold(), quantities(text), same)
-
-
 def fault_of(claim: Claim, evidence: CitedText, asker: AskerTerms, answer: frozenset[str]) -> str:
     """Why the sources do not support the claim; '' when the words show no fault."""
-    numbers = _figure_fault(claim, evidence, asker)
+    numbers = figure_fault(claim, evidence, asker)
     if numbers or claim.kind == "code":
         return numbers
     return (
@@ -80,192 +46,6 @@ def fault_of(claim: Claim, evidence: CitedText, asker: AskerTerms, answer: froze
         or _misplaced_name_fault(claim, evidence)
         or operators_fault(claim.text, evidence, answer)
         or _condition_fault(claim, evidence, asker, answer)
-    )
-
-
-def _figure_fault(claim: Claim, evidence: CitedText, asker: AskerTerms) -> str:
-    amounts = quantities(claim.text)
-    grounded = [evidence.has(amount) for amount in amounts]
-    excused, wrong = _sums(claim, amounts)
-    if wrong:
-        return wrong
-    grounded_amounts = [
-        one for one, is_grounded in zip(amounts, grounded, strict=True) if is_grounded
-    ]
-    excused |= _totals_of_parts(
-        claim, [*grounded_amounts, *asker.figures], amounts
-    ) | _shares_of_parts(claim, grounded_amounts, amounts)
-    excused |= _totals_in_parentheses(claim, amounts)
-    for amount, is_grounded in zip(amounts, grounded, strict=True):
-        if is_grounded or amount in excused or _is_a_count(amount, claim):
-            continue
-        if _DENIED.search(claim.text[max(0, amount.start - 24) : amount.start]):
-            continue
-        if claim.kind == "code" and amount.written in asker.lower:
-            continue
-        if any(amount.agrees(one) for one in asker.figures) and _compares(claim.text, grounded):
-            continue
-        kind = "figure" if amount.measure in ("", "date") else "quantity"
-        return f"the {kind} {amount.written} is not in {_source_label(claim)}"
-    return ""
-
-
-def _compares(text: str, grounded: Sequence[bool]) -> bool:
-    """Whether the answer may repeat a figure of the question: it denies or compares it."""
-    words = [token.casefold() for token in tokens(text)]
-    return any(grounded) or any(
-        is_not(word) or word in ("too", "exceeds", "above", "over") for word in words
-    )
-
-
-def _is_a_count(quantity: Quantity, claim: Claim) -> bool:
-    """Whether it is a small number in words whose items the claim lists: `Three roles approve: A, B
-    and C`."""
-    if quantity.measure or not quantity.value.isdigit():
-        return False
-    parts = len(re.findall(r"[,;:]|\band\b|\bor\b", claim.text)) + 1
-    return quantity.written.isalpha() and 1 <= int(quantity.value) <= max(2, parts)
-
-
-def _sums(claim: Claim, amounts: Sequence[Quantity]) -> tuple[set[Quantity], str]:
-    """(totals that the claim computes from its other figures, fault of a wrong total or '')."""
-    excused: set[Quantity] = set()
-    place = 0
-    while place < len(amounts) - 1:
-        terms = [amounts[place]]
-        signs: list[str] = []
-        while place + len(terms) < len(amounts):
-            sign = _sign(claim.text, terms[-1], amounts[place + len(terms)])
-            if not sign:
-                break
-            signs.append(sign)
-            terms.append(amounts[place + len(terms)])
-        place += len(terms)
-        if not signs:
-            continue
-        total = _worked_out(terms, signs)
-        if total is None:
-            continue
-        is_equal = place < len(amounts) and "=" in claim.text[terms[-1].end : amounts[place].start]
-        is_shown = (
-            claim.text[: terms[0].start].endswith("(") and claim.text[terms[-1].end :][:1] == ")"
-        )
-        if "-" in signs and not (is_equal or is_shown):
-            continue
-        other_amounts = [one for one in amounts if one not in terms]
-        totals = [one for one in other_amounts if _is_total(one, total)]
-        if is_equal and amounts[place] not in totals:
-            return (
-                excused,
-                f"{claim.text[terms[0].start : terms[-1].end]} is not {amounts[place].written}",
-            )
-        excused.update(totals)
-    return excused, ""
-
-
-def _totals_of_parts(
-    claim: Claim, parts: Sequence[Quantity], amounts: Sequence[Quantity]
-) -> set[Quantity]:
-    """Totals of two grounded figures: `10 minutes and 20 more, so 30 minutes in all`."""
-    if not _WORKED_OUT.search(claim.text):
-        return set()
-    pairs = list(combinations(_numbers(parts[:_MAX_TERMS]), 2))
-    return {
-        amount
-        for amount, total in _numbers(amounts[:_MAX_TERMS])
-        if any(_makes(total, amount, left, right) for left, right in pairs)
-    }
-
-
-def _shares_of_parts(
-    claim: Claim, parts: Sequence[Quantity], amounts: Sequence[Quantity]
-) -> set[Quantity]:
-    """Shares of grounded figures: `15 days (25% of 60 days)`."""
-    shares = {
-        (whole.measure, float(share.value) * number / 100)
-        for share, (whole, number) in product(parts[:_MAX_TERMS], _numbers(parts[:_MAX_TERMS]))
-        if share.measure == "percent" and _OF.fullmatch(claim.text[share.end : whole.start])
-    }
-    return {
-        one for one, number in _numbers(amounts[:_MAX_TERMS]) if (one.measure, number) in shares
-    }
-
-
-def _totals_in_parentheses(claim: Claim, amounts: Sequence[Quantity]) -> set[Quantity]:
-    """Totals with their terms in parentheses: `8 points (4 for the size + 3 for leaving the EU + 1
-    for the vendor)`. The sources must hold the terms like any other figure."""
-    excused: set[Quantity] = set()
-    for explained in _EXPLAINED.finditer(claim.text):
-        terms = [_FIRST_FIGURE.search(term) for term in explained[1].split("+")]
-        if all(terms):
-            total = sum(float(term[0]) for term in terms if term)
-            before = [one for one in amounts if one.end <= explained.start()]
-            excused |= {one for one, number in _numbers(before[-1:]) if number == total}
-    return excused
-
-
-def _numbers(amounts: Sequence[Quantity]) -> list[tuple[Quantity, float]]:
-    return [(one, float(one.value)) for one in amounts if one.value.replace(".", "", 1).isdigit()]
-
-
-def _makes(
-    total: float,
-    amount: Quantity,
-    left: tuple[Quantity, float],
-    right: tuple[Quantity, float],
-) -> bool:
-    """Whether the total is the sum, difference or product of the two figures."""
-    measures = {left[0].measure, right[0].measure}
-    if measures == {amount.measure} and total in (left[1] + right[1], abs(left[1] - right[1])):
-        return True
-    return "" in measures and total == left[1] * right[1]
-
-
-def _sign(text: str, left: Quantity, right: Quantity) -> str:
-    between = text[left.end : right.start]
-    if len(between) > 40:
-        return ""
-    for sign, symbol in (
-        ("+", "+"),
-        ("x", "×"),
-        ("x", "*"),
-        ("x", " x "),
-        ("-", " - "),
-        ("-", " − "),
-        ("-", " – "),
-    ):
-        if symbol in between and "=" not in between:
-            return sign
-    return ""
-
-
-def _worked_out(terms: Sequence[Quantity], signs: Sequence[str]) -> tuple[float, float] | None:
-    """(result in the written units, result in the base unit); None for terms without numbers."""
-    try:
-        as_written = [float(re.sub(r"[^\d.]", "", one.written) or one.value) for one in terms]
-        in_base = [float(one.value) for one in terms]
-    except ValueError:
-        return None
-    results = []
-    for values in (as_written, in_base):
-        result = values[0]
-        for sign, value in zip(signs, values[1:], strict=True):
-            result = (
-                result + value if sign == "+" else result * value if sign == "x" else result - value
-            )
-        results.append(result)
-    return results[0], results[1]
-
-
-def _is_total(quantity: Quantity, total: tuple[float, float]) -> bool:
-    as_written = re.sub(r"[^\d.]", "", quantity.written).rstrip(".")
-    candidates = {quantity.value, as_written}
-    return any(_close(one, result) for one in candidates for result in total)
-
-
-def _close(value: str, result: float) -> bool:
-    return value.replace(".", "", 1).isdigit() and abs(float(value) - result) < 1e-6 * max(
-        1, abs(result)
     )
 
 
@@ -290,7 +70,7 @@ def _name_fault(claim: Claim, evidence: CitedText, asker: AskerTerms) -> str:
                 continue
         if any(asker.same.get(part, frozenset()) & evidence.stems for part in (*parts, lowered)):
             continue
-        return f"the name {name!r} is not in {_source_label(claim)}"
+        return f"the name {name!r} is not in {source_label(claim)}"
     return ""
 
 
@@ -339,7 +119,7 @@ def _coverage_fault(claim: Claim, evidence: CitedText, asker: AskerTerms) -> str
         return ""
     missing = [surface for word, surface in words.items() if word in own]
     absent = [word for word in missing if stem(word) not in evidence.stems][:4] or missing[:4]
-    return f"{_source_label(claim)} does not say this: {', '.join(absent)}"
+    return f"{source_label(claim)} does not say this: {', '.join(absent)}"
 
 
 def _window(own: frozenset[str], evidence: CitedText, asker: AskerTerms) -> frozenset[str]:
@@ -457,10 +237,3 @@ def _conditions_in(text: str) -> Iterator[tuple[str, str]]:
         for match in _CONDITION.finditer(part):
             condition = re.split(r", (?!and|or)", part[match.start() :], maxsplit=1)[0]
             yield part[: match.start()] + part[match.start() + len(condition) :], condition
-
-
-def _source_label(claim: Claim) -> str:
-    numbers = claim.numbers
-    return (
-        f"source {numbers[0]}" if len(numbers) == 1 else "sources " + ", ".join(map(str, numbers))
-    )

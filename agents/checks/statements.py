@@ -192,3 +192,23 @@ def _statement(number: int, unit: Unit, table: ChunkTable | None, heading: str) 
     if unit.row is not None and table is not None and unit.row < len(table.rows):
         return CitedStatement(number, unit.text, placed, table, unit.row)
     return CitedStatement(number, unit.text, placed)
+
+
+@dataclass(frozen=True)
+class AskerTerms:
+    """Words, figures and synonyms that an answer may take from the question and the glossary."""
+
+    words: frozenset[str]
+    lower: str
+    figures: tuple[Quantity, ...]
+    same: Mapping[str, frozenset[str]]
+    """Stem → stems of its equivalents in the glossary."""
+
+
+def asker_terms(text: str, glossary: Mapping[str, Sequence[str]]) -> AskerTerms:
+    same: dict[str, frozenset[str]] = {}
+    for abbreviation, meanings in glossary.items():
+        forms = stems(" ".join((abbreviation, *meanings)))
+        for word in forms:
+            same[word] = same.get(word, frozenset()) | forms
+    return AskerTerms(stems(text), text.casefold(), quantities(text), same)

@@ -13,8 +13,8 @@ from agents.alerts.parser import alerts_in
 from agents.answer import AlternativeDomain, Answer, Passage, Question
 from agents.confidence import ASKED_BACK_BY_A_MODEL
 from agents.extractive.excerpts import passages_text
-from agents.runbooks.lookup import match_alerts, worth_answering
-from agents.runbooks.matching import RunbookMatch
+from agents.runbooks.matching import match_alerts, worth_answering
+from agents.runbooks.narrowing import RunbookMatch
 from config.domain import Domain
 from config.errors import IndexUnavailable, PermissionsUnknown
 from enrichment.language.words import tokens

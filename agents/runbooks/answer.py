@@ -10,7 +10,7 @@ from agents.alerts.alert import Alert
 from agents.answer import Answer, Citation
 from agents.extractive.relevance import citation
 from agents.runbooks.entries import RunbookEntry, without_links
-from agents.runbooks.matching import RunbookMatch
+from agents.runbooks.narrowing import RunbookMatch
 from agents.runbooks.sections import has_steps, is_runbook
 from enrichment.chunk import Chunk
 from index.search import Snapshot

@@ -1,53 +1,101 @@
-"""Finds the runbook entry for an alert, or the entries that its labels do not exclude."""
+"""Finds the runbook entry for an alert and answers with it; other questions go to the agents."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
-from typing import Literal
 
-from agents.alerts.alert import SEVERITY_KEYS, SHORT_NAME, Alert, as_words, is_identifier
-from agents.alerts.amounts import range_in
-from agents.runbooks.entries import RunbookCell, RunbookEntry
-from agents.runbooks.labels import AlertFacts, Verdict
+from agents.alerts.alert import SEVERITY_KEYS, SHORT_NAME, Alert, as_words, is_identifier, name_key
+from agents.alerts.lines import MAX_LABELS
+from agents.alerts.parser import alerts_in
+from agents.alerts.titles import documented_names, values_around
+from agents.answer import Answer, Ask, AskWrapper, Question
+from agents.runbooks.answer import runbook_answer
+from agents.runbooks.entries import RunbookEntry
+from agents.runbooks.labels import AlertFacts
+from agents.runbooks.narrowing import MAX_ENTRIES, RunbookMatch, decide
 from agents.runbooks.sections import introduction_entry, section_entries
 from agents.runbooks.tables import is_name, table_entries
+from agents.steps import Progress
+from config.domain import Domain
 from enrichment.chunk import is_out_of_force
+from index.permissions.rules import visible_to
 from index.search import SearchQuery, Snapshot
 
 MAX_HITS = 40
 MAX_DOCUMENTS = 12
-MAX_ENTRIES = 6
-_NEUTRAL_ROLES = {"name", "step", "escalation", "meaning", "link", "beside"}
-"""Roles of columns that do not distinguish rows of one name."""
 _DEFINITION = re.compile(r"(?<![\w-])([A-Za-z][\w-]{0,19}) ?= ?([^.;=|\n]{1,200})")
-_SECONDARY_ROLES = {"severity", "owner"}
-"""Roles of columns that distinguish rows only where no other column does."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunbookMatch:
-    alert: Alert
-    outcome: Literal["found", "several", "other_scope", "none"]
-    """One entry; several that the labels leave; entries only for other labels; no entry."""
-    entries: tuple[RunbookEntry, ...] = ()
-    """For `other_scope`: the entries for others; for `none`: the entries out of force."""
-    on: tuple[str, ...] = ()
-    """For `several`: labels of the columns that would decide."""
-    sure: bool = False
-    """Labels confirm the entry, or there is nothing to decide."""
-    steps: RunbookEntry | None = None
-    """A runbook whose introduction names the alert."""
-    also: RunbookEntry | None = None
-    """Another entry with more about the alert."""
+def with_runbook_lookup(domain: Domain, snapshot: Callable[[], Snapshot]) -> AskWrapper:
+    """`snapshot` as in `agents.graph.build_ask`; its errors are raised."""
 
-    @property
-    def key(self) -> str:
-        """Equal for alerts with the same entries."""
-        return "&".join(sorted(one.key for one in self.entries)) or self.outcome
+    def wrap(ask: Ask) -> Ask:
+        def run(question: Question, progress: Progress | None = None) -> Answer:
+            alerts = alerts_in(question.text, by_bot=question.by_bot)
+            if not alerts:
+                return ask(question, progress)
+            started = time.perf_counter()
+            visible = visible_to(snapshot(), question.readers)
+            matches = match_alerts(alerts, visible, domain)
+            if not worth_answering(matches):
+                return ask(question, progress)
+            answer = runbook_answer(matches, visible, [domain.title])
+            total = {"total": (time.perf_counter() - started) * 1000}
+            return replace(answer, timings_ms=total)
+
+        return run
+
+    return wrap
+
+
+def match_alerts(alerts: Sequence[Alert], visible: Snapshot, domain: Domain) -> list[RunbookMatch]:
+    """The match of each alert, in order, by its documented name. Equal alerts are matched once."""
+    by_alert: dict[tuple[object, ...], RunbookMatch] = {}
+    matches: list[RunbookMatch] = []
+    for alert in alerts:
+        key = (alert.title, alert.names, alert.severity, alert.labels, alert.amounts)
+        if key not in by_alert:
+            by_alert[key] = _look_up(alert, visible, domain)
+        renamed = by_alert[key].alert
+        as_documented = replace(alert, names=renamed.names, labels=renamed.labels)
+        matches.append(replace(by_alert[key], alert=as_documented))
+    return matches
+
+
+def _look_up(alert: Alert, visible: Snapshot, domain: Domain) -> RunbookMatch:
+    """Matches by documented names in the title, longest first, else by the guessed names."""
+    outdated: RunbookMatch | None = None
+    for name in documented_names(alert.title, visible) if alert.title else ():
+        result = match(_with_name(alert, name), visible, domain.glossary)
+        if result.outcome != "none":
+            return result
+        outdated = outdated or (result if result.entries else None)
+    by_guess = match(alert, visible, domain.glossary)
+    is_match = by_guess.outcome != "none" or by_guess.entries
+    return by_guess if is_match or outdated is None else outdated
+
+
+def _with_name(alert: Alert, name: str) -> Alert:
+    """The alert under this name: the rest of its title becomes labels, parts of the name do not."""
+    parts = {name_key(name), *map(name_key, name.split())}
+    labels = [one for one in alert.labels if one[0] or name_key(one[1]) not in parts]
+    all_labels = dict.fromkeys((*labels, *values_around(alert.title, name)))
+    return replace(alert, names=(name,), labels=tuple(all_labels)[:MAX_LABELS])
+
+
+def worth_answering(matches: Sequence[RunbookMatch]) -> bool:
+    """Whether the matches answer the message. Words that may not be an alert, and that no document
+    names as one, are a question for the agents."""
+    return any(
+        one.outcome != "none"
+        or one.entries
+        or (not one.alert.only_if_known and (one.alert.certain or one.alert.labels))
+        for one in matches
+    )
 
 
 def match(alert: Alert, snapshot: Snapshot, glossary: Mapping[str, Sequence[str]]) -> RunbookMatch:
@@ -68,7 +116,7 @@ def match(alert: Alert, snapshot: Snapshot, glossary: Mapping[str, Sequence[str]
                 glossary=glossary,
                 in_one_column=_column_lookup(snapshot, glossary),
             )
-            return _decide(alert, entries, introductions, facts)
+            return decide(alert, entries, introductions, facts)
     return RunbookMatch(alert=alert, outcome="none", entries=tuple(outdated[:MAX_ENTRIES]))
 
 
@@ -157,266 +205,8 @@ def _with_force(entry: RunbookEntry, in_force: bool) -> RunbookEntry:
     return entry if in_force else replace(entry, in_force=False)
 
 
-@dataclass(frozen=True)
-class _Group:
-    """Entries for the alert from one table, or from one document's sections."""
-
-    entries: tuple[RunbookEntry, ...]
-    """Entries that the labels do not exclude."""
-    other_scope: tuple[RunbookEntry, ...]
-    on: tuple[str, ...] = ()
-    positive: bool = False
-    """Labels confirm the entries."""
-    sure: bool = False
-    """Labels confirm the entries, or the entries cover all."""
-
-    @property
-    def rank(self) -> tuple[bool, bool, int, int]:
-        return max(one.rank for one in (self.entries or self.other_scope))
-
-    @property
-    def role_count(self) -> int:
-        return self.rank[3]
-
-
-def _decide(
-    alert: Alert,
-    entries: Sequence[RunbookEntry],
-    introductions: Sequence[RunbookEntry],
-    facts: AlertFacts,
-) -> RunbookMatch:
-    of_group: dict[str, list[RunbookEntry]] = defaultdict(list)
-    for one in entries:
-        of_group[one.group].append(one)
-    groups = sorted((_narrow(one, facts) for one in of_group.values()),
-                    key=lambda one: one.rank, reverse=True)  # fmt: skip
-    steps = introductions[0] if len(introductions) == 1 else None
-    if not groups:
-        outcome: Literal["found", "several"] = "found" if len(introductions) == 1 else "several"
-        return RunbookMatch(
-            alert=alert, outcome=outcome, entries=tuple(introductions[:MAX_ENTRIES]), steps=steps
-        )
-    best = next((one for one in groups if one.entries and _can_answer(one, groups[0])), None)
-    if best is None:
-        other_scope = tuple(entry for one in groups for entry in one.other_scope)
-        return RunbookMatch(alert=alert, outcome="other_scope", entries=other_scope[:MAX_ENTRIES])
-    rivals = [one for one in groups if one is not best and _is_rival(one, best)]
-    remaining = (*best.entries, *(entry for one in rivals for entry in one.entries))
-    further = [one for one in groups if one is not best and one not in rivals]
-    also = next((one.entries[0] for one in further if len(one.entries) == 1), None)
-    if len(remaining) > 1:
-        return RunbookMatch(
-            alert=alert, outcome="several", entries=remaining[:MAX_ENTRIES], on=best.on, steps=steps
-        )
-    return RunbookMatch(
-        alert=alert, outcome="found", entries=remaining, sure=best.sure, steps=steps, also=also
-    )
-
-
-def _can_answer(group: _Group, first: _Group) -> bool:
-    """Whether the group may answer. Where the best group is for others, another one needs labels
-    that confirm it, or two of first step, severity and escalation."""
-    return bool(first.entries) or group is first or group.positive or group.role_count >= 2
-
-
-def _is_rival(group: _Group, best: _Group) -> bool:
-    """Whether the group is as complete as the best one and has a different first step."""
-    if not group.entries or group.rank != best.rank or group.role_count < 2 or best.positive:
-        return False
-    best_steps = {one.first("step").casefold() for one in best.entries}
-    return not {one.first("step").casefold() for one in group.entries} <= best_steps
-
-
 def _labels(alert: Alert) -> list[tuple[str, str]]:
     rated = (
         [] if any(key.casefold() in SEVERITY_KEYS for key, _ in alert.labels) else [alert.severity]
     )
     return [*alert.labels, *(("severity", one) for one in rated if one)]
-
-
-def _narrow(rows: Sequence[RunbookEntry], facts: AlertFacts) -> _Group:
-    """Keeps the rows of one name that the labels do not exclude."""
-    open_rows = [one for one in rows if not _is_excluded(one, facts)]
-    other_scope = tuple(one for one in rows if one not in open_rows)
-    if len(rows) == 1 or not open_rows:
-        scopes = {_scope(one, facts) for one in open_rows}
-        positive = bool(scopes & {"equal", "holds"})
-        return _Group(tuple(open_rows), other_scope, positive=positive, sure="open" not in scopes)
-    # Severity and owner are no scope, unless rows differ in nothing else.
-    columns = _differing_columns(rows, but=_NEUTRAL_ROLES | _SECONDARY_ROLES) or _differing_columns(
-        rows, but=_NEUTRAL_ROLES
-    )
-    remaining, positive = (
-        _rows_for_labels(open_rows, columns, facts) if columns else (open_rows, False)
-    )
-    other_scope = tuple(one for one in rows if one not in remaining)
-    on = _labels_of(
-        remaining, [at for at in columns if len({_cell(one, at).text for one in remaining}) > 1]
-    )
-    return _Group(tuple(remaining), other_scope, on, positive, sure=len(remaining) < len(open_rows))
-
-
-def _rows_for_labels(
-    rows: Sequence[RunbookEntry], columns: Sequence[int], facts: AlertFacts
-) -> tuple[list[RunbookEntry], bool]:
-    """(rows, whether labels confirm them): the rows with the strongest and most confirmations; else
-    the rows that the labels do not exclude."""
-    named_columns = [at for at in columns if not any(range_in(_cell(one, at).text) for one in rows)]
-    rows = [
-        one for one in rows
-        if "not" not in _verdicts(
-            one, named_columns, facts,
-            [*_values(rows, named_columns), *_whole_columns(one, named_columns)],
-        )
-    ]  # fmt: skip
-    verdicts = [
-        _verdicts(one, columns, facts, _comparison_columns(one, rows, columns, named_columns))
-        for one in rows
-    ]
-    possible = [
-        (row, row_verdicts) for row, row_verdicts in zip(rows, verdicts, strict=True)
-        if "not" not in row_verdicts
-    ]  # fmt: skip
-    for strong in ("equal", "holds"):
-        speaking_for = [
-            (row, row_verdicts) for row, row_verdicts in possible if strong in row_verdicts
-        ]
-        if speaking_for:
-            max_count = max(
-                sum(one in {"equal", "holds"} for one in row_verdicts)
-                for _, row_verdicts in speaking_for
-            )
-            best = [
-                r
-                for r, f in speaking_for
-                if sum(one in {"equal", "holds"} for one in f) == max_count
-            ]
-            level = [row for row, row_verdicts in possible if row not in best and any(
-                _is_undecided(each, row, columns, facts) for each in best
-            )]  # fmt: skip
-            return [*best, *level], not level
-    sure = [row for row, row_verdicts in possible if "open" not in row_verdicts]
-    if len(possible) == 1 or (sure and len(sure) == len(possible)):
-        return _without_rest([row for row, _ in possible], columns, facts), False
-    return [row for row, _ in possible], False
-
-
-def _comparison_columns(
-    row: RunbookEntry,
-    rows: Sequence[RunbookEntry],
-    columns: Sequence[int],
-    named_columns: Sequence[int],
-) -> list[list[str]]:
-    """Column values to compare with. Amounts are compared only between rows with the same other
-    values: 93 % may be high in one row and low in another."""
-    alike_rows = [
-        one for one in rows
-        if all(_cell(one, at).text == _cell(row, at).text for at in named_columns)
-    ]  # fmt: skip
-    amounts = [at for at in columns if at not in named_columns]
-    return [*_values(rows, named_columns), *_values(alike_rows, amounts)]
-
-
-def _is_undecided(
-    best: RunbookEntry, other: RunbookEntry, columns: Sequence[int], facts: AlertFacts
-) -> bool:
-    """Whether the two differ in a scope that the alert's labels do not decide."""
-    scopes = [
-        at for at in columns
-        if _cell(best, at).role == "scope" and _cell(best, at).text != _cell(other, at).text
-    ]  # fmt: skip
-    return "open" in _verdicts(best, scopes, facts, [])
-
-
-def _values(rows: Sequence[RunbookEntry], columns: Sequence[int]) -> list[list[str]]:
-    return [[_cell(one, at).text for one in rows] for at in columns]
-
-
-def _whole_columns(row: RunbookEntry, columns: Sequence[int]) -> list[Sequence[str]]:
-    """Values of these columns in the whole table, rows of other alerts included."""
-    return [row.columns[at] for at in columns if at < len(row.columns)]
-
-
-def _without_rest(
-    rows: list[RunbookEntry], columns: Sequence[int], facts: AlertFacts
-) -> list[RunbookEntry]:
-    """Drops rows for the rest where another row is for all."""
-    whole = [
-        row for row in rows
-        if "else" not in _verdicts(row, columns, facts, [])
-    ]  # fmt: skip
-    return whole or rows
-
-
-def _verdicts(
-    row: RunbookEntry,
-    columns: Sequence[int],
-    facts: AlertFacts,
-    table_columns: Sequence[Sequence[str]],
-) -> list[Verdict]:
-    return [
-        facts.verdict(row.cells[at].text, label=row.cells[at].label, columns=table_columns)
-        for at in columns
-        if at < len(row.cells)
-    ]
-
-
-def _differing_columns(rows: Sequence[RunbookEntry], *, but: set[str]) -> list[int]:
-    """Indexes of the columns in which rows of one name differ."""
-    width = max(len(one.cells) for one in rows)
-    return [
-        at for at in range(width)
-        if len({_cell(one, at).text.casefold() for one in rows}) > 1
-        and (
-            not any(_cell(one, at).role in but for one in rows)
-            or any(range_in(_cell(one, at).text) for one in rows)
-        )
-    ]  # fmt: skip
-
-
-def _cell(entry: RunbookEntry, at: int) -> RunbookCell:
-    return entry.cells[at] if at < len(entry.cells) else RunbookCell(label="", text="")
-
-
-def _labels_of(rows: Sequence[RunbookEntry], columns: Sequence[int]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_cell(one, at).label for one in rows[:1] for at in columns
-                               if _cell(one, at).label))  # fmt: skip
-
-
-def _is_excluded(entry: RunbookEntry, facts: AlertFacts) -> bool:
-    """Whether its own scope excludes the alert."""
-    return _scope(entry, facts) == "not"
-
-
-def _scope(entry: RunbookEntry, facts: AlertFacts) -> Verdict:
-    verdicts = [
-        facts.verdict(cell.text, label=cell.label, columns=_other_columns(entry, at))
-        for at, cell in enumerate(entry.cells)
-        if cell.role == "scope" or (not cell.role and facts.has_label(cell.label))
-    ]
-    for one in ("not", "equal", "holds"):
-        if one in verdicts:
-            return one
-    if any(_is_of_another(one, entry, at, facts) for at, one in enumerate(entry.cells)):
-        return "not"
-    return "open" if "open" in verdicts else "any"
-
-
-def _is_of_another(cell: RunbookCell, entry: RunbookEntry, at: int, facts: AlertFacts) -> bool:
-    """Whether the row is for one system and the alert's labels name another of the column, unless
-    the alert's own name says which."""
-    if cell.role or not cell.label or at >= len(entry.columns):
-        return False
-    if facts.names(cell.text) & set(facts.name.casefold().split()):
-        return False
-    return facts.verdict(cell.text, label=cell.label, columns=[entry.columns[at]]) == "not"
-
-
-def _other_columns(entry: RunbookEntry, at: int) -> list[Sequence[str]]:
-    """Values of the table's other scope columns: a column that lists two values shows that one
-    excludes the other."""
-    return [
-        column for place, column in enumerate(entry.columns)
-        if place != at and place < len(entry.cells)
-        and entry.cells[place].role not in {"name", "step", "escalation", "meaning", "severity"}
-    ]  # fmt: skip

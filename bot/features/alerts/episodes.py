@@ -22,7 +22,7 @@ OVER_AFTER = timedelta(hours=12)
 NOTICE_VALID_FOR = timedelta(days=7)
 """How long one notice that a kind has no runbook is enough."""
 WITHOUT_RUNBOOK = ("none", "other_scope")
-"""Outcomes of `agents.runbooks.matching`."""
+"""Outcomes of `agents.runbooks.narrowing`."""
 
 
 @dataclass(frozen=True, kw_only=True)

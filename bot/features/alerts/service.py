@@ -13,8 +13,8 @@ import structlog
 
 from agents.alerts.alert import Alert, name_key
 from agents.alerts.parser import alerts_in
-from agents.runbooks.lookup import match_alerts, worth_answering
-from agents.runbooks.matching import RunbookMatch
+from agents.runbooks.matching import match_alerts, worth_answering
+from agents.runbooks.narrowing import RunbookMatch
 from bot.access.gate import is_by_alert_bot
 from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.db import now

@@ -27,7 +27,7 @@ _PREFIX = "alert-"
 
 def alert_name(text: str, by_bot: Callable[[], bool]) -> str:
     """Of the first alert in a message; empty where there is none. A person's words count only
-    where they are certainly an alert, see `agents.runbooks.lookup.worth_answering`."""
+    where they are certainly an alert, see `agents.runbooks.matching.worth_answering`."""
     alerts = alerts_in(text)
     if not any(one.certain or one.labels for one in alerts):
         alerts = alerts_in(text, by_bot=True) if by_bot() else ()

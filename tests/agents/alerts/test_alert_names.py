@@ -9,8 +9,8 @@ import pytest
 from agents.alerts.alert import Alert, name_key
 from agents.alerts.parser import alerts_in
 from agents.alerts.titles import documented_names
-from agents.runbooks.lookup import match_alerts, worth_answering
-from agents.runbooks.matching import RunbookMatch
+from agents.runbooks.matching import match_alerts, worth_answering
+from agents.runbooks.narrowing import RunbookMatch
 from tests.agents.alerts.documents import KNOWN
 from tests.agents.corpus import domain, snapshot
 

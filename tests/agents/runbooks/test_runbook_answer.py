@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.answer import Answer, Question
-from agents.runbooks.lookup import with_runbook_lookup
+from agents.runbooks.matching import with_runbook_lookup
 from agents.steps import Progress
 from index.permissions.rules import identities
 from index.search import Snapshot

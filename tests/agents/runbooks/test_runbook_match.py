@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agents.alerts.parser import alerts_in
-from agents.runbooks.matching import RunbookMatch, match
+from agents.runbooks.matching import match
+from agents.runbooks.narrowing import RunbookMatch
 from index.search import Snapshot
 from tests.agents.alerts.documents import KNOWN
 

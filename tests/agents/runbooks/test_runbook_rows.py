@@ -6,7 +6,8 @@ import pytest
 
 from agents.alerts.alert import Alert
 from agents.alerts.amounts import amounts_in, numbers_in
-from agents.runbooks.matching import RunbookMatch, match
+from agents.runbooks.matching import match
+from agents.runbooks.narrowing import RunbookMatch
 from tests.agents.corpus import snapshot
 
 CATALOGUE = """---

@@ -17,7 +17,7 @@ from sqlalchemy.pool import StaticPool
 
 from agents.answer import Answer, Ask, Question
 from agents.graph import build_ask
-from agents.runbooks.lookup import with_runbook_lookup
+from agents.runbooks.matching import with_runbook_lookup
 from bot.bus.events import SuggestionDecided
 from bot.bus.timers import TimerStore
 from bot.feature import Feature, FeatureContext, PublishedIndex
@@ -135,7 +135,7 @@ class GapRoom:
                 is_shared_outside=lambda channel: channel in self.shared,
             ),
             people=SimpleNamespace(
-                known=lambda user: SimpleNamespace(
+                member=lambda user: SimpleNamespace(
                     standing="bot" if user == "U0BEACON" else "member"
                 )
             ),

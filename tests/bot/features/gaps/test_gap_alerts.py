@@ -8,7 +8,7 @@ import pytest
 
 from agents.alerts.parser import alerts_in
 from agents.runbooks.answer import runbook_answer
-from agents.runbooks.lookup import match_alerts
+from agents.runbooks.matching import match_alerts
 from tests.bot.features.gaps.room import DIRECT, LAPTOPS, GapRoom, gap_room
 from tests.bot.features.gaps.test_gaps import WAYS
 
