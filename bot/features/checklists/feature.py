@@ -1,8 +1,6 @@
-"""From an answer to its checklist: by a button below it, or by words in its thread.
+"""Checklists as a feature: started from an answer by its button or by a message in its thread.
 
-What people press on a checklist, as items of the inbox. Nothing is decided here.
-
-Checklists, put together."""
+Listeners store each press as an event; `ChecklistService` decides."""
 
 from __future__ import annotations
 
@@ -48,6 +46,7 @@ from bot.features.checklists.views import FINISH, TAKE_OVER
 from bot.questions.store import QuestionRecord, QuestionStore, decoded
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from bot.slack.events import IncomingMessage, read
+from bot.slack.messages import user_of
 from config.domain import Domain
 from index.audit import AuditEntry
 
@@ -69,19 +68,19 @@ class ChecklistRequested(Event):
 
 def _listen(app: App, put: Enqueue, web: SlackClient) -> None:
     def start(ack: Ack, body: Json, action: Json) -> None:
-        question, user = str(action.get("value") or ""), _user(body)
+        question, user = str(action.get("value") or ""), user_of(body)
         at = str(action.get("action_ts") or "")
         event = ChecklistRequested(question_id=question, user=user, at=at)
         put(f"{START}-{question}-{user}-{at}"[:120], event)
         ack()
 
     def press(ack: Ack, body: Json, action: Json) -> None:
-        if pressed := press_of(body, action):
-            put(pressed.id, pressed)
+        if event := press_of(body, action):
+            put(event.id, event)
         ack()
 
-    def ask_what(body: Json, action: Json) -> None:
-        act, step, checklist = _chosen(action)
+    def open_form(body: Json, action: Json) -> None:
+        act, step, checklist = _act_of(action)
         if act != REPORT:
             return
         view = report_view(json.dumps({"checklist": checklist, "step": step}))
@@ -95,7 +94,7 @@ def _listen(app: App, put: Enqueue, web: SlackClient) -> None:
         key = f"{StepReported.kind}-{view.get('id')}-{view.get('hash', '')}"[:120]
         event = StepReported(
             id=key,
-            user=_user(body),
+            user=user_of(body),
             words=submitted(view, "words"),
             checklist=str(about["checklist"]),
             step=int(about["step"]),
@@ -105,16 +104,16 @@ def _listen(app: App, put: Enqueue, web: SlackClient) -> None:
 
     app.action(START)(start)
     app.action(re.compile(rf"^(?:{DONE}_\d+|{TAKE_OVER}|{FINISH})$"))(press)
-    app.action(re.compile(rf"^{MORE}_\d+$"))(ack=press, lazy=[ask_what])
+    app.action(re.compile(rf"^{MORE}_\d+$"))(ack=press, lazy=[open_form])
     app.view(REPORT_VIEW)(report)
 
 
 def press_of(body: Json, action: Json) -> ChecklistPressed | None:
-    """The state that is asked for; None for what opens a form."""
-    act, step, checklist = _chosen(action)
+    """None for an option that opens a form."""
+    act, step, checklist = _act_of(action)
     if act == REPORT or not act:
         return None
-    user, at = _user(body), str(action.get("action_ts") or "")
+    user, at = user_of(body), str(action.get("action_ts") or "")
     return ChecklistPressed(
         id=f"checklist-{checklist}-{act}-{step}-{user}-{at}"[:120],
         checklist=checklist,
@@ -138,8 +137,8 @@ def report_view(remember: str) -> Json:
     )
 
 
-def _chosen(action: Json) -> tuple[str, int, str]:
-    """(what, which step, which checklist)."""
+def _act_of(action: Json) -> tuple[str, int, str]:
+    """(act, place of the step, id of the checklist); the act is empty for an unknown option."""
     name = str(action.get("action_id") or "")
     if name == TAKE_OVER:
         return "take", WHOLE, str(action.get("value") or "")
@@ -147,15 +146,11 @@ def _chosen(action: Json) -> tuple[str, int, str]:
         return "finish", WHOLE, str(action.get("value") or "")
     if name.startswith(f"{DONE}_"):
         return "done", int(name.removeprefix(f"{DONE}_")), str(action.get("value") or "")
-    chosen = str((action.get("selected_option") or {}).get("value") or "")
-    act, _, rest = chosen.partition(" ")
+    option = str((action.get("selected_option") or {}).get("value") or "")
+    act, _, rest = option.partition(" ")
     step, _, checklist = rest.partition(" ")
-    known = act in (NOT_NEEDED, UNDO, REPORT) and step.isdigit()
-    return (act, int(step), checklist) if known else ("", WHOLE, "")
-
-
-def _user(body: Json) -> str:
-    return str((body.get("user") or {}).get("id") or "")
+    is_valid = act in (NOT_NEEDED, UNDO, REPORT) and step.isdigit()
+    return (act, int(step), checklist) if is_valid else ("", WHOLE, "")
 
 
 _REQUEST = re.compile(
@@ -172,47 +167,44 @@ class ChecklistStarter:
     service: ChecklistService
     is_private: IsPrivate
 
-    def additions(self, shown: OutgoingAnswer) -> AnswerExtras:
-        """Not below what its asker alone may read: a checklist is worked on together, so it is made
-        of what everybody in the thread may read, or not at all."""
-        if shown.privately or self._steps(shown.record, shown.answer, shown.domain) is None:
+    def additions(self, answer: OutgoingAnswer) -> AnswerExtras:
+        """The button below an answer whose steps everyone in the thread may read: people work on a
+        checklist together."""
+        if answer.privately or self._steps(answer.record, answer.answer, answer.domain) is None:
             return AnswerExtras()
-        return AnswerExtras(buttons=(button("Start checklist", START, shown.record.id),))
+        return AnswerExtras(buttons=(button("Start checklist", START, answer.record.id),))
 
-    def pressed(self, event_id: str, event: ChecklistRequested) -> None:
+    def on_press(self, event_id: str, event: ChecklistRequested) -> None:
         record = self.records.get(event.question_id)
         if record is None:
             return
-        found = self._of(record)
-        if self._may(event.user, record, event.at) and found:
-            self._start(record, *found, user=event.user, at=moment(event.at))
+        source = self._source(record)
+        if self._may(event.user, record, event.at) and source:
+            self._start(record, *source, user=event.user, at=moment(event.at))
 
     def on_event(self, event_id: str, event: Mapping[str, object], team: str) -> bool:
-        """`@copilot checklist`, or *start the checklist*, below an answer that leads to steps."""
-        asked = read(event, bot_user=self.context.identity.user, team=team)
-        if (
-            not isinstance(asked, IncomingMessage)
-            or asked.bot
-            or asked.edited
-            or asked.starts_thread
-        ):
+        """`@copilot checklist`, or *start the checklist*, below an answer that cites steps."""
+        message = read(event, bot_user=self.context.identity.user, team=team)
+        if not isinstance(message, IncomingMessage):
             return False
-        words = _REQUEST.fullmatch(asked.text)
-        if not words or not (asked.mentioned or words["verb"]):
+        if message.bot or message.edited or message.starts_thread:
             return False
-        for record in reversed(self.records.in_thread(asked.channel, asked.thread_ts)):
-            if found := self._of(record):
-                if self._may(asked.user, record, asked.ts):
-                    self._start(record, *found, user=asked.user, at=moment(asked.ts))
+        request = _REQUEST.fullmatch(message.text)
+        if not request or not (message.mentioned or request["verb"]):
+            return False
+        for record in reversed(self.records.in_thread(message.channel, message.thread_ts)):
+            if source := self._source(record):
+                if self._may(message.user, record, message.ts):
+                    self._start(record, *source, user=message.user, at=moment(message.ts))
                 return True
         return False
 
-    def _of(self, record: QuestionRecord) -> tuple[Domain, RunbookRef] | None:
+    def _source(self, record: QuestionRecord) -> tuple[Domain, RunbookRef] | None:
         domain = self.context.domains().get(record.domain)
         if domain is None or not record.answer or record.state not in ("answered", "posted"):
             return None
-        found = self._steps(record, decoded(record.answer), domain)
-        return (domain, found) if found else None
+        runbook = self._steps(record, decoded(record.answer), domain)
+        return (domain, runbook) if runbook else None
 
     def _steps(self, record: QuestionRecord, answer: Answer, domain: Domain) -> RunbookRef | None:
         direct = record.channel.startswith("D")
@@ -222,69 +214,68 @@ class ChecklistStarter:
             return None
         return runbook_of(answer, domain.domain, self.context.published.snapshot)
 
-    def _may(self, user: str, record: QuestionRecord, pressed: str) -> bool:
+    def _may(self, user: str, record: QuestionRecord, ts: str) -> bool:
         if record.channel.startswith("D"):
             return user == record.asker
         domain = self.context.domains().get(record.domain)
         if domain and self.context.gate.open_to(EntryPoint.HAND_OFF, user, [domain]):
             return self.context.gate.may_see(user, record.channel)
-        self.service.say_why_not(replace(record.event, user=user, ts=pressed))
+        self.service.say_why_not(replace(record.event, user=user, ts=ts))
         return False
 
     def _start(
-        self, record: QuestionRecord, domain: Domain, found: RunbookRef, *, user: str, at: datetime
+        self, record: QuestionRecord, domain: Domain, ref: RunbookRef, *, user: str, at: datetime
     ) -> None:
-        """Once, however many ask for it; who comes later sees it stand there."""
-        runbook = found.runbook
+        """One checklist per section and thread; who asks again gets a link to it."""
+        runbook = ref.runbook
         place = (runbook.tab, *runbook.heading_path)
         checklist = Checklist(
-            id=checklist_id(record.channel, record.thread_ts, found.document, place),
+            id=checklist_id(record.channel, record.thread_ts, ref.document, place),
             domain=domain.domain,
             channel=record.channel,
             thread_ts=record.thread_ts,
             question_id=record.id,
-            document=found.document,
+            document=ref.document,
             runbook=runbook,
-            generation=found.generation,
+            generation=ref.generation,
             changed="",
             started_by=user,
             started_at=at,
         )
         if not self.service.store.begin(checklist):
-            self._tell_it_is_there(checklist)
+            self._link_to_existing(checklist)
         self.context.audit(
             AuditEntry(
                 door="checklist",
                 place=record.channel,
                 asker=user,
                 domain=domain.domain,
-                generation=found.generation,
-                documents={"cited": [found.document]},
+                generation=ref.generation,
+                documents={"cited": [ref.document]},
                 showing=f"checklist-{checklist.id}",
             ),
             domain,
         )
-        # By this id it is posted by one worker, however many people ask for it at once.
+        # One event id: one worker posts it, however many people ask at once.
         due = ChecklistDue(checklist=checklist.id)
         self.context.put(f"{due.kind}-{checklist.id}", due)
 
-    def _tell_it_is_there(self, wanted: Checklist) -> None:
-        """To whoever asks for a second one, alone; not where a crash made the same press come
-        again."""
-        known = self.service.store.get(wanted.id)
-        posted = self.service.store.posts(wanted).get(0) if known else None
-        if not known or not posted or known.started_at == wanted.started_at:
+    def _link_to_existing(self, second: Checklist) -> None:
+        """A note to the user alone; none where the same press comes again after a crash."""
+        first = self.service.store.get(second.id)
+        ts = self.service.store.posts(second).get(0) if first else None
+        if not first or not ts or first.started_at == second.started_at:
             return
-        place = f"archives/{known.channel}/p{posted.replace('.', '')}?thread_ts={known.thread_ts}"
-        url = f"{self.context.identity.team_url.rstrip('/')}/{place}&cid={known.channel}"
+        place = f"archives/{first.channel}/p{ts.replace('.', '')}?thread_ts={first.thread_ts}"
+        url = f"{self.context.identity.team_url.rstrip('/')}/{place}&cid={first.channel}"
         there = link(url if self.context.identity.team_url else "", "in this thread")
         try:
             self.context.web.call(
                 "chat.postEphemeral",
                 patience=30.0,
-                channel=known.channel,
-                user=wanted.started_by,
-                thread_ts=known.thread_ts,
+                channel=first.channel,
+                user=second.started_by,
+                thread_ts=first.thread_ts,
                 text=f"This checklist is already {there}.",
             )
         except (SlackRefused, SlackBusy, SlackUnsure) as error:
@@ -294,7 +285,7 @@ class ChecklistStarter:
 def build_checklists(
     context: FeatureContext, records: QuestionStore, is_private: IsPrivate, say_why_not: SayWhyNot
 ) -> Feature:
-    """Runbooks as checklists. Without published documents there is nothing to offer."""
+    """Without published documents no answer offers a checklist."""
     store = ChecklistStore(context.engine)
     posts = ChecklistPosts(web=context.web, store=store, name_of=partial(profile_name, context.web))
     service = ChecklistService(context, store, posts, say_why_not)
@@ -302,11 +293,11 @@ def build_checklists(
     return Feature(
         listen=lambda app, put: _listen(app, put, context.web),
         handlers={
-            ChecklistRequested: starter.pressed,
-            ChecklistPressed: service.pressed,
-            StepReported: service.reported,
-            ChecklistDue: service.show,
-            SummaryDue: service.sum_up,
+            ChecklistRequested: starter.on_press,
+            ChecklistPressed: service.on_press,
+            StepReported: service.on_report,
+            ChecklistDue: service.post,
+            SummaryDue: service.post_summary,
         },
         plan=service.compare_all,
         on_event=starter.on_event,

@@ -1,4 +1,4 @@
-"""The runbook behind an answer, and what has become of it since; as everybody may read it."""
+"""The runbook behind an answer, and whether it has changed since; as everyone may read it."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class RunbookRef:
 def runbook_of(
     answer: Answer, domain: str, snapshot_of: Callable[[str], Snapshot]
 ) -> RunbookRef | None:
-    """None where the answer leads to no steps, or to some that not everybody may read."""
+    """None where the answer cites no steps, or steps that not everyone may read."""
     if not answer.citations:
         return None
     try:
         snapshot = snapshot_of(domain)
-        section = cited_steps(answer, snapshot, lambda url: _opened(snapshot, url))
+        section = cited_steps(answer, snapshot, lambda url: _section_of(snapshot, url))
         if section is None:
             return None
         return RunbookRef(
@@ -47,11 +47,11 @@ def runbook_of(
         return None
 
 
-def what_became(
+def runbook_change(
     checklist: Checklist, snapshot_of: Callable[[str], Snapshot]
 ) -> tuple[int, str] | None:
-    """(generation, '' | changed | gone); None where nobody can tell, or nothing was published
-    since it was last looked at."""
+    """(generation, '' | changed | gone); None where the index is unavailable, or nothing was
+    published since the last comparison."""
     try:
         snapshot = snapshot_of(checklist.domain)
         if snapshot.generation == checklist.generation:
@@ -63,7 +63,7 @@ def what_became(
         return None
     if now is None:
         return snapshot.generation, "gone"
-    same = _words(now.steps) == _words(runbook.steps)
+    same = _text(now.steps) == _text(runbook.steps)
     return snapshot.generation, "" if same else "changed"
 
 
@@ -83,7 +83,7 @@ def _runbook(section: StepSection, snapshot: Snapshot) -> Runbook:
     )
 
 
-def _opened(snapshot: Snapshot, url: str) -> tuple[str, str] | None:
+def _section_of(snapshot: Snapshot, url: str) -> tuple[str, str] | None:
     linked = find(snapshot, url)
     return (linked.card.id, linked.heading) if linked else None
 
@@ -98,6 +98,6 @@ def _links(steps: Sequence[RunbookStep]) -> set[str]:
     return {str(one.attrs.get("href", "")) for one in tokens if one.type == "link_open"}
 
 
-def _words(steps: Sequence[RunbookStep]) -> list[tuple[str, ...]]:
-    """What is compared: how it is marked may change with a release."""
+def _text(steps: Sequence[RunbookStep]) -> list[tuple[str, ...]]:
+    """The words that are compared: markup may change with a release."""
     return [(step.number, *step.text.split()) for step in steps]

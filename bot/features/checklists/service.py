@@ -1,8 +1,4 @@
-"""What comes of a press: who may, what is kept, what is shown.
-
-Checklists that the next shift takes over. Pure, but for what it reads.
-
-What people are called, written out."""
+"""What a press or a report on a checklist does, and the unfinished checklists in a digest."""
 
 from __future__ import annotations
 
@@ -28,7 +24,7 @@ from bot.features.checklists.progress import (
     StepReport,
     clock,
 )
-from bot.features.checklists.runbook import what_became
+from bot.features.checklists.runbook import runbook_change
 from bot.features.checklists.step_views import first_words
 from bot.features.checklists.store import ChecklistStore
 from bot.features.checklists.views import step_count
@@ -40,9 +36,12 @@ from config.domain import Domain
 log = structlog.get_logger()
 
 MAX_FORWARDED = 3
-"""Reports of one person about one step of which the owner hears; all stand at the step."""
+"""Reports of one person about one step that go to the owner; the step shows all of them."""
 COMPARED_FOR = timedelta(days=14)
-"""An older checklist that nobody finished is no longer compared with its runbook."""
+"""How long an unfinished checklist is compared with its runbook."""
+TOUCHED_WITHIN = timedelta(days=7)
+"""A checklist without a press for longer is not in the digest."""
+UNKNOWN_NAME = "somebody"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +60,7 @@ class ChecklistPressed(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class StepReported(Event):
-    """Somebody says what is wrong with a step."""
+    """A person says what is wrong with a step."""
 
     kind: ClassVar[str] = "checklist_report"
     id: str
@@ -73,7 +72,7 @@ class StepReported(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class ChecklistDue(Event):
-    """The checklist is to be posted or updated; as an event, so that only one worker does it."""
+    """Post or update the checklist; as an event, so that only one worker does it."""
 
     kind: ClassVar[str] = "checklist_show"
     checklist: str
@@ -92,7 +91,7 @@ class ChecklistService:
     posts: ChecklistPosts
     say_why_not: SayWhyNot
 
-    def pressed(self, event_id: str, event: ChecklistPressed) -> None:
+    def on_press(self, event_id: str, event: ChecklistPressed) -> None:
         checklist = self.store.get(event.checklist)
         act, user, step = event.act, event.user, event.step
         if checklist is None or act not in ACTS or not WHOLE <= step < len(checklist.runbook.steps):
@@ -102,7 +101,7 @@ class ChecklistService:
         press = Press(id=event.id, step=step, act=act, by=user, at=moment(event.at))
         self.store.press(checklist, press)
         if act == "finish":
-            # Two may press it: one worker posts the summary.
+            # Two people may press it: one worker posts the summary.
             due = SummaryDue(checklist=checklist.id)
             self.context.put(f"{due.kind}-{checklist.id}", due)
         self._compare(checklist)
@@ -110,7 +109,7 @@ class ChecklistService:
         steps = range(len(checklist.runbook.steps)) if everywhere else [step]
         self.posts.show(checklist, steps)
 
-    def reported(self, event_id: str, event: StepReported) -> None:
+    def on_report(self, event_id: str, event: StepReported) -> None:
         checklist = self.store.get(event.checklist)
         user, step = event.user, event.step
         words = event.words.strip()[:MAX_TEXT]
@@ -120,22 +119,22 @@ class ChecklistService:
             return
         report = StepReport(id=event.id, step=step, words=words, by=user, at=now())
         self.store.report(checklist, report)
-        said = [one for one in self.store.progress(checklist).reports[step] if one.by == user]
-        if report.id in {one.id for one in said[:MAX_FORWARDED]}:
-            self._tell_owner(checklist, report)
+        reports = self.store.progress(checklist).reports[step]
+        own = [one.id for one in reports if one.by == user]
+        if report.id in own[:MAX_FORWARDED]:
+            self._suggest_to_owner(checklist, report)
         self.posts.show(checklist, [step])
 
-    def show(self, event_id: str, event: ChecklistDue) -> None:
-        """One worker posts it; whatever was pressed meanwhile is in it."""
+    def post(self, event_id: str, event: ChecklistDue) -> None:
         if checklist := self.store.get(event.checklist):
             self.posts.post(checklist)
 
-    def sum_up(self, event_id: str, event: SummaryDue) -> None:
+    def post_summary(self, event_id: str, event: SummaryDue) -> None:
         if checklist := self.store.get(event.checklist):
             self.posts.post_summary(checklist)
 
     def compare_all(self) -> None:
-        """Whether the runbooks of what is under way have changed; several workers may ask."""
+        """Mark checklists whose runbook has changed. Several workers may do so at once."""
         for checklist in self.store.open_since(now() - COMPARED_FOR):
             before = checklist.changed
             after = self._compare(checklist)
@@ -143,18 +142,19 @@ class ChecklistService:
                 due = ChecklistDue(checklist=checklist.id)
                 self.context.put(f"{due.kind}-{checklist.id}-{after.generation}", due)
 
-    def may(self, user: str, checklist: Checklist, pressed: str) -> bool:
-        """Whoever may ask in its domain, and see the thread; who may not is told why, alone."""
+    def may(self, user: str, checklist: Checklist, ts: str) -> bool:
+        """Whether the user may ask in its domain and see the thread; who may not ask is told why,
+        alone. `ts`: of the press."""
         if checklist.is_direct:
             return user == checklist.started_by
-        domain = self.domain_of(checklist)
+        domain = self.context.domains().get(checklist.domain)
         gate = self.context.gate
         if domain and gate.open_to(EntryPoint.HAND_OFF, user, [domain]):
             return gate.may_see(user, checklist.channel)
         self.say_why_not(
             IncomingMessage(
                 channel=checklist.channel,
-                ts=pressed,
+                ts=ts,
                 thread_ts=checklist.thread_ts,
                 user=user,
                 team="",
@@ -164,20 +164,17 @@ class ChecklistService:
         )
         return False
 
-    def domain_of(self, checklist: Checklist) -> Domain | None:
-        return self.context.domains().get(checklist.domain)
-
     def _compare(self, checklist: Checklist) -> Checklist | None:
-        """The checklist again where a new generation is published."""
+        """The checklist as it is now, where a new generation is published."""
         if self.context.published is None:
             return None
-        found = what_became(checklist, self.context.published.snapshot)
-        if found is None:
+        change = runbook_change(checklist, self.context.published.snapshot)
+        if change is None:
             return None
-        self.store.set_changed(checklist, *found)
+        self.store.set_changed(checklist, *change)
         return self.store.get(checklist.id)
 
-    def _tell_owner(self, checklist: Checklist, report: StepReport) -> None:
+    def _suggest_to_owner(self, checklist: Checklist, report: StepReport) -> None:
         step = checklist.runbook.steps[report.step]
         self.context.suggest(
             Suggestion(
@@ -197,7 +194,7 @@ class ChecklistService:
 
 
 def moment(ts: str) -> datetime:
-    """UTC without a zone, of a timestamp of Slack's; now where it is none."""
+    """A Slack timestamp in UTC without a zone; now where it is none."""
     try:
         return datetime.fromtimestamp(float(ts), UTC).replace(tzinfo=None)
     except (ValueError, OverflowError, OSError):
@@ -210,22 +207,20 @@ def thread_link(team_url: str, checklist: Checklist) -> str:
     return f"{team_url.rstrip('/')}/{place}" if team_url else ""
 
 
-TOUCHED_WITHIN = timedelta(days=7)
-"""What nobody has touched for so long is no work for a shift."""
-
-
 def half_done(
     store: ChecklistStore, team_url: str, domain: Domain, since: datetime
 ) -> Sequence[DigestPart]:
-    """Of the domain's channels, the one touched last first; `since` matters to none of them, as
-    what is half done is half done. What goes on in direct messages is nobody else's, and what goes
-    on in a channel that of those who may see it."""
+    """Unfinished checklists of the domain's channels, the last press first, whenever they began.
+    Direct messages are left out, and each line is only for those who may see its channel."""
     oldest = datetime.now(UTC).replace(tzinfo=None) - TOUCHED_WITHIN
-    begun = store.open_since(oldest, domain.domain)
-    found = [(one, store.progress(one)) for one in begun if one.channel in domain.channels]
-    found.sort(key=lambda pair: pair[1].last_at, reverse=True)
-    lines = [_line(*one, team_url) for one in found]
-    places = [one.channel for one, _ in found]
+    unfinished = [
+        (one, store.progress(one))
+        for one in store.open_since(oldest, domain.domain)
+        if one.channel in domain.channels
+    ]
+    unfinished.sort(key=lambda pair: pair[1].last_at, reverse=True)
+    lines = [_line(*one, team_url) for one in unfinished]
+    places = [one.channel for one, _ in unfinished]
     part = DigestPart(title="Checklists half done", lines=lines, places=places)
     return [part] if lines else []
 
@@ -236,18 +231,15 @@ def _line(checklist: Checklist, progress: ChecklistProgress, team_url: str) -> s
     return f"{title} · {step_count(checklist, progress)} · {driver}"
 
 
-UNKNOWN_NAME = "somebody"
-
-
 def profile_name(web: SlackClient, user: str) -> str:
-    """The name on somebody's profile; `somebody` where they were erased, or Slack won't say."""
+    """The name on a person's profile; `somebody` where they were erased, or Slack refuses."""
     if not user or user == ERASED:
         return UNKNOWN_NAME
     try:
-        found = web.call("users.info", patience=30.0, user=user).get("user") or {}
+        member = web.call("users.info", patience=30.0, user=user).get("user") or {}
     except (SlackRefused, SlackBusy, SlackUnsure):
         return UNKNOWN_NAME
-    profile = found.get("profile") or {}
+    profile = member.get("profile") or {}
     return str(
-        profile.get("real_name") or found.get("real_name") or found.get("name") or UNKNOWN_NAME
+        profile.get("real_name") or member.get("real_name") or member.get("name") or UNKNOWN_NAME
     )

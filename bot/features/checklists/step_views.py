@@ -1,4 +1,4 @@
-"""One step of a checklist as Slack shows it, with all of its author's words. Pure."""
+"""Blocks of one checklist step, with all of its author's words. Pure."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _UNLESS = re.compile(r"unless\s+", re.IGNORECASE)
 def step_blocks(
     checklist: Checklist, progress: ChecklistProgress, place: int, *, is_next: bool = False
 ) -> list[Json]:
-    """`is_next`: the one that is to be done now."""
+    """`is_next`: the first open step."""
     steps = checklist.runbook.steps
     step, mark = steps[place], progress.marks.get(place)
     links = links_to(checklist.runbook.links)
-    said = progress.reports.get(place, ())
-    texts = list(_packed(_lines(step, steps, mark, said, links)))
+    reports = progress.reports.get(place, ())
+    texts = list(_packed(_lines(step, steps, mark, reports, links)))
     blocks = [section(text) for text in texts]
     if progress.is_finished:
         return blocks
@@ -55,12 +55,12 @@ def step_blocks(
 
 
 def first_words(step: RunbookStep, most: int) -> str:
-    """How a step begins, in plain words: to name it where it isn't shown."""
-    said = (
+    """The start of a step as plain text, to name it elsewhere; at most `most` characters."""
+    texts = (
         part.text if part.kind == "command" else plain_text(part.text)
         for part in (StepPart(kind="words", text=step.condition), *step.parts)
     )
-    words = re.sub(r"\s+([.,;:])", r"\1", " ".join(filter(None, said)))
+    words = re.sub(r"\s+([.,;:])", r"\1", " ".join(filter(None, texts)))
     return short(words, most)
 
 
@@ -79,7 +79,7 @@ def _lines(
     step: RunbookStep,
     steps: Sequence[RunbookStep],
     mark: StepMark | None,
-    said: Sequence[StepReport],
+    reports: Sequence[StepReport],
     links: Links,
 ) -> Iterator[str]:
     """Each fits a section."""
@@ -99,26 +99,26 @@ def _lines(
     if mark:
         verb = "" if mark.act == "done" else "Not needed: "
         yield f"{verb}{mention(mark.by)} {clock(mark.at)}"
-    if said:
-        yield from _reported(said)
+    if reports:
+        yield _last_report(reports)
 
 
 def _condition(step: RunbookStep, links: Links) -> str:
-    """The author's words behind *Only if:*, without an *if* of their own. What follows from it goes
-    on in the same line: the sign between them is the author's."""
+    """The author's condition behind *Only if:*, without its own *if*. The instruction follows in
+    the same line, after the author's punctuation."""
     words = step.condition.strip()
     if not words:
         return ""
     label = "Only if"
-    if found := _IF.match(words):
-        words = words[found.end() :]
-    elif found := _UNLESS.match(words):
-        label, words = "Unless", words[found.end() :]
-    return f"*{label}:* {_shown(words, links)}"
+    if match := _IF.match(words):
+        words = words[match.end() :]
+    elif match := _UNLESS.match(words):
+        label, words = "Unless", words[match.end() :]
+    return f"*{label}:* {_as_mrkdwn(words, links)}"
 
 
 def _body(step: RunbookStep, mark: StepMark | None, links: Links) -> Iterator[str]:
-    """Commands stand apart, to be copied, until the step is ticked."""
+    """Commands are blocks of their own, to be copied, until the step is done."""
     if mark:
         whole = " ".join(_inline(part.text) if _is_line(part) else part.text for part in step.parts)
         parts: Iterable[StepPart] = (StepPart(kind="words", text=whole),)
@@ -128,10 +128,10 @@ def _body(step: RunbookStep, mark: StepMark | None, links: Links) -> Iterator[st
         parts = step.parts
     for at, part in enumerate(parts):
         text = part.text if part.kind == "words" else _fenced(part.text)
-        if part.kind == "words" and at:  # the sign that ended the sentence before a command
+        if part.kind == "words" and at:  # punctuation that ended the sentence before a command
             text = text.lstrip(" .,;:")
         text = re.sub(r"(`) ([.,;:])", r"\1\2", text) if mark else text
-        for piece in fitting(text, MAX_SECTION_CHARS, lambda cut: _shown(cut, links)):
+        for piece in fitting(text, MAX_SECTION_CHARS, lambda cut: _as_mrkdwn(cut, links)):
             yield piece.strip("\n")
 
 
@@ -150,12 +150,12 @@ def _fenced(code: str) -> str:
     return f"{fence}\n{code}\n{fence}"
 
 
-def _shown(markdown: str, links: Links) -> str:
+def _as_mrkdwn(markdown: str, links: Links) -> str:
     return as_mrkdwn(sanitize_markdown(markdown, links), links)
 
 
 def _leads(step: RunbookStep, steps: Sequence[RunbookStep]) -> Iterator[str]:
-    """What the steps are that it names: on a phone they are far away."""
+    """How the steps begin that it refers to: on a phone they are far away."""
     named = {one.number: one for one in steps}
     if 0 < len(step.leads_to) <= 2:
         for number in step.leads_to:
@@ -164,19 +164,19 @@ def _leads(step: RunbookStep, steps: Sequence[RunbookStep]) -> Iterator[str]:
 
 
 def _in_a_line(text: str) -> str:
-    """mrkdwn that can't begin a block of code, which would turn all blocks below it inside out."""
+    """mrkdwn that can't open a code block, which would swallow what follows."""
     return sanitize_mrkdwn(" ".join(text.split()).replace("```", "'''"))
 
 
-def _reported(said: Sequence[StepReport]) -> Iterator[str]:
-    last = said[-1]
+def _last_report(reports: Sequence[StepReport]) -> str:
+    last = reports[-1]
     words = f": “{_in_a_line(short(last.words, MAX_REPORT_CHARS))}”" if last.words else ""
-    earlier = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
-    yield f":warning: Reported by {mention(last.by)} {clock(last.at)}{words}{earlier}"
+    earlier = f" (and {len(reports) - 1} more)" if len(reports) > 1 else ""
+    return f":warning: Reported by {mention(last.by)} {clock(last.at)}{words}{earlier}"
 
 
 def _packed(lines: Iterable[str]) -> Iterator[str]:
-    """Texts of sections; a step that no message takes ends with a word where the rest is."""
+    """Texts of sections; a step that is too long for a message ends with a note."""
     text, used = "", 0
     for line in lines:
         used += len(line)

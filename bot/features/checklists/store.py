@@ -179,11 +179,11 @@ class ChecklistStore:
         )
 
     def progress(self, checklist: Checklist) -> ChecklistProgress:
-        pressed = select(PressRow).where(PressRow.checklist == checklist.id)
-        reported = select(ReportRow).where(ReportRow.checklist == checklist.id)
+        of_presses = select(PressRow).where(PressRow.checklist == checklist.id)
+        of_reports = select(ReportRow).where(ReportRow.checklist == checklist.id)
         with self._engine.connect() as connection:
-            presses = [_read(Press, row) for row in connection.execute(pressed)]
-            reports = [_read(StepReport, row) for row in connection.execute(reported)]
+            presses = [_read(Press, row) for row in connection.execute(of_presses)]
+            reports = [_read(StepReport, row) for row in connection.execute(of_reports)]
         return progress_of(checklist, presses, reports)
 
     def set_changed(self, checklist: Checklist, generation: int, changed: str) -> None:

@@ -1,9 +1,7 @@
-"""A checklist as messages: the same steps always stand in the same one of them. Pure.
+"""A checklist as messages, and its summary for a review. Pure.
 
-What was done when and by whom, as plain text for a review. Pure.
-
-In a code block, with names written out and times in UTC: pasted into a document it is the same
-for everybody, where a mention or a time of Slack's would be left behind."""
+A step is always in the same message. The summary is a code block with names and times in UTC:
+mentions and Slack's dates would be lost when it is pasted into a document."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ from bot.slack.messages import mention
 STATES = {"done": "done", "skipped": "not needed", "": "left open"}
 MAX_LINE_CHARS = 110
 MAX_REPORTS = 3
-"""Of each step, the last ones: the owner was sent all of them."""
+"""The last ones of each step: the owner got all of them."""
 NameOf = Callable[[str], str]
 """Slack id → what the person is called."""
 
@@ -69,56 +67,56 @@ def _lines(checklist: Checklist, progress: ChecklistProgress, name_of: NameOf) -
     yield ""
     wide = max(len(step.number) for step in steps)
     people = {mark.by for mark in marks.values()} | {
-        report.by for said in progress.reports.values() for report in said
+        report.by for reports in progress.reports.values() for report in reports
     }
-    called = {one: _flat(name_of(one)) for one in people}
-    long = max((len(name) for name in called.values()), default=0)
+    names = {one: _flat(name_of(one)) for one in people}
+    long = max((len(name) for name in names.values()), default=0)
 
     def row(at: str, state: str, number: str, who: str, words: str) -> str:
-        return f"{at}  {state:10}  {number:{wide}}  {called.get(who, ''):{long}}  {words}"
+        return f"{at}  {state:10}  {number:{wide}}  {names.get(who, ''):{long}}  {words}"
 
     for place, step in enumerate(steps):
         mark = marks.get(place)
         at, state = (f"{mark.at:%H:%M}", STATES[mark.act]) if mark else ("  -  ", STATES[""])
         words = _flat(first_words(step, MAX_LINE_CHARS))
         yield row(at, state, step.number, mark.by if mark else "", words)
-        reported = progress.reports.get(place, ())
-        if earlier := reported[:-MAX_REPORTS]:
+        reports = progress.reports.get(place, ())
+        if earlier := reports[:-MAX_REPORTS]:
             yield row("  -  ", "reported", "", "", f"{len(earlier)} more before these")
-        for report in reported[-MAX_REPORTS:]:
-            said = f"“{_flat(short(report.words, 500))}”"
-            yield row(f"{report.at:%H:%M}", "reported", "", report.by, said)
+        for report in reports[-MAX_REPORTS:]:
+            quote = f"“{_flat(short(report.words, 500))}”"
+            yield row(f"{report.at:%H:%M}", "reported", "", report.by, quote)
 
 
 def _flat(text: str) -> str:
-    """One line, in which nothing is opened or called."""
+    """One line, without markup, links or mentions."""
     return sanitize_plain(" ".join(text.split()))
 
 
 TAKE_OVER = "checklist_take"
 FINISH = "checklist_finish"
-MAX_CHARACTERS = 10_500
-"""Of the steps of a message, at their largest; Slack fails near 13,200 of a whole message."""
+MAX_CHARS = 10_500
+"""Of a message's steps in their longest state; Slack fails near 13,200 for a whole message."""
 MAX_BLOCKS = 44
-"""Of 50: a title, two lines below it, and the buttons at the end with a line above them."""
+"""Slack takes 50: the others are a title, two lines below it, and the buttons with a line."""
 MAX_ID_CHARS = 40
-"""Characters of a Slack id, at the most."""
+"""Of a Slack id."""
 
 
 @lru_cache(256)
 def pages(checklist: Checklist) -> tuple[range, ...]:
-    """Places of the steps of each message, so that it takes them in every state. Remembered: each
-    message that is shown asks for all of them."""
-    found: list[range] = []
+    """Places of the steps of each message, which has room for them in every state. Cached, as every
+    message needs all of them."""
+    ranges: list[range] = []
     start, blocks, characters = 0, 0, 0
     for place in range(len(checklist.runbook.steps)):
         high, long = _largest(checklist, place)
-        full = blocks + high > MAX_BLOCKS or characters + long > MAX_CHARACTERS
+        full = blocks + high > MAX_BLOCKS or characters + long > MAX_CHARS
         if place > start and full:
-            found.append(range(start, place))
+            ranges.append(range(start, place))
             start, blocks, characters = place, 0, 0
         blocks, characters = blocks + high, characters + long
-    return (*found, range(start, len(checklist.runbook.steps)))
+    return (*ranges, range(start, len(checklist.runbook.steps)))
 
 
 def page_of(checklist: Checklist, place: int) -> int:
@@ -127,13 +125,15 @@ def page_of(checklist: Checklist, place: int) -> int:
 
 
 def checklist_message(checklist: Checklist, progress: ChecklistProgress, part: int) -> SlackMessage:
-    shown = pages(checklist)
-    is_last = part == len(shown) - 1
+    ranges = pages(checklist)
+    is_last = part == len(ranges) - 1
     open_ones = (at for at in range(len(checklist.runbook.steps)) if at not in progress.marks)
     next_one = next(open_ones, None)
-    blocks = list(_head(checklist, progress)) if part == 0 else [_goes_on(checklist, shown[part])]
-    for place in shown[part]:
-        if checklist.runbook.steps[place].level == 0 and place > shown[part].start:
+    blocks = (
+        list(_head(checklist, progress)) if part == 0 else [_continued(checklist, ranges[part])]
+    )
+    for place in ranges[part]:
+        if checklist.runbook.steps[place].level == 0 and place > ranges[part].start:
             blocks.append({"type": "divider"})
         blocks += step_blocks(checklist, progress, place, is_next=place == next_one)
     if is_last:
@@ -152,28 +152,28 @@ def _head(checklist: Checklist, progress: ChecklistProgress) -> Iterator[Json]:
     runbook = checklist.runbook
     title = link(runbook.url, short(runbook.name, 250))
     yield section(f":clipboard: *{title}*", block_id="checklist_title")
-    told = [f"*{step_count(checklist, progress)}*"]
+    facts = [f"*{step_count(checklist, progress)}*"]
     if skipped := sum(mark.act == "skipped" for mark in progress.marks.values()):
-        told[0] += f" ({skipped} not needed)"
+        facts[0] += f" ({skipped} not needed)"
     if progress.is_finished and progress.finished_at:
         took = lasted(checklist.started_at, progress.finished_at)
         who = mention(progress.finished_by)
-        told.append(f":checkered_flag: Finished by {who} {clock(progress.finished_at)}, in {took}")
+        facts.append(f":checkered_flag: Finished by {who} {clock(progress.finished_at)}, in {took}")
     else:
         if progress.marks:
-            told.append(f"{lasted(checklist.started_at, progress.last_at)} so far")
+            facts.append(f"{lasted(checklist.started_at, progress.last_at)} so far")
         since = clock(progress.driving_since)
-        told.append(f"Driving: {mention(progress.driver)} since {since}")
+        facts.append(f"Driving: {mention(progress.driver)} since {since}")
     if runbook.modified_at:
-        told.append(f"Runbook of {day(runbook.modified_at)}")
-    yield context([" · ".join(told)], block_id="checklist_progress")
+        facts.append(f"Runbook of {day(runbook.modified_at)}")
+    yield context([" · ".join(facts)], block_id="checklist_progress")
     if checklist.changed:
         what = "has changed" if checklist.changed == "changed" else "is no longer there"
-        kept = "this checklist keeps the steps that it began with."
-        yield context([f":warning: The runbook {what} since: {kept}"], block_id="checklist_changed")
+        note = "this checklist keeps the steps that it began with."
+        yield context([f":warning: The runbook {what} since: {note}"], block_id="checklist_changed")
 
 
-def _goes_on(checklist: Checklist, page: range) -> Json:
+def _continued(checklist: Checklist, page: range) -> Json:
     steps = checklist.runbook.steps
     span = f"steps {steps[page.start].number} to {steps[page.stop - 1].number}"
     name = sanitize_mrkdwn(short(checklist.runbook.name, 200))
@@ -201,9 +201,9 @@ def _foot(checklist: Checklist, progress: ChecklistProgress) -> Iterator[Json]:
 
 
 def _largest(checklist: Checklist, place: int) -> tuple[int, int]:
-    """(blocks, characters) of a step at its largest, with the line above it."""
+    """(blocks, characters) of a step in its longest state, with the line above it."""
     at, who = checklist.started_at + timedelta(hours=1), "U" * MAX_ID_CHARS
-    said = [
+    reports = [
         StepReport(id=str(n), step=place, words="w" * MAX_REPORT_CHARS, by=who, at=at)
         for n in range(2)
     ]
@@ -212,7 +212,7 @@ def _largest(checklist: Checklist, place: int) -> tuple[int, int]:
         step_blocks(
             checklist,
             ChecklistProgress(
-                marks=marks, driver=who, driving_since=at, last_at=at, reports={place: said}
+                marks=marks, driver=who, driving_since=at, last_at=at, reports={place: reports}
             ),
             place,
         )

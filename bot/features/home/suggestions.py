@@ -90,17 +90,17 @@ def diverse(suggested: Iterable[Suggested], embed: Embed, most: int) -> list[Sug
     any."""
     distinct = _distinct(suggested)[:MAX_CONSIDERED]
     alike = _alike([one.question for one in distinct], embed)
-    chosen: list[int] = []
+    places: list[int] = []
     for of_new_documents in (True, False):
         for place, one in enumerate(distinct):
-            if len(chosen) == most:
+            if len(places) == most:
                 break
-            covered = {document for other in chosen for document in distinct[other].documents}
-            if place in chosen or (of_new_documents and one.documents & covered):
+            covered = {document for other in places for document in distinct[other].documents}
+            if place in places or (of_new_documents and one.documents & covered):
                 continue
-            if not any(alike(place, other) for other in chosen):
-                chosen.append(place)
-    return [distinct[place] for place in chosen]
+            if not any(alike(place, other) for other in places):
+                places.append(place)
+    return [distinct[place] for place in places]
 
 
 def _distinct(suggested: Iterable[Suggested]) -> list[Suggested]:
@@ -175,13 +175,15 @@ class Suggestions:
 
     def __call__(self, domain: Domain, most: int) -> list[str]:
         try:
-            chosen = self._of(domain)
+            selection = self._of(domain)
         except (CopilotError, SlackBusy, SlackRefused, SlackUnsure) as error:
             log.info("suggesting the domain file's examples", reason=str(error))
             return only_examples(domain, most)
-        texts = {one.record: one.question for one in chosen if one.record}
+        texts = {one.record: one.question for one in selection if one.record}
         unchanged = self._store.unchanged(texts)
-        return [one.question for one in chosen if not one.record or one.record in unchanged][:most]
+        return [one.question for one in selection if not one.record or one.record in unchanged][
+            :most
+        ]
 
     def _of(self, domain: Domain) -> list[Suggested]:
         """Chosen again after a publication, an edit of the domain's file, or FRESH_SECONDS."""
@@ -191,10 +193,10 @@ class Suggestions:
         same = cached and cached[0] is domain and cached[1] == snapshot.generation
         if cached and same and now - cached[2] < FRESH_SECONDS:
             return cached[3]
-        chosen = self._choose(domain, snapshot)
+        selection = self._choose(domain, snapshot)
         with self._lock:
-            self._chosen[domain.domain] = (domain, snapshot.generation, now, chosen)
-        return chosen
+            self._chosen[domain.domain] = (domain, snapshot.generation, now, selection)
+        return selection
 
     def _choose(self, domain: Domain, snapshot: Snapshot) -> list[Suggested]:
         channels = [one for one in domain.channels if self._is_public(one)]

@@ -135,11 +135,11 @@ def _examples(offered: Sequence[Offered]) -> Iterator[Json]:
         yield context(["The answer comes as a direct message, under *Messages*."])
 
 
-def _just_asked(chosen: JustAsked) -> Json:
-    question = sanitize_mrkdwn(short(chosen.question, 200))
-    where = link(chosen.address, "Open the answer in Messages") if chosen.address else ""
+def _just_asked(question: JustAsked) -> Json:
+    text = sanitize_mrkdwn(short(question.question, 200))
+    where = link(question.address, "Open the answer in Messages") if question.address else ""
     return section(
-        f"You asked: *{question}*\n{where or 'The answer is on its way.'}",
+        f"You asked: *{text}*\n{where or 'The answer is on its way.'}",
         block_id="oncall_just_asked",
     )
 
