@@ -116,42 +116,6 @@ ANSWER_CACHE = counter(
     "oncall_answer_cache_total", "Look-ups in the answer cache: hit, miss, unavailable",
     "domain", "outcome",
 )  # fmt: skip
-GAPS_OPEN = gauge(
-    "oncall_gaps_open",
-    "Gaps in the documents that nothing answers yet: questions asked in vain, put together",
-    "domain",
-)
-GAPS_CLOSED = counter("oncall_gaps_closed_total", "Gaps that the documents answer by now", "domain")
-
-# Hand-offs to humans.
-
-HANDOFF_TAKEN = histogram(
-    "oncall_handoff_taken_seconds",
-    "From asking for a human to somebody's taking it",
-    "domain",
-    buckets=HUMAN,
-)
-HANDOFF_RESOLVED = histogram(
-    "oncall_handoff_resolved_seconds",
-    "From asking for a human to its being resolved",
-    "domain",
-    buckets=HUMAN,
-)
-HANDOFF_CALLS = counter(
-    "oncall_handoff_calls_total",
-    "Calls of people: first, again, level-1, …, shift (to who came on call later), freed (whoever "
-    "had taken it is gone)",
-    "domain",
-    "step",
-)
-HANDOFFS_WAITING = gauge(
-    "oncall_handoffs_waiting", "Hand-offs of the last week that nobody has taken", "domain"
-)
-HANDOFFS_OLDEST = gauge(
-    "oncall_handoffs_oldest_seconds",
-    "Age of the one among them that waits longest; 0 for none",
-    "domain",
-)
 
 # Slack, Google, and the process itself.
 

@@ -156,11 +156,11 @@ FEATURE_TABLES = FeatureTables(
     creators=(
         alert_store.create_tables,
         checklist_store.create_tables,
-        handoff_store.create_calls,
+        handoff_store.create_tables,
         digest_store.create_tables,
-        owner_draft_store.create_owner_tables,
-        gap_store.create_gap_tables,
-        freshness_store.create_aging_tables,
+        owner_draft_store.create_draft_tables,
+        gap_store.create_tables,
+        freshness_store.create_tables,
     ),
     proposals=propose,
 )

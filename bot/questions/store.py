@@ -73,12 +73,12 @@ class QuestionRecord:
         )  # fmt: skip
 
 
-def encoded(answer: Answer) -> str:
+def encode_answer(answer: Answer) -> str:
     """As JSON, without the context, which is large and can be retrieved again."""
     return _answers.dump_json(dataclasses.replace(answer, context=())).decode()
 
 
-def decoded(text: str) -> Answer:
+def decode_answer(text: str) -> Answer:
     return _answers.validate_json(text)
 
 
@@ -290,7 +290,7 @@ def answers_of(connection: Connection, which: ColumnElement[bool]) -> set[str]:
 
 def _text_of(answer: str) -> str:
     try:
-        return decoded(answer).text
+        return decode_answer(answer).text
     except ValidationError:
         return ""  # of an older release, whose answers are not reused
 

@@ -63,12 +63,12 @@ def docs_stale(domain: DomainName, as_json: AsJson = False) -> None:
     They are past the review date that they state, or old and often cited."""
     from agents.freshness.stale_documents import stale_documents
     from bot.features.freshness.citation_counts import CitationCountStore, today_utc
-    from bot.features.freshness.store import create_aging_tables
+    from bot.features.freshness.store import create_tables
 
     copilot = wired()
     known = copilot.domain(domain)
     snapshot, engine = copilot.index.snapshot(known.domain), copilot.index.engine
-    create_aging_tables(engine)
+    create_tables(engine)
     counts = CitationCountStore(engine=engine)
     stale = stale_documents(
         snapshot.documents.values(),

@@ -427,7 +427,7 @@ def told_of_a_shift(house: House, values: Mapping[str, Any]) -> object:
         connection.execute(delete(DigestRow))
     send = next(one.timers["digest"] for one in desk.bot.features if "digest" in one.timers)
     tea, sender = house.domains["tea"], cast("Any", send).__self__
-    rotas = sender.whom.rotas
+    rotas = sender.resolver.rotas
     seen = rotas.of(tea, tea.escalation.rota) if tea.escalation.rota else None
     due = next_due(tea, seen, datetime(2026, 11, 20, 12, tzinfo=UTC))
     if due is None:
@@ -557,9 +557,9 @@ def reported(house: House, values: Mapping[str, Any]) -> object:
     desk.ask("who fills the samovar?", user="U0DANA")
     desk.settle()
     room.timers["gaps_look"]("tea")
-    kept_gaps = GapStore(desk.bot.engine)
+    gap_store = GapStore(desk.bot.engine)
     # Years ahead: the clock of the bot itself plans nothing meanwhile.
-    kept_gaps.noted("tea", reported="2031-01-01T00:00")
+    gap_store.set_progress("tea", reported="2031-01-01T00:00")
     with desk.bot.engine.begin() as connection:
         connection.execute(update(GapQuestionRow).values(asked_at=datetime(2031, 1, 20)))
     places = ("U0INES", CHANNEL)
@@ -571,7 +571,7 @@ def reported(house: House, values: Mapping[str, Any]) -> object:
             room.timers[timer.kind](timer.subject)
             desk.bot.timers.delete_stored(timer)
     came = [place for place in places if len(desk.slack.messages(place)) > before[place]]
-    return kept_gaps.last("tea")[1], came
+    return gap_store.last("tea")[1], came
 
 
 TOOLS = [sys.executable, str(Path(tool_servers.__file__)), "good"]

@@ -22,7 +22,7 @@ from agents.thread.memory import ThreadMemory
 from bot.features.answering.screenshots import ReadFile
 from bot.features.checklists.progress import Runbook
 from bot.features.checklists.store import ChecklistStore
-from bot.questions.store import decoded, encoded
+from bot.questions.store import decode_answer, encode_answer
 from bot.slack.events import IncomingMessage
 from enrichment.chunk import Chunk, DocumentCard
 from index.store.documents import Store
@@ -200,7 +200,9 @@ def only(table: str) -> dict[str, Any]:
 def test_answers_of_questions() -> None:
     for kind, stored in values():
         if kind == "answer":
-            assert same(json.loads(encoded(decoded(stored)))) == same(json.loads(stored))
+            assert same(json.loads(encode_answer(decode_answer(stored)))) == same(
+                json.loads(stored)
+            )
 
 
 def test_threads(databases: Databases) -> None:

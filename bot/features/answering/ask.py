@@ -12,7 +12,7 @@ from agents.steps import Progress
 from agents.thread.store import slack_place
 from bot.access.directory import People
 from bot.db import now
-from bot.questions.store import QuestionRecord, QuestionStore, decoded, encoded
+from bot.questions.store import QuestionRecord, QuestionStore, decode_answer, encode_answer
 from bot.slack.events import IncomingMessage
 from config.domain import Domain
 from config.models import Usage
@@ -51,7 +51,7 @@ class AskService:
         documents."""
         answered_in = next((one for one in candidates if one.domain == record.domain), None)
         if record.answer and answered_in and answered_in.access.audience == "channel":
-            return decoded(record.answer), answered_in
+            return decode_answer(record.answer), answered_in
         answer, domain = self.answering(
             QuestionOrigin(id=event.id, door=_entry_point(event), text=text),
             candidates,
@@ -62,7 +62,7 @@ class AskService:
         )
         answer = replace(answer, usage=answer.usage + spent)
         stored = self.records.advance(
-            record, domain=domain.domain, state="answered", answer=encoded(answer),
+            record, domain=domain.domain, state="answered", answer=encode_answer(answer),
             path=answer.path, confidence=answer.confidence, generation=answer.generation,
             tokens=answer.usage.input_tokens + answer.usage.output_tokens, answered_at=now(),
         )  # fmt: skip

@@ -43,7 +43,7 @@ from bot.features.checklists.service import (
 from bot.features.checklists.step_views import DONE, MORE, NOT_NEEDED, REPORT, UNDO
 from bot.features.checklists.store import ChecklistStore, checklist_id
 from bot.features.checklists.views import FINISH, TAKE_OVER
-from bot.questions.store import QuestionRecord, QuestionStore, decoded
+from bot.questions.store import QuestionRecord, QuestionStore, decode_answer
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from bot.slack.events import IncomingMessage, read
 from bot.slack.messages import user_of
@@ -203,7 +203,7 @@ class ChecklistStarter:
         domain = self.context.domains().get(record.domain)
         if domain is None or not record.answer or record.state not in ("answered", "posted"):
             return None
-        runbook = self._steps(record, decoded(record.answer), domain)
+        runbook = self._steps(record, decode_answer(record.answer), domain)
         return (domain, runbook) if runbook else None
 
     def _steps(self, record: QuestionRecord, answer: Answer, domain: Domain) -> RunbookRef | None:

@@ -11,7 +11,7 @@ from sqlalchemy import Engine, delete, func, insert, select
 
 from agents.freshness.stale_documents import COUNTED_DAYS
 from bot.features.freshness.store import CitedDayRow
-from bot.questions.store import decoded
+from bot.questions.store import decode_answer
 from bot.questions.tables import QuestionRow
 from config.domain import Domain
 
@@ -86,7 +86,9 @@ class CitationCountStore:
             with self.engine.connect() as connection:
                 rows = connection.execute(query).all()
             for row in rows:
-                documents = {one.document for one in decoded(row.answer).citations if one.document}
+                documents = {
+                    one.document for one in decode_answer(row.answer).citations if one.document
+                }
                 counts.update((document, _midnight(row.asked_at.date())) for document in documents)
             if len(rows) < _PAGE:
                 return counts

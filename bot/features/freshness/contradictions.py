@@ -17,7 +17,7 @@ from bot.bus.events import Event, Suggestion
 from bot.db import now
 from bot.features.freshness.places import SnapshotOf, cited_place, dump_place, load_place
 from bot.features.freshness.store import OPEN, ContradictionRow, ContradictionStore
-from bot.questions.store import QuestionStore, decoded
+from bot.questions.store import QuestionStore, decode_answer
 from config.domain import Domain
 from enrichment.chunk import is_out_of_force
 
@@ -112,7 +112,7 @@ class ContradictionService:
         record = self.records.get(question_id)
         if record is None or not record.answer:
             return
-        for one in decoded(record.answer).contradictions:
+        for one in decode_answer(record.answer).contradictions:
             self._record(record.domain, question_id, one)
 
     def waiting(self, domain: str, *, limit: int, since: datetime | None = None) -> list[Sides]:

@@ -34,7 +34,7 @@ from bot.features.freshness.store import (
     FlagStore,
     HelpfulPlaceStore,
     ReminderStore,
-    create_aging_tables,
+    create_tables,
 )
 from bot.features.freshness.views import (
     AGAIN,
@@ -57,7 +57,7 @@ log = structlog.get_logger()
 def build_freshness(
     context: FeatureContext, records: QuestionStore, is_private: IsPrivate
 ) -> Feature:
-    create_aging_tables(context.engine)
+    create_tables(context.engine)
     snapshot_of = snapshots(context.published.snapshot if context.published else None)
     counts = CitationCountStore(engine=context.engine)
     service = FreshnessService(

@@ -18,7 +18,7 @@ from bot.db import now
 from bot.feature import IsPrivate
 from bot.features.freshness.places import SnapshotOf, cited_place, dump_place, load_place
 from bot.features.freshness.store import FlagRow, FlagStore
-from bot.questions.store import QuestionRecord, QuestionStore, decoded
+from bot.questions.store import QuestionRecord, QuestionStore, decode_answer
 from config.domain import Domain
 
 MAX_NOTES = 2
@@ -76,7 +76,7 @@ class FlagService:
         domain = self.domains().get(record.domain) if record else None
         if record is None or domain is None or not record.answer:
             return None
-        answer = decoded(record.answer)
+        answer = decode_answer(record.answer)
         direct = record.channel.startswith("D")
         private = direct or self.is_private(domain, answer)
         if private and user != record.asker:

@@ -25,7 +25,7 @@ from agents.freshness.stale_documents import on_day
 from bot.blocks.kit import short
 from bot.db import now
 from bot.features.freshness.store import HelpfulPlaceStore
-from bot.questions.store import QuestionStore, decoded
+from bot.questions.store import QuestionStore, decode_answer
 from config.errors import CopilotError
 from index.search import Snapshot
 
@@ -105,7 +105,7 @@ class HelpfulPlaceService:
                 return
             places = [
                 {"place": place.key, "document": place.document, "kept": dump_place(place)}
-                for place in places_of(decoded(record.answer), snapshot)
+                for place in places_of(decode_answer(record.answer), snapshot)
             ]
             self.helpful.replace(question_id, record.domain, given_at, places)
 

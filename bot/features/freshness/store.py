@@ -132,7 +132,7 @@ PERSONAL_TABLES = (
 )
 
 
-def create_aging_tables(engine: Engine) -> None:
+def create_tables(engine: Engine) -> None:
     """Create what is missing; safe when several workers start at once."""
     migrate(engine, Base.metadata, "aging")
 

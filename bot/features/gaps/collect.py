@@ -27,7 +27,7 @@ from bot.features.gaps.questions import (
     why_failed,
 )
 from bot.features.gaps.store import GapQuestionRow, GapStore
-from bot.questions.store import QuestionRecord, QuestionStore, decoded
+from bot.questions.store import QuestionRecord, QuestionStore, decode_answer
 from bot.slack.messages import permalink
 from config.errors import NothingPublished
 from enrichment.language.words import written_out
@@ -144,7 +144,7 @@ class GapCollector:
             return None
         silent = signals.state == "silent"
         is_alert = self._by_bot(signals.asker) if silent else bool(self._alert(record))
-        return why_failed(signals, decoded(record.answer), is_alert=is_alert)
+        return why_failed(signals, decode_answer(record.answer), is_alert=is_alert)
 
     def _alert(self, record: QuestionRecord | None) -> str:
         return alert_name(record.text, lambda: self._by_bot(record.asker)) if record else ""
@@ -202,7 +202,7 @@ class GapCollector:
     def _suggestion(
         self, human: HumanAnswer, record: QuestionRecord, place: NearestPlace
     ) -> Suggestion:
-        answer = decoded(record.answer) if record.answer else None
+        answer = decode_answer(record.answer) if record.answer else None
         return Suggestion(
             id=human.id,
             kind="answer",
@@ -222,7 +222,7 @@ class GapCollector:
         snapshot = self._snapshot(domain)
         if snapshot is None:
             return NOWHERE
-        answer = decoded(record.answer) if record.answer else None
+        answer = decode_answer(record.answer) if record.answer else None
         for cited in (*answer.citations, *answer.nearest) if answer else ():
             if cited.document and snapshot.cards([cited.document]):
                 return NearestPlace(document=cited.document, heading=cited.heading)

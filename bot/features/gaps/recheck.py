@@ -119,6 +119,10 @@ def _source(passage: Passage) -> Source:
 
 log = structlog.get_logger()
 
+GAPS_CLOSED = metrics.counter(
+    "oncall_gaps_closed_total", "Gaps that the documents answer by now", "domain"
+)
+
 ASK_GAP = "gap_ask"
 MAX_GAPS = 20
 """For one generation; the others wait for the next."""
@@ -191,7 +195,7 @@ class GapRecheck:
     def _move(self, gap: GapRow, outcome: Outcome, snapshot: Snapshot) -> None:
         if outcome == "answered" and gap.state in UNANSWERED:
             if self.store.move(gap, "closed", generation=snapshot.generation):
-                metrics.GAPS_CLOSED.labels(gap.domain).inc()
+                GAPS_CLOSED.labels(gap.domain).inc()
         elif outcome == "unanswered" and gap.state == "closed":
             self.store.move(gap, "reopened", generation=snapshot.generation)
 

@@ -28,6 +28,12 @@ from telemetry import metrics
 
 log = structlog.get_logger()
 
+GAPS_OPEN = metrics.gauge(
+    "oncall_gaps_open",
+    "Gaps in the documents that nothing answers yet: questions asked in vain, put together",
+    "domain",
+)
+
 COLLECT, RECHECK = "gaps_look", "gaps_ask"
 """Kinds of timers, by domain: collect failed questions; ask again after documents changed."""
 
@@ -127,4 +133,4 @@ class GapService:
         counts = self.store.counts()
         for name in domains:
             open_now = sum(counts.get((name, state), 0) for state in UNANSWERED)
-            metrics.GAPS_OPEN.labels(name).set(open_now)
+            GAPS_OPEN.labels(name).set(open_now)

@@ -134,7 +134,7 @@ PERSONAL_TABLES = (
 )  # fmt: skip
 
 
-def create_gap_tables(engine: Engine) -> None:
+def create_tables(engine: Engine) -> None:
     """Create what is missing; safe when several workers start at once."""
     migrate(engine, Base.metadata, "gaps")
 
@@ -144,7 +144,7 @@ class GapStore:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        create_gap_tables(engine)
+        create_tables(engine)
 
     def questions(self, domain: str = "") -> dict[str, GapQuestionRow]:
         """By question id, oldest first: all that were examined, also those in no gap."""

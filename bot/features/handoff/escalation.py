@@ -12,7 +12,7 @@ from bot.bus.events import Enqueue, Event
 from bot.bus.timers import TimerStore
 from bot.db import now
 from bot.features.handoff.notifications import AskerNotifier, CallMessages, news_of
-from bot.features.handoff.service import HandoffService
+from bot.features.handoff.service import HANDOFF_CALLS, HandoffService
 from bot.features.handoff.store import (
     AGAIN,
     FIRST,
@@ -28,7 +28,6 @@ from bot.rotas.shifts import begins_after
 from bot.slack.messages import ERASED
 from config.domain import SHIFT_CHANGE, Domain, Escalation, EscalationLevel
 from config.errors import ConfigError
-from telemetry import metrics
 
 CALL, TAKER = "handoff-call", "handoff-taker"
 """Kinds of timers."""
@@ -251,7 +250,7 @@ class EscalationTimer:
     def _add(self, record: QuestionRecord, domain: Domain, step: str, **more: str) -> None:
         if self.handoffs.calls.add(record.id, step, domain.domain, **more) and more["who"]:
             kind = next((one for one in (SHIFT, FREE) if step.startswith(one)), step).rstrip("-")
-            metrics.HANDOFF_CALLS.labels(domain.domain, kind).inc()
+            HANDOFF_CALLS.labels(domain.domain, kind).inc()
 
     def _has_left(self, taker: str) -> bool:
         return taker == ERASED or self.people.member(taker).standing == "gone"

@@ -20,6 +20,15 @@ from bot.slack.messages import mention, permalink
 from config.domain import Domain
 from telemetry import metrics
 
+HANDOFFS_WAITING = metrics.gauge(
+    "oncall_handoffs_waiting", "Hand-offs of the last week that nobody has taken", "domain"
+)
+HANDOFFS_OLDEST = metrics.gauge(
+    "oncall_handoffs_oldest_seconds",
+    "Age of the one among them that waits longest; 0 for none",
+    "domain",
+)
+
 WEEK = timedelta(days=7)
 MAX_OPEN, MAX_PROBLEMS = 5, 2
 """Lines: together they fit a section, however long a question is."""
@@ -69,9 +78,9 @@ class HandoffReport:
         """Sets the gauges."""
         for name, entries in by_domain.items():
             waiting = [one.age for one in entries if not _is_taken(one.handoff)]
-            metrics.HANDOFFS_WAITING.labels(name).set(len(waiting))
+            HANDOFFS_WAITING.labels(name).set(len(waiting))
             oldest = max(waiting, default=timedelta())
-            metrics.HANDOFFS_OLDEST.labels(name).set(oldest.total_seconds())
+            HANDOFFS_OLDEST.labels(name).set(oldest.total_seconds())
 
     def home(self, viewer: str, domains: Sequence[Domain]) -> Iterator[Json]:
         """For admins: the week's figures, open hand-offs, and rotas that can't be read."""

@@ -15,7 +15,7 @@ from bot.db import now
 from bot.features.handoff.store import FIRST, LEVEL, CallStore, Handoff, HandoffStore
 from bot.features.handoff.views import card, shows_button, with_used_button
 from bot.posting.posts import find_post, metadata_of, post_key, post_once, post_with_fallback
-from bot.questions.store import QuestionRecord, QuestionStore, decoded
+from bot.questions.store import QuestionRecord, QuestionStore, decode_answer
 from bot.questions.tables import HandoffRow
 from bot.rotas.on_call import OnCallResolver
 from bot.rotas.rota import RotaCache
@@ -27,6 +27,26 @@ from config.errors import IndexUnavailable
 from telemetry import metrics
 
 log = structlog.get_logger()
+
+HANDOFF_TAKEN = metrics.histogram(
+    "oncall_handoff_taken_seconds",
+    "From asking for a human to somebody's taking it",
+    "domain",
+    buckets=metrics.HUMAN,
+)
+HANDOFF_RESOLVED = metrics.histogram(
+    "oncall_handoff_resolved_seconds",
+    "From asking for a human to its being resolved",
+    "domain",
+    buckets=metrics.HUMAN,
+)
+HANDOFF_CALLS = metrics.counter(
+    "oncall_handoff_calls_total",
+    "Calls of people: first, again, level-1, …, shift (to who came on call later), freed (whoever "
+    "had taken it is gone)",
+    "domain",
+    "step",
+)
 
 CARD_EVENT = "oncall_handoff"
 DONE_EMOJI = "white_check_mark"
@@ -111,7 +131,7 @@ class HandoffService:
         """The first one takes it, unless that one was erased since."""
         values = {"taken_by": user, "taken_at": now()}
         if self.store.set(question_id, HandoffRow.taken_by.in_(["", ERASED]), **values):
-            self._observe(question_id, metrics.HANDOFF_TAKEN)
+            self._observe(question_id, HANDOFF_TAKEN)
         self.refresh(question_id)
         self._notify_followers(question_id)
 
@@ -126,7 +146,7 @@ class HandoffService:
             return
         values: Json = {"resolved_by": user, "resolved_at": now()}
         if self.store.set(question_id, HandoffRow.resolved_by == "", **values):
-            self._observe(question_id, metrics.HANDOFF_RESOLVED)
+            self._observe(question_id, HANDOFF_RESOLVED)
         if resolution.strip():
             self.store.set(question_id, resolution=resolution.strip())
         self._records.mark(question_id, resolved_by=user)
@@ -181,7 +201,7 @@ class HandoffService:
         if not record.channel.startswith("D") and record.channel not in domain.channels:
             return True
         try:
-            return self._is_private(domain, decoded(record.answer))
+            return self._is_private(domain, decode_answer(record.answer))
         except IndexUnavailable:
             return True  # a human is called all the same
 
@@ -217,7 +237,7 @@ class HandoffService:
 
     def _add_call(self, record: QuestionRecord, step: str, domain: Domain, **more: str) -> None:
         if self.calls.add(record.id, step, domain.domain, **more) and more["who"]:
-            metrics.HANDOFF_CALLS.labels(domain.domain, step).inc()
+            HANDOFF_CALLS.labels(domain.domain, step).inc()
 
     def domain_of(self, record: QuestionRecord) -> Domain | None:
         """None where no domain file names its channel any more."""

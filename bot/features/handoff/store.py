@@ -59,7 +59,7 @@ PERSONAL_TABLES = (
 _STEPS = (expanding("ALTER TABLE bot_calls ADD COLUMN channel VARCHAR(40) NOT NULL DEFAULT ''"),)
 
 
-def create_calls(engine: Engine) -> None:
+def create_tables(engine: Engine) -> None:
     migrate(engine, Base.metadata, "calls", _STEPS)
 
 
@@ -148,7 +148,7 @@ class HandoffCall:
 class CallStore:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        create_calls(engine)
+        create_tables(engine)
 
     def of(self, question_id: str) -> Sequence[HandoffCall]:
         """One for each step of the escalation, oldest first."""

@@ -13,7 +13,7 @@ from bot.blocks.markdown import excerpt
 from bot.blocks.render import ASK_HUMAN, SlackMessage
 from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.features.handoff.store import AGAIN, FIRST, Handoff, HandoffCall
-from bot.questions.store import QuestionRecord, decoded
+from bot.questions.store import QuestionRecord, decode_answer
 from bot.questions.tables import FORGOTTEN, WITHDRAWN
 from bot.rotas.rota import format_local
 from bot.slack.messages import mention
@@ -41,7 +41,7 @@ def card(
     """Who is on it, the question, the bot's answer and sources; once resolved, the human's answer.
 
     `private`: not everyone who sees the card may see the bot's answer. `calls`: oldest first."""
-    answer = decoded(record.answer) if record.answer else None
+    answer = decode_answer(record.answer) if record.answer else None
     asker = record.asker or handoff.requested_by
     headline = _headline(handoff, domain, calls)
     if record.state == WITHDRAWN:

@@ -9,7 +9,7 @@ from sqlalchemy import Engine, case, func, select
 
 from agents.answer import Answer
 from agents.confidence import HIGH
-from bot.questions.store import decoded
+from bot.questions.store import decode_answer
 from bot.questions.tables import FeedbackRow, HandoffRow, QuestionRow
 
 MAX_QUESTIONS = 200
@@ -56,7 +56,7 @@ class WellAnsweredStore:
             rows = connection.execute(query).all()
         return [
             WellAnswered(
-                id=one.id, text=one.text, answer=decoded(one.answer), helpful=int(one.helpful)
+                id=one.id, text=one.text, answer=decode_answer(one.answer), helpful=int(one.helpful)
             )
             for one in rows
         ]

@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 from sqlalchemy import Engine, select
 
-from bot.features.owner_drafts.store import OwnerDraftRow, create_owner_tables
-from bot.questions.store import decoded
+from bot.features.owner_drafts.store import OwnerDraftRow, create_draft_tables
+from bot.questions.store import decode_answer
 from bot.questions.tables import FORGOTTEN, FeedbackRow, HandoffRow, QuestionRow, create_tables
 
 
@@ -41,7 +41,7 @@ def propose(engine: Engine, domain: str | None = None) -> list[Proposal]:
     """One per question, by question id: an accepted draft, else a correction, else a resolution.
     None for a dismissed draft."""
     create_tables(engine)
-    create_owner_tables(engine)
+    create_draft_tables(engine)
     proposals: dict[str, Proposal] = {}
     for proposal in (*_handoffs(engine), *_corrections(engine)):
         proposals[proposal.id] = proposal
@@ -114,7 +114,7 @@ def _accepted(engine: Engine) -> Iterator[Proposal]:
     )
     with engine.connect() as connection:
         for row in connection.execute(query).mappings():
-            answer = decoded(row["answer"]) if row["answer"] else None
+            answer = decode_answer(row["answer"]) if row["answer"] else None
             standalone = answer.standalone_question if answer else ""
             question = standalone or row["question"] or row["text"] or ""
             place = " › ".join(filter(None, (row["title"], row["final_heading"])))
@@ -145,7 +145,7 @@ def _dismissed(engine: Engine) -> list[str]:
 
 
 def _proposal(row: Any, reference: str, source: str, by: str, origin: str) -> Proposal:
-    answer = decoded(row["answer"]) if row["answer"] else None
+    answer = decode_answer(row["answer"]) if row["answer"] else None
     standalone = answer.standalone_question if answer else ""
     return Proposal(
         id=row["id"],

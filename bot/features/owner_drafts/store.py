@@ -106,7 +106,7 @@ PERSONAL_TABLES = (
 )  # fmt: skip
 
 
-def create_owner_tables(engine: Engine) -> None:
+def create_draft_tables(engine: Engine) -> None:
     migrate(engine, Base.metadata, "bot-owners")
 
 
@@ -178,7 +178,7 @@ class DraftStore:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._claiming = threading.Lock()
-        create_owner_tables(engine)
+        create_draft_tables(engine)
 
     def add(self, suggestion: Suggestion) -> str:
         """Returns its key; an existing draft stays as it is."""

@@ -11,7 +11,7 @@ import pytest
 
 from agents.answer import Answer
 from agents.answerer.reply import Conflict, Opening
-from bot.questions.store import decoded, encoded
+from bot.questions.store import decode_answer, encode_answer
 from config.models import Prompt
 from tests.agents.corpus import LAPTOPS, OLD_ROTATION, ROTATION, asking, snapshot
 from tests.agents.scripted import PLAN, ScriptedModel, Watching
@@ -166,9 +166,9 @@ def test_a_line_without_an_end_is_not_waited_for_for_ever() -> None:
 
 
 def test_answers_of_releases_that_knew_none_are_read() -> None:
-    kept = json.loads(encoded(answered("ANSWER\n60 days [{0}].", "60 days")))
+    kept = json.loads(encode_answer(answered("ANSWER\n60 days [{0}].", "60 days")))
     del kept["contradictions"]
-    assert decoded(json.dumps(kept)).contradictions == ()
+    assert decode_answer(json.dumps(kept)).contradictions == ()
     said = "ANSWER\nCONFLICT {0} {1}: the age\n60 days [{0}]."
     answer = answered(said, "60 days", "45 days")
-    assert decoded(encoded(answer)).contradictions == answer.contradictions
+    assert decode_answer(encode_answer(answer)).contradictions == answer.contradictions

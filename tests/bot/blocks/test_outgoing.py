@@ -38,7 +38,7 @@ from bot.features.home.service import suggested_prompts
 from bot.features.home.views import IndexStatus, JustAsked, Offered, Report, blocks
 from bot.features.link_previews.views import entity, preview
 from bot.posting.streaming import shown_of
-from bot.questions.store import QuestionRecord, encoded
+from bot.questions.store import QuestionRecord, encode_answer
 from bot.slack.messages import permalink
 from config.domain import Example
 from enrichment.chunk import DocumentCard
@@ -174,7 +174,7 @@ def test_cards_views_and_lines_link_and_ping_nothing() -> None:
 
 def surfaces(text: str) -> Iterator[Any]:
     """Whatever else is posted or shown that holds the words of others."""
-    kept = replace(KEPT, text=text, answer=encoded(answer(strip_invisible(text))))
+    kept = replace(KEPT, text=text, answer=encode_answer(answer(strip_invisible(text))))
     for resolution in ("", text):
         handoff = Handoff(
             question_id="q", channel="C1", card_ts="1", called="U0DANA", requested_by="U0YOU",

@@ -16,7 +16,7 @@ from bot.blocks.fallbacks import fallback_versions, older_version, plain_version
 from bot.blocks.render import ASK_HUMAN, SlackMessage, render
 from bot.features.handoff.store import Handoff
 from bot.features.handoff.views import card
-from bot.questions.store import decoded, encoded
+from bot.questions.store import decode_answer, encode_answer
 from playground.slack.rules.block_rules import problems, too_long
 from tests.bot.blocks.test_reply import size
 from tests.bot.conftest import Desk, answered, words
@@ -165,14 +165,14 @@ def test_any_excerpt_fits_slack(texts: list[str]) -> None:
 
 def test_what_is_kept_on_record_holds_the_passages() -> None:
     found = passages_found("One.", TABLE)
-    kept = decoded(encoded(found))
+    kept = decode_answer(encode_answer(found))
     assert kept == found
     assert isinstance(kept.passages[0], Passage)
     assert shown_by(kept)["cited"] == ["key-rotation-standard"] * 2
 
 
 def test_who_is_called_reads_that_there_was_no_answer_and_where_it_may_stand() -> None:
-    record = replace(RECORD, answer=encoded(passages_found("One.")), path="passages_found")
+    record = replace(RECORD, answer=encode_answer(passages_found("One.")), path="passages_found")
     called = Handoff(
         question_id=record.id, channel=CHANNEL, card_ts="1.0", called="S0SECENG",
         requested_by="U0YOU", taken_by="", resolved_by="", resolution="",

@@ -11,7 +11,7 @@ from sqlalchemy import create_engine
 
 from agents.answer import Citation
 from agents.steps import Progress, Step
-from bot.questions.store import decoded, encoded
+from bot.questions.store import decode_answer, encode_answer
 from config.errors import ConfigError
 from config.models import Usage
 from config.settings import Settings
@@ -169,7 +169,7 @@ def test_an_answer_from_before_a_crash_is_made_anew_with_the_rights_of_today(des
         question_id=question, event_id="Ev-crashed", channel=ASKERS, thread_ts=ts, asker="U0YOU",
         text="when does the merger close?", domain="privacy",
     )  # fmt: skip
-    old = encoded(answer("The merger closes in May [1].", documents=frozenset({"merger"})))
+    old = encode_answer(answer("The merger closes in May [1].", documents=frozenset({"merger"})))
     desk.bot.records.mark(question, state="answered", answer=old)
     desk.agents.reply = answer("I found no answer.", path="no_answer_found", citations=())
     event = {
@@ -184,7 +184,11 @@ def test_an_answer_from_before_a_crash_is_made_anew_with_the_rights_of_today(des
 
 def test_what_an_answer_was_made_from_is_kept_with_it() -> None:
     made = answer(documents=frozenset({"handbook", "merger"}))
-    assert decoded(encoded(made)).drawn_from == {"handbook", "merger", "key-rotation-standard"}
+    assert decode_answer(encode_answer(made)).drawn_from == {
+        "handbook",
+        "merger",
+        "key-rotation-standard",
+    }
 
 
 def test_a_follow_up_does_not_carry_a_private_answer_into_the_thread(desk: Desk) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from agents.steps import Progress, Step
 from bot.posting.live_answer import STATUS_EVERY
-from bot.questions.store import decoded
+from bot.questions.store import decode_answer
 from tests.bot.conftest import Desk, answered, eventually, words
 from tests.bot.fakes import CHANNEL, answer
 
@@ -214,7 +214,7 @@ def test_an_answer_is_on_record_with_plan_and_generation(desk: Desk) -> None:
     record = desk.bot.records.get(f"{CHANNEL}:{ts}")
     assert record is not None
     assert record.answer is not None
-    kept = decoded(record.answer)
+    kept = decode_answer(record.answer)
     assert (kept.text, kept.generation) == ("Rotate them every 90 days [1].", 7)
 
 

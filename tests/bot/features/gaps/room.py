@@ -26,7 +26,7 @@ from bot.features.gaps.feature import build_gaps
 from bot.features.gaps.gap import Gap, gaps_of
 from bot.features.gaps.questions import STATE_LABELS
 from bot.features.gaps.store import GapStore
-from bot.questions.store import QuestionStore, encoded
+from bot.questions.store import QuestionStore, encode_answer
 from bot.questions.tables import HandoffRow
 from config.domain import Domain
 from config.errors import ModelUnavailable
@@ -184,7 +184,7 @@ class GapRoom:
         )  # fmt: skip
         given = reply or refused(text)
         at = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=days_ago)
-        kept = {"domain": "security", "state": "posted", "answer": encoded(given)}
+        kept = {"domain": "security", "state": "posted", "answer": encode_answer(given)}
         known = {**kept, "path": given.path, "asked_at": at, **values}
         self.records.mark(name, **known)
         return name

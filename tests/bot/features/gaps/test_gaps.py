@@ -13,7 +13,8 @@ import pytest
 from sqlalchemy import insert, select
 
 from bot.bus.events import SuggestionDecided
-from bot.features.gaps.recheck import outcome_of
+from bot.features.gaps.recheck import GAPS_CLOSED, outcome_of
+from bot.features.gaps.service import GAPS_OPEN
 from bot.features.gaps.store import GapDraftRow, GapQuestionRow, GapRow, GapVectorRow
 from bot.features.registry import FEATURE_TABLES
 from bot.privacy.personal_data import PersonalData
@@ -23,7 +24,6 @@ from bot.questions.tables import HandoffRow
 from config.settings import Settings
 from index.audit import AuditLog
 from index.store.database import open_database
-from telemetry import metrics
 from tests.bot.fakes import CHANNEL, answer, domain, passages_found
 from tests.bot.features.gaps.room import (
     CLOSED,
@@ -214,13 +214,13 @@ def test_a_gap_closes_when_the_document_answers_and_opens_when_it_no_longer_does
     room: GapRoom,
 ) -> None:
     accepted(room)
-    closed = metrics.GAPS_CLOSED.labels("security")._value.get()
+    closed = GAPS_CLOSED.labels("security")._value.get()
     room.publish(LAPTOPS.replace("5 minutes", "6 minutes"))
     assert [gap.state for gap in room.ask_again()] == ["accepted"]
     room.publish(WITH_TRAVEL)
     (gap,) = room.ask_again()
     assert gap.state == "closed"
-    assert metrics.GAPS_CLOSED.labels("security")._value.get() == closed + 1
+    assert GAPS_CLOSED.labels("security")._value.get() == closed + 1
     room.publish(LAPTOPS)
     (gap,) = room.ask_again()
     assert [one.state for one in gap.history] == [
@@ -523,7 +523,7 @@ def test_open_gaps_are_counted_by_domain(room: GapRoom) -> None:
     asked_by_three(room)
     room.look()
     room.feature.plan()  # type: ignore[misc]
-    assert metrics.GAPS_OPEN.labels("security")._value.get() == 1
+    assert GAPS_OPEN.labels("security")._value.get() == 1
 
 
 def test_a_minute_without_news_plans_nothing(room: GapRoom) -> None:

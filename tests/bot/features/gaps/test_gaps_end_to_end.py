@@ -200,7 +200,7 @@ def test_each_admin_gets_the_report_once_whichever_worker_sends_it(house: House)
     house.due()  # the first look notes the last planned time, and sends nothing
     house.desk.settle()
     assert not _reports(house, "U0INES")
-    GapStore(house.bot.engine).noted("security", reported="2026-01-05T08:00")
+    GapStore(house.bot.engine).set_progress("security", reported="2026-01-05T08:00")
     subject = f"security@{due:%Y-%m-%dT%H:%M}"
     for _ in range(2):
         house.due()

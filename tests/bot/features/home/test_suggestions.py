@@ -22,7 +22,7 @@ from bot.features.home.suggestions import (
     diverse,
     is_presentable,
 )
-from bot.questions.store import QuestionStore, encoded
+from bot.questions.store import QuestionStore, encode_answer
 from bot.questions.tables import HandoffRow
 from config.domain import Domain
 from config.errors import ModelUnavailable, NothingPublished
@@ -65,7 +65,7 @@ def ask(
     records.claim(
         question_id=name, event_id=name, channel=channel, thread_ts="1.0", asker="U1", text=text
     )
-    state = {"domain": "security", "state": "posted", "answer": encoded(reply)}
+    state = {"domain": "security", "state": "posted", "answer": encode_answer(reply)}
     records.mark(name, **{**state, "path": reply.path, "confidence": reply.confidence, **values})
     for number, verdict in enumerate(verdicts):
         spoken = "helpful" if verdict == "+" else "unhelpful"

@@ -14,7 +14,7 @@ from bot.feature import Verdicts
 from bot.features.handoff.store import Handoff
 from bot.features.handoff.views import card
 from bot.features.home.views import IndexStatus, Report, blocks
-from bot.questions.store import QuestionRecord, encoded, went_wrong
+from bot.questions.store import QuestionRecord, encode_answer, went_wrong
 from tests.bot.fakes import answer, domain
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -27,7 +27,9 @@ RECORD = QuestionRecord(
     asker="U0YOU",
     text="how old may a key get?",
     state="posted",
-    answer=encoded(answer("**90 days** [1].\n\n| Tier | Age |\n|---|---|\n| `gold` | 30 days |")),
+    answer=encode_answer(
+        answer("**90 days** [1].\n\n| Tier | Age |\n|---|---|\n| `gold` | 30 days |")
+    ),
     path="company_specific_rag_success",
     confidence=0.9,
     reference="",
