@@ -27,8 +27,7 @@ from rich.table import Table
 from agents.answer_cache.same_question import NEAR_ENOUGH, KnownGap, nearest_gap
 from benchmarks.material.asked_sets import DEMO, PUBLIC, ROOT, named_set, written
 from benchmarks.with_a_model import copilot_of, ingest
-from bot.features.gaps.gap import OFF_TOPIC_SIMILARITY
-from bot.features.gaps.naming import nearest_place
+from bot.features.gaps.gap import OFF_TOPIC_SIMILARITY, nearest_place
 from config.minilm import MiniLM
 from config.models import Vectors
 from enrichment.language.words import written_out

@@ -59,7 +59,7 @@ def gaps(
 
 def _line(gap: Gap, snapshot: Callable[[str], Snapshot]) -> str:
     from bot.blocks.kit import short
-    from bot.features.gaps.naming import where
+    from bot.features.gaps.gap import where
     from bot.features.gaps.questions import STATE_LABELS
     from bot.features.gaps.views import summary
     from cli.output.terminal import visible

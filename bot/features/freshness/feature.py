@@ -18,7 +18,6 @@ from bot.feature import (
     FeatureContext,
     IsPrivate,
 )
-from bot.features.freshness.citation_counts import CitationCountStore
 from bot.features.freshness.contradictions import (
     CHOICES,
     ContradictionService,
@@ -26,7 +25,7 @@ from bot.features.freshness.contradictions import (
     ContradictionsMet,
 )
 from bot.features.freshness.flags import FlagService, SourceFlagged
-from bot.features.freshness.overdue import OverdueDocuments
+from bot.features.freshness.overdue import CitationCountStore, OverdueDocuments
 from bot.features.freshness.places import HelpfulPlaceService, snapshots
 from bot.features.freshness.service import DAY, FreshnessService
 from bot.features.freshness.store import (

@@ -1,14 +1,19 @@
-"""Documents due for review: listed for admins, suggested to their owners, named below answers."""
+"""Documents due for review: listed for admins, suggested to their owners, named below answers; and
+how often each document is cited, a count for each day, of nobody in particular."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
+
+from sqlalchemy import Engine, delete, func, insert, select
 
 from agents.answer import Answer
 from agents.freshness.stale_documents import (
+    COUNTED_DAYS,
     StaleDocument,
     on_day,
     passed_at,
@@ -19,15 +24,104 @@ from bot.blocks.kit import Json, header, link, section, short
 from bot.blocks.sanitize.text import sanitize_plain
 from bot.bus.events import Suggestion
 from bot.db import now
-from bot.features.freshness.citation_counts import CitationCountStore, today_utc
 from bot.features.freshness.places import SnapshotOf
-from bot.features.freshness.store import ReminderStore
+from bot.features.freshness.store import CitedDayRow, ReminderStore
+from bot.questions.store import decode_answer
+from bot.questions.tables import QuestionRow
 from config.domain import Domain
 
 MAX_REMINDERS = 3
 """Documents of a domain in a week."""
 _WEEK, _QUARTER = timedelta(days=7), timedelta(days=90)
 _MAX_LINES = 3
+
+
+_PAGE = 200
+_DAY = timedelta(days=1)
+_DAY_DONE = ""
+"""In place of the document: the row says that its day was counted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CitationCountStore:
+    engine: Engine
+
+    def is_done(self, domain: str, today: date) -> bool:
+        """Whether all days before this one are counted."""
+        return self._last_counted(domain) >= _midnight(today) - _DAY
+
+    def count(self, domain: Domain, today: date) -> None:
+        """Count the days that aren't counted yet, at most 90, up to yesterday. Safe to repeat."""
+        name, end = domain.domain, _midnight(today)
+        days = min(COUNTED_DAYS, domain.retention.days)
+        first = max(self._last_counted(name) + _DAY, end - timedelta(days=days))
+        if first >= end:
+            return
+        counts = self._cited(name, first, end)
+        rows = [
+            {"domain": name, "document": document, "day": day, "answers": number}
+            for (document, day), number in counts.items()
+        ]
+        day_done = {"domain": name, "document": _DAY_DONE, "day": end - _DAY, "answers": 0}
+        with self.engine.begin() as connection:
+            connection.execute(
+                delete(CitedDayRow).where(CitedDayRow.domain == name, CitedDayRow.day >= first)
+            )
+            connection.execute(insert(CitedDayRow), [*rows, day_done])
+
+    def totals(self, domain: str, today: date) -> Mapping[str, int]:
+        """Document → answers that cited it in the last 90 days, without today."""
+        since = _midnight(today) - timedelta(days=COUNTED_DAYS)
+        query = (
+            select(CitedDayRow.document, func.sum(CitedDayRow.answers))
+            .where(CitedDayRow.domain == domain, CitedDayRow.document != _DAY_DONE)
+            .where(CitedDayRow.day >= since)
+            .group_by(CitedDayRow.document)
+        )
+        with self.engine.connect() as connection:
+            return {row[0]: int(row[1]) for row in connection.execute(query)}
+
+    def _last_counted(self, domain: str) -> datetime:
+        query = select(func.max(CitedDayRow.day)).where(
+            CitedDayRow.domain == domain, CitedDayRow.document == _DAY_DONE
+        )
+        with self.engine.connect() as connection:
+            return connection.execute(query).scalar_one() or datetime.min
+
+    def _cited(self, domain: str, first: datetime, end: datetime) -> Counter[tuple[str, datetime]]:
+        """(document, day) → answers, read a page at a time."""
+        counts: Counter[tuple[str, datetime]] = Counter()
+        after = (first, "")
+        columns = QuestionRow.asked_at, QuestionRow.id, QuestionRow.answer
+        while True:
+            at, last = after
+            query = (
+                select(*columns)
+                .where(QuestionRow.domain == domain, QuestionRow.asked_at < end)
+                .where(QuestionRow.asked_at >= at)
+                .where((QuestionRow.asked_at > at) | (QuestionRow.id > last))
+                .where(QuestionRow.state == "posted", QuestionRow.answer.is_not(None))
+                .order_by(QuestionRow.asked_at, QuestionRow.id)
+                .limit(_PAGE)
+            )
+            with self.engine.connect() as connection:
+                rows = connection.execute(query).all()
+            for row in rows:
+                documents = {
+                    one.document for one in decode_answer(row.answer).citations if one.document
+                }
+                counts.update((document, _midnight(row.asked_at.date())) for document in documents)
+            if len(rows) < _PAGE:
+                return counts
+            after = (rows[-1].asked_at, rows[-1].id)
+
+
+def today_utc() -> date:
+    return datetime.now(UTC).date()
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,14 +12,13 @@ from bot.blocks.kit import Json, link, short
 from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.bus.events import SlackEvent
 from bot.feature import AnswerExtras, DigestPart, FeatureContext, OutgoingAnswer
-from bot.features.freshness.citation_counts import CitationCountStore, today_utc
 from bot.features.freshness.contradictions import (
     ContradictionService,
     ContradictionSettled,
     ContradictionsMet,
 )
 from bot.features.freshness.flags import FlagService
-from bot.features.freshness.overdue import OverdueDocuments
+from bot.features.freshness.overdue import CitationCountStore, OverdueDocuments, today_utc
 from bot.features.freshness.places import HelpfulPlaceService, SnapshotOf, places_of
 from bot.features.freshness.views import contradiction_blocks, flag_button
 from config.domain import Domain

@@ -14,8 +14,14 @@ from agents.answer_cache.same_question import nearest_gap
 from bot.bus.events import Suggestion
 from bot.feature import PublishedIndex
 from bot.features.gaps.drafts import GapDraftStore, HumanAnswer
-from bot.features.gaps.gap import comparable_gaps, refresh_vectors, with_question
-from bot.features.gaps.naming import NOWHERE, NearestPlace, nearest_place
+from bot.features.gaps.gap import (
+    NOWHERE,
+    NearestPlace,
+    comparable_gaps,
+    nearest_place,
+    refresh_vectors,
+    with_question,
+)
 from bot.features.gaps.questions import (
     FailureSignals,
     WhyFailed,

@@ -10,7 +10,7 @@ from bot.bus.events import SuggestionDecided
 from bot.feature import Feature, FeatureContext
 from bot.features.gaps.collect import GapCollector
 from bot.features.gaps.drafts import GapDraftStore
-from bot.features.gaps.naming import where
+from bot.features.gaps.gap import where
 from bot.features.gaps.recheck import ASK_GAP, GapRecheck
 from bot.features.gaps.report import SEND_REPORT, WeeklyReport
 from bot.features.gaps.service import COLLECT, RECHECK, GapService

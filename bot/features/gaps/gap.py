@@ -1,53 +1,39 @@
-"""A documentation gap for display: questions, people, first seen, wording; and gaps as vectors,
-to find the one that a question belongs to."""
+"""A documentation gap for display: questions, people, first seen, wording, nearest place, and a
+short name by a model; and gaps as vectors, to find the one that a question belongs to.
+
+A name is stored with the question that it is made of: it is deleted with it, and visible only to
+those who may read it."""
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
+import structlog
+from pydantic import BaseModel, Field
 
 from agents.answer_cache.same_question import MAX_COMPARED, KnownGap, central
 from bot.db import batches
 from bot.feature import PublishedIndex
+from bot.features.gaps.prompts import render
 from bot.features.gaps.questions import UNANSWERED, GapState, is_of_alerts, question_texts
 from bot.features.gaps.store import GapChangeRow, GapQuestionRow, GapStore
-from config.models import Vectors
+from config.errors import CopilotError, ModelError
+from config.models import ChatModel, Vectors
+from config.prompts import Foreign
 from enrichment.language.words import written_out
+from index.search import SearchQuery, Snapshot
 
+log = structlog.get_logger()
 
-def comparable_gaps(store: GapStore, domain: str) -> dict[str, KnownGap]:
-    """By id, in the order in which they were opened. Gaps of alerts are left out: no question
-    joins them by its words."""
-    questions = [
-        one for one in store.questions(domain).values() if one.gap and not is_of_alerts(one.gap)
-    ]
-    ids = [one.question_id for one in questions]
-    texts, vectors = question_texts(store.engine, ids), store.vectors(ids)
-    gaps: dict[str, KnownGap | None] = {gap.id: None for gap in store.in_domain(domain)}
-    for one in questions:
-        text, vector = texts.get(one.question_id), vectors.get(one.question_id)
-        if text and vector is not None:
-            gaps[one.gap] = with_question(gaps.get(one.gap), one.gap, text, vector)
-    return {name: gap for name, gap in gaps.items() if gap}
-
-
-def with_question(known: KnownGap | None, gap: str, text: str, vector: Vectors) -> KnownGap:
-    """The gap with this question, which may be its first."""
-    if known is None:
-        return KnownGap(id=gap, questions=(text,), vectors=vector.reshape(1, -1))
-    return known.with_one(text, vector)
-
-
-def refresh_vectors(store: GapStore, domain: str, published: PublishedIndex) -> None:
-    """Embed again what another embedder made."""
-    texts = question_texts(store.engine, store.outdated_vectors(domain, published.embedder))
-    for ids in batches(texts):
-        vectors = published.embed([written_out(texts[name]) for name in ids])
-        store.replace_vectors(zip(ids, vectors, strict=True), published.embedder)
+MAX_NAME_CHARS = 80
+MAX_NAMES = 10
+"""Calls in one run: a name is not urgent."""
+_MAX_QUESTION_CHARS = 600
 
 
 OFF_TOPIC_SIMILARITY = 0.35
@@ -184,3 +170,118 @@ def _most_central_first(
         return tuple(questions)
     leader = newest[central(np.stack([vectors[one.question_id] for one in newest]))]
     return (leader, *(one for one in questions if one is not leader))
+
+
+def comparable_gaps(store: GapStore, domain: str) -> dict[str, KnownGap]:
+    """By id, in the order in which they were opened. Gaps of alerts are left out: no question
+    joins them by its words."""
+    questions = [
+        one for one in store.questions(domain).values() if one.gap and not is_of_alerts(one.gap)
+    ]
+    ids = [one.question_id for one in questions]
+    texts, vectors = question_texts(store.engine, ids), store.vectors(ids)
+    gaps: dict[str, KnownGap | None] = {gap.id: None for gap in store.in_domain(domain)}
+    for one in questions:
+        text, vector = texts.get(one.question_id), vectors.get(one.question_id)
+        if text and vector is not None:
+            gaps[one.gap] = with_question(gaps.get(one.gap), one.gap, text, vector)
+    return {name: gap for name, gap in gaps.items() if gap}
+
+
+def with_question(known: KnownGap | None, gap: str, text: str, vector: Vectors) -> KnownGap:
+    """The gap with this question, which may be its first."""
+    if known is None:
+        return KnownGap(id=gap, questions=(text,), vectors=vector.reshape(1, -1))
+    return known.with_one(text, vector)
+
+
+def refresh_vectors(store: GapStore, domain: str, published: PublishedIndex) -> None:
+    """Embed again what another embedder made."""
+    texts = question_texts(store.engine, store.outdated_vectors(domain, published.embedder))
+    for ids in batches(texts):
+        vectors = published.embed([written_out(texts[name]) for name in ids])
+        store.replace_vectors(zip(ids, vectors, strict=True), published.embedder)
+
+
+class GapName(BaseModel):
+    """The reply asked of the model."""
+
+    name: str = Field(description="Three to eight words")
+
+
+def name_gaps(store: GapStore, model: ChatModel, domain: str) -> None:
+    """Name gaps that were asked more than once by their leading question. The next run tries again
+    what failed."""
+    leaders = (gap.questions[0] for gap in gaps_of(store, domain) if gap.times > 1)
+    unnamed = [one for one in leaders if one.text and not one.name]
+    for one in unnamed[:MAX_NAMES]:
+        question = Foreign("question", one.text[:_MAX_QUESTION_CHARS])
+        try:
+            reply, _ = model.structured(render("gap_name", question=question), GapName)
+        except ModelError as error:
+            log.info("a gap is named by its question", reason=error.kind)
+            return
+        if name := " ".join(reply.name.split())[:MAX_NAME_CHARS]:
+            store.update_question(one.question_id, name=name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NearestPlace:
+    document: str = ""
+    heading: str = ""
+    similarity: float = 0.0
+    """Cosine."""
+
+
+NOWHERE = NearestPlace()
+
+
+def nearest_place(snapshot: Snapshot, question: str) -> NearestPlace:
+    """Raises CopilotError, e.g. where the embedder is unavailable."""
+    hits = snapshot.search(SearchQuery(variants=(question,), limit=5))
+    best = max((hit.similarity for hit in hits), default=0.0)
+    if not hits:
+        return NOWHERE
+    chunk = hits[0].chunk
+    return NearestPlace(
+        document=chunk.document_id,
+        heading=" › ".join(_below_title(chunk.document_title, chunk.heading_path)),
+        similarity=round(float(best), 4),
+    )
+
+
+def state_of(snapshot: Snapshot, documents: Sequence[str]) -> str:
+    """Changes with the content of these documents, or when one is deleted."""
+    hashes = {card.id: card.content_hash for card in snapshot.cards(documents)}
+    states = "\0".join(f"{one}\0{hashes.get(one, 'gone')}" for one in documents)
+    return hashlib.sha256(states.encode()).hexdigest()
+
+
+def where(
+    snapshot: Callable[[str], Snapshot], domain: str, place: tuple[str, str]
+) -> tuple[str, str]:
+    """(address, `title › heading`) of a document and heading; empty for a deleted document."""
+    document, heading = place
+    if not document:
+        return "", ""
+    try:
+        current = snapshot(domain)
+        titles = [card.title for card in current.cards([document])]
+        chunks = current.chunks(document) if titles else ()
+    except CopilotError:
+        return "", ""
+    if not titles:
+        return "", ""
+    title = titles[0]
+    below = (one for one in chunks if _heading(one.document_title, one.heading_path) == heading)
+    address = next((one.url for one in (*below, *chunks)), "")
+    return address, " › ".join(filter(None, (title, heading)))
+
+
+def _heading(title: str, path: Iterable[str]) -> str:
+    return " › ".join(_below_title(title, path))
+
+
+def _below_title(title: str, path: Iterable[str]) -> list[str]:
+    names = list(path)
+    return names[1:] if names[:1] == [title] else names

@@ -20,8 +20,7 @@ from bot.bus.timers import TimerStore
 from bot.db import now
 from bot.feature import PublishedIndex
 from bot.features.gaps.drafts import GapDraftStore
-from bot.features.gaps.gap import Gap, UnansweredQuestion, gaps_of
-from bot.features.gaps.naming import nearest_place, state_of
+from bot.features.gaps.gap import Gap, UnansweredQuestion, gaps_of, nearest_place, state_of
 from bot.features.gaps.questions import UNANSWERED, answered_questions
 from bot.features.gaps.store import GapDraftRow, GapRow, GapStore
 from bot.questions.store import QuestionStore

@@ -15,8 +15,7 @@ from bot.feature import DigestPart, FeatureContext
 from bot.features.gaps import views
 from bot.features.gaps.collect import GapCollector
 from bot.features.gaps.drafts import GapDraftStore
-from bot.features.gaps.gap import Gap, relevant_gaps
-from bot.features.gaps.naming import name_gaps
+from bot.features.gaps.gap import Gap, name_gaps, relevant_gaps
 from bot.features.gaps.questions import UNANSWERED, state_after
 from bot.features.gaps.recheck import ASK_GAP, GapRecheck
 from bot.features.gaps.report import WeeklyReport

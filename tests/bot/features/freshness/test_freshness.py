@@ -25,10 +25,9 @@ from bot.blocks.render import FEEDBACK
 from bot.bus.events import Suggestion
 from bot.db import now
 from bot.feature import Feature, PublishedIndex
-from bot.features.freshness.citation_counts import CitationCountStore
 from bot.features.freshness.contradictions import ContradictionService, ContradictionSettled
 from bot.features.freshness.flags import MAX_FLAGS_PER_DAY, SourceFlagged
-from bot.features.freshness.overdue import OverdueDocuments
+from bot.features.freshness.overdue import CitationCountStore, OverdueDocuments
 from bot.features.freshness.places import dump_place
 from bot.features.freshness.store import (
     CitedDayRow,
