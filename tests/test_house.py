@@ -20,7 +20,7 @@ ROOM = 15
 MODULES, SMALL_MODULES, LARGE_MODULES, MEDIAN_LINES = 470, 42, 16, 175
 """Limits that only tighten: modules, those under 80 lines, those over 350, lines of the median."""
 LONG_MODULES = {
-    "agents/checks/entailment.py", "bot/app.py", "config/chat_model.py", "config/domain.py",
+    "bot/app.py", "config/chat_model.py", "config/domain.py",
     "config/settings.py",
 }  # fmt: skip
 """Over 420 lines, for reasons of their own; no other may be."""

@@ -96,8 +96,8 @@ class AlertLines:
             if one.alertname or one.alert_field or one.title or one.labels
         ]
         for draft in drafts or [head]:
-            if found := _alert(draft, head):
-                yield found
+            if alert := _alert(draft, head):
+                yield alert
 
     def _ensure_head(self) -> _AlertDraft:
         if self.head is None:

@@ -92,10 +92,10 @@ def _sums(claim: Claim, amounts: Sequence[Quantity]) -> tuple[set[Quantity], str
         if total is None:
             continue
         is_equal = place < len(amounts) and "=" in claim.text[terms[-1].end : amounts[place].start]
-        is_shown = (
+        in_parentheses = (
             claim.text[: terms[0].start].endswith("(") and claim.text[terms[-1].end :][:1] == ")"
         )
-        if "-" in signs and not (is_equal or is_shown):
+        if "-" in signs and not (is_equal or in_parentheses):
             continue
         other_amounts = [one for one in amounts if one not in terms]
         totals = [one for one in other_amounts if _is_total(one, total)]

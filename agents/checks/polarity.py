@@ -103,18 +103,18 @@ def is_not(word: str) -> bool:
     return word in _NOT or word in _CONTRACTIONS or word.endswith("n't")
 
 
-def _turns(words: Iterable[TextWord], besides: frozenset[str]) -> bool:
-    """Whether any word negates; words that the other text has too (`besides`: its stems) do not
+def _turns(words: Iterable[TextWord], other_stems: frozenset[str]) -> bool:
+    """Whether any word negates; words that the other text has too (`other_stems`: its stems) do not
     count."""
     for word in words:
         if is_not(word.text):
             return True
-        if word.stem in besides or word.text in besides:
+        if word.stem in other_stems or word.text in other_stems:
             continue
         if stem(word.text) in _LIKE_NOT:
             return True
         prefix = next((one for one in ("un", "non", "dis", "in") if word.text.startswith(one)), "")
-        if prefix and stem(word.text.removeprefix(prefix).lstrip("-")) in besides:
+        if prefix and stem(word.text.removeprefix(prefix).lstrip("-")) in other_stems:
             return True
     return False
 
@@ -242,8 +242,8 @@ def _lost_not(words: Sequence[TextWord], evidence: CitedText, answer: frozenset[
             ):
                 continue
             touched = [at for at, one in enumerate(words) if one.stem in targets]
-            besides = statement.stems | {one.text for one in source_words}
-            if any(_turns([words[at], *_near(words, at)], besides) for at in touched):
+            other_stems = statement.stems | {one.text for one in source_words}
+            if any(_turns([words[at], *_near(words, at)], other_stems) for at in touched):
                 continue
             if any(other is not statement and _says_without(other, targets) for other in about):
                 continue

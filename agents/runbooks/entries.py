@@ -13,12 +13,12 @@ from typing import Literal
 from enrichment.chunk import Chunk
 
 Role = Literal[
-    "name", "severity", "step", "escalation", "owner", "link", "meaning", "scope", "beside", ""
+    "name", "severity", "step", "escalation", "owner", "link", "meaning", "scope", "related", ""
 ]
 
 _WORDS: tuple[tuple[Role, str], ...] = (
     # Names of other alerts: a row that mentions one there is not about it.
-    ("beside", r"related|suppress|silenc|inhibit|see also|similar|depends|replace[sd]|supersede"
+    ("related", r"related|suppress|silenc|inhibit|see also|similar|depends|replace[sd]|supersede"
                r"|caused by|parent|correlat|duplicate|formerly|renamed|old name|instead of"),
     ("escalation", r"escalat|if (?:not|still|it|no|un|that|this)|unresolved"
                    r"|not (?:cleared|resolved|fixed)"

@@ -13,7 +13,7 @@ from agents.runbooks.entries import RunbookCell, RunbookEntry
 from agents.runbooks.labels import AlertFacts, Verdict
 
 MAX_ENTRIES = 6
-_NEUTRAL_ROLES = {"name", "step", "escalation", "meaning", "link", "beside"}
+_NEUTRAL_ROLES = {"name", "step", "escalation", "meaning", "link", "related"}
 """Roles of columns that do not distinguish rows of one name."""
 _SECONDARY_ROLES = {"severity", "owner"}
 """Roles of columns that distinguish rows only where no other column does."""

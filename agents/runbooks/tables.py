@@ -37,7 +37,7 @@ _THINGS = re.compile(
 """Columns that name the subject of an alert."""
 _LINES = re.compile(r"\n|<br\s*/?>")
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
-_NO_NAMES = frozenset[Role](("severity", "step", "escalation", "owner", "scope", "beside"))
+_NO_NAMES = frozenset[Role](("severity", "step", "escalation", "owner", "scope", "related"))
 
 
 @dataclass(frozen=True)
