@@ -1,8 +1,4 @@
-"""What people paste where a secret, a channel or a folder is asked for.
-
-The domain files that come with the source are the demo's, and get in nobody's way.
-
-What one check found: fine, or wrong with its remedy."""
+"""Findings of a check, what people paste for secrets, channels and folders, the demo's domains."""
 
 from __future__ import annotations
 

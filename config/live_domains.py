@@ -1,4 +1,4 @@
-"""The domain files as they are now: an edit counts at once, a broken one never does."""
+"""The domain files as they are now: an edit takes effect at once, a broken one never does."""
 
 from __future__ import annotations
 

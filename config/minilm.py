@@ -76,7 +76,7 @@ class MiniLM:
         return vectors[[places[one] for one in token_ids]]
 
     def _token_ids(self, text: str) -> tuple[int, ...]:
-        # 256 word pieces never need more than this; tokenising a 100,000-character text would
+        # 256 word pieces never need more than this; tokenizing a 100,000-character text would
         # take longer than embedding it.
         ids: list[int] = self._tokenizer.encode(text[: self.max_tokens * 40]).ids
         return tuple(ids if len(ids) <= self.max_tokens else [*ids[: self.max_tokens - 1], ids[-1]])
@@ -124,7 +124,7 @@ def wheel_folder() -> Path:
 def batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
     """Indexes grouped so that a group's padded size stays within `budget` tokens.
 
-    Longest first: neighbours have about the same length, so little is padded, and the largest
+    Longest first: neighbors have about the same length, so little is padded, and the largest
     batch fails early if memory is short."""
     groups: list[list[int]] = []
     for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
@@ -188,14 +188,14 @@ class _Encoder:
         )
 
     def __call__(self, ids: Sequence[Sequence[int]]) -> Vectors:
-        """Token ids, longest first → (len(ids), WIDTH) normalised float32."""
+        """Token ids, longest first → (len(ids), WIDTH) normalized float32."""
         mask = np.zeros((len(ids), len(ids[0])), dtype=np.int32)
         tokens = np.zeros_like(mask)
         for row, one in enumerate(ids):
             tokens[row, : len(one)], mask[row, : len(one)] = one, 1
         fed = {"ids": tokens, "kinds": np.zeros_like(mask), "mask": mask}
         (state,) = self._session.run(None, fed)
-        # The mean over tokens and its norm cancel: normalising the sum is the same.
+        # The mean over tokens and its norm cancel: normalizing the sum is the same.
         summed = np.einsum("tpw,tp->tw", state, mask.astype(np.float32))
         norms = np.linalg.norm(summed, axis=1, keepdims=True)
         return np.asarray(summed / norms, dtype=np.float32)

@@ -1,8 +1,4 @@
-"""The ports through which everyone reaches a model. Vendors' clients live beside this file.
-
-What a structured reply should be, as the model is told and as its answer is read.
-
-What tokens cost."""
+"""The ports of all models, how a structured reply is requested and read, and what tokens cost."""
 
 from __future__ import annotations
 
@@ -115,7 +111,7 @@ class Embedder(Protocol):
         ...
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
-        """(len(texts), dimensions), L2-normalised float32. Raises ModelUnavailable."""
+        """(len(texts), dimensions), L2-normalized float32. Raises ModelUnavailable."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""A server of tools, as a domain file allows it to the answerer."""
+"""An MCP server that a domain file allows the answerer to call."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""What it means that a database or a disk fails: what, where and the remedy, in one line.
-
-Whether the database answers, for a process that holds no lease on it.
-
-Connections to PostgreSQL that notice when it is gone, and some that wait until it is back."""
+"""Connections to PostgreSQL, errors of databases and disks in one line, and a health check."""
 
 from __future__ import annotations
 

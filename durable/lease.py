@@ -1,7 +1,7 @@
-"""Who may work off the inbox: one process on SQLite; on PostgreSQL, any number that are told apart.
+"""Who may process the inbox: one process on SQLite; on PostgreSQL any number, told apart.
 
-A lease is held by something the operating system lets go of when the process dies, so it says
-who is alive without clocks: a file lock, or a session lock of PostgreSQL."""
+The operating system releases a lease when its process dies, so no clock is needed: it is a file
+lock, or a session lock of PostgreSQL."""
 
 from __future__ import annotations
 

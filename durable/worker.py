@@ -1,8 +1,6 @@
-"""DBOS in this process: launched under a lease, and what it leaves to others is done.
+"""DBOS in this process: started under a lease; takes over work of dead workers; forgets old work.
 
-See docs/decisions/050-durable-inbox.md for what DBOS does by itself and what is added here.
-
-Finished work is forgotten after a while, with what it was given."""
+See docs/decisions/050-durable-inbox.md for what DBOS does by itself and what is added here."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What enrichment makes of a document, and what the index stores.
-
-Whether a document still holds, told by its card: one rule for every layer."""
+"""What enrichment makes of a document and the index stores; whether a document is in force."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Between splitting and publishing: every document gets its card, every chunk its names.
-
-A loaded document to what is published: nothing planted, tables checked, split, enriched."""
+"""A loaded document → what is published: without planted text, tables checked, split, enriched."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The audit log: who was shown which documents, when, and by which door. It holds no words.
+"""The audit log: who was shown which documents, when, and by which entry point. It stores no text.
 
 Rows are only ever added: the database itself refuses to change one, or to delete one that no
-`audit_purges` row has given up. See docs/decisions/075-kept-and-shown.md."""
+`audit_purges` row covers. See docs/decisions/075-kept-and-shown.md."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Retrieval without an answer: `oncall retrieve` and `/api/retrieve`.
 
-Showing why a passage was found: its best sentence or row, the question's words in bold.
-
-Counting what the found passages name, to narrow a search by."""
+A passage shows its best sentence or row with the question's words in bold; facets count what the
+passages name, to narrow a search by."""
 
 from __future__ import annotations
 

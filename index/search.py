@@ -83,7 +83,7 @@ class Snapshot(Protocol):
         ...
 
     def rarity(self, term: str, *, readable: frozenset[str] | None = None) -> float:
-        """Inverse document frequency of a term after tokenisation, 0 for one in every chunk;
+        """Inverse document frequency of a term after tokenization, 0 for one in every chunk;
         unseen terms get the highest value. `readable`: counted among these documents alone."""
         ...
 

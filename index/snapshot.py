@@ -1,6 +1,6 @@
-"""One generation, opened: the Snapshot port over a folder and the database.
+"""One open generation: the Snapshot port over a folder and the database.
 
-What stands around a hit: its section, and the other rows of its table."""
+Also what surrounds a hit: its section, and the other rows of its table."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What every loader returns: a document as an ordered list of blocks, nothing lost.
+"""What every loader returns: a document as an ordered list of blocks, with nothing lost.
 
-How big and how deep a document may be. Beyond that it is refused, never cut."""
+A document beyond the size and depth limits here is refused, never cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long one document may hold the run: a limit that interrupts whatever is being done."""
+"""A time limit for one document, which interrupts whatever runs."""
 
 from __future__ import annotations
 

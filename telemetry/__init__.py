@@ -1,1 +1,1 @@
-"""What the product tells of itself: logs, metrics, traces."""
+"""Logs, metrics and traces."""

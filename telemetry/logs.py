@@ -1,9 +1,7 @@
-"""Log lines: on standard error, for people on a terminal and as JSON for machines otherwise.
+"""Log lines on standard error: for people on a terminal, else as JSON; the release that runs.
 
-Whoever logs by the standard library is heard from its warnings on, in the same form: below that,
-clients of models and of Slack write what they send and receive.
-
-Which release runs here."""
+The standard library's loggers write from warnings on, in the same form: below that, clients of
+models and of Slack log what they send and receive."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
 """OpenTelemetry spans. Without an endpoint nothing of OpenTelemetry is imported.
 
-The provider is ours alone: libraries in this process that write spans of their own, with what
-they like in them, don't reach it. No attribute holds a word of a question, an answer or a document,
-and no exception's message.
-
-What a call of a chat model took and used, as a metric and a span."""
+The provider is ours alone: libraries in this process that write spans of their own don't reach it.
+No attribute holds text of a question, an answer or a document, or an exception's message. A model
+call is both a metric and a span."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""A schedule as people write it: five cron fields, what is taken amiss in them, and the times on
-the clock that they name.
-
-Time zones by their IANA names, as people write them.
-
-Shapes of Slack's ids, as regular expressions without anchors or groups."""
+"""Cron schedules, time zones and Slack ids as people write them, with problems in plain words."""
 
 from __future__ import annotations
 
@@ -109,7 +104,7 @@ def _nearest(name: str) -> str:
 CHANNEL = "[CG][A-Z0-9]{4,}"
 """G: an older private channel."""
 USER = "[UW][A-Z0-9]{3,}"
-"""W: of an organisation on Enterprise Grid."""
+"""W: of an organization on Enterprise Grid."""
 GROUP = "S[A-Z0-9]{3,}"
 BOT = "[BAUW][A-Z0-9]{3,}"
 

@@ -1,7 +1,7 @@
-"""Files that their owner alone may read: folders 0700, files 0600, whatever the umask.
+"""Files that only their owner may read: folders 0700, files 0600, whatever the umask.
 
-Secrets that stand in files, as Docker and Kubernetes mount them: `SLACK_BOT_TOKEN_FILE` names
-the file that holds what `SLACK_BOT_TOKEN` would."""
+Secrets can be files, as Docker and Kubernetes mount them: `SLACK_BOT_TOKEN_FILE` names the file
+that holds `SLACK_BOT_TOKEN`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""YAML for people who don't know it: what it would quietly change is refused, at its place.
+"""YAML for people who don't know it: what YAML would quietly change is refused, at its place.
 
-PyYAML reads YAML 1.1, in which `NO` is false, `0160` is 112 and `1:30` is 90.
-
-What a key of the wrong kind should hold instead, in the words of whoever writes the file."""
+PyYAML reads YAML 1.1, in which `NO` is false, `0160` is 112 and `1:30` is 90. A key of the wrong
+kind gets advice in the writer's own words."""
 
 from __future__ import annotations
 

@@ -51,12 +51,12 @@ def graph_over(published: bytes) -> bytes:
     return _field(1, IR_VERSION) + _field(7, body) + b"".join(_field(8, one) for one in opsets)
 
 
-def _nodes(quantised: list[str]) -> Iterator[bytes]:
+def _nodes(quantized: list[str]) -> Iterator[bytes]:
     """The steps from word pieces to the last layer's state."""
-    for name in quantised:
+    for name in quantized:
         yield _node("Cast", [f"{name}_q"], f"{name}_f", to=FLOAT)
         yield _node("Mul", [f"{name}_f", f"{name}_scale"], name)
-    matrices = iter([name for name in quantised if not name.startswith(PREFIX)])
+    matrices = iter([name for name in quantized if not name.startswith(PREFIX)])
     words, places, kinds = (
         f"{PREFIX}embeddings.{of}_embeddings.weight" for of in ("word", "position", "token_type")
     )

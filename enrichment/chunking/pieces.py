@@ -1,8 +1,6 @@
-"""Pieces of one section to the groups that become chunks.
+"""Pieces, which are never cut further, and the groups of them that become chunks.
 
-What a section is made of before it is packed into chunks: pieces that are never cut further.
-
-Which chunks are parts of one list or code block."""
+Also which chunks are parts of one list or code block."""
 
 from __future__ import annotations
 

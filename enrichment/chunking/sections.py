@@ -1,6 +1,4 @@
-"""The blocks of one section to pieces: what belongs together is led in, joined or numbered.
-
-Blocks grouped under the heading they stand under."""
+"""Blocks grouped by their heading, and each section's blocks → pieces: led in, joined, numbered."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A table as pieces: whole when small, else groups of rows that repeat caption and header.
+"""A table → pieces: whole when small, else groups of rows that repeat caption and header.
 
-A table's rows as the reader of a chunk sees them: a form as lines, a merged value once."""
+A form becomes lines; a merged value is written once."""
 
 from __future__ import annotations
 

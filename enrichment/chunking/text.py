@@ -1,10 +1,7 @@
-"""Paragraphs, quotes and list items as pieces: whole, or sentence by sentence when long.
+"""Paragraphs, quotes and list items → pieces: whole, or by sentence when long.
 
-Web addresses in text: what fills a line with letters, but says nothing.
-
-Footnotes stand with what refers to them.
-
-What a model saw in a picture as pieces of their own, each under a line that says so."""
+Long web addresses are shortened, footnotes follow what refers to them, and descriptions of
+pictures are pieces of their own under a line that says so."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Enrichment without a model: what keyless users get, and what stands when a call fails.
-
-What a document says of itself, or nothing.
-
-A document's headings, as many as help to choose it from a list."""
+"""Enrichment without a model: what installations without a key get, and the fallback of a
+failed call. A document's summary is in its own words, or empty."""
 
 from __future__ import annotations
 

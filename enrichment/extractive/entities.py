@@ -80,7 +80,7 @@ def entities(markdown: str, *, systems: Iterable[str] = ()) -> tuple[Entity, ...
 
 
 def system_names(document: Document) -> tuple[str, ...]:
-    """Names used like proper nouns: capitalised inside sentences, twice or more, never small."""
+    """Names used like proper nouns: capitalized inside sentences, twice or more, never small."""
     counts: Counter[str] = Counter()
     small: set[str] = set()
     for text in _prose(document):

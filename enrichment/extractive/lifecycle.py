@@ -1,6 +1,4 @@
-"""Until when a document was to be looked over again, read from what it says of itself.
-
-Which document replaces which, read from what the documents say about each other."""
+"""A document's review date, and which document replaces which, from the documents' own text."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""What kind of document this is: its type, and how technical it is.
+"""A document's type, how technical it is, and the questions that it answers by its form.
 
-Questions that a document answers by its form: headings that ask, and sentences that define.
-
-A question that is none, or that nobody understands away from its page, is worse than no question:
-it takes the place of a better one, and matches by chance."""
+Questions come from headings that ask and sentences that define. One that nobody understands
+away from its page is worse than none: it takes a better one's place and matches by chance."""
 
 from __future__ import annotations
 

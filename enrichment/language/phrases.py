@@ -1,7 +1,5 @@
-"""Messages that greet, thank, acknowledge or object, and ask nothing of the documents: for the bot
-and for the agents.
-
-Abbreviations a document explains: `Incident Commander (IC)`, `IC (Incident Commander)`."""
+"""Messages that ask nothing of the documents (greetings, thanks, objections), and the
+abbreviations that a document explains: `Incident Commander (IC)`, `IC (Incident Commander)`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Numbers with what they count: `24h`, `two business days`, `€1,200`, `12 August 2026`.
 
-The figures of a text, to be held against another text's."""
+The figures of one text are compared with another's."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Quantity:
     """One number of a text."""
 
     value: str
-    """Normalised: in the base of its measure, `10:30`, `1.2.3`, or `month-day` of a date."""
+    """Normalized: in the base of its measure, `10:30`, `1.2.3`, or `month-day` of a date."""
     measure: str
     """`time`, `working time`, `percent` …, `date`; '' when nothing says what is counted."""
     written: str

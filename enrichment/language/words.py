@@ -1,9 +1,6 @@
-"""The words of a text, for every layer: one tokenizer, one stop list, one stemmer.
+"""Words, stems and sentences of a text: one tokenizer, stop list and stemmer for every layer.
 
-Documents are searched, questions read and key phrases counted over the same words, so that what
-one layer calls a word, another one finds.
-
-Plain text to sentences, without a model."""
+Documents are searched, questions read and key phrases counted over the same words."""
 
 from __future__ import annotations
 
@@ -179,7 +176,7 @@ def _named_by(token: str) -> list[str]:
 
 
 def _pairs(token: str) -> Iterator[str]:
-    """Neighbouring characters of unspaced scripts, other words as they are."""
+    """Neighboring characters of unspaced scripts, other words as they are."""
     for run in _UNSPACED.findall(token):
         yield from (run[i : i + 2] for i in range(max(1, len(run) - 1)))
     yield from (stem(part) for part in _JOINT.split(_UNSPACED.sub("-", token)) if part)

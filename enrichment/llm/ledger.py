@@ -1,5 +1,6 @@
-"""What a run has spent on the model, and when the next request may begin: counted in this process,
-or in the state database for all processes that ask the same model."""
+"""What a run has spent on the model, and when the next request may start.
+
+Counted in this process, or in the state database for all processes that call the same model."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""What a model sees in the pictures of a document: kept by the picture itself, so that the same
-one is looked at once, wherever and however often it stands.
+"""Descriptions of a document's pictures by a vision model, cached by the picture's digest.
 
-Pictures that wait for a model to describe them, in the state database: whoever prepares a
+A picture that waits for the model is stored in the state database: the process that prepares a
 document has not loaded it, and its pictures can't be fetched for long."""
 
 from __future__ import annotations

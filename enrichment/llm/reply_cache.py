@@ -1,4 +1,4 @@
-"""Model replies, kept by what was asked: an unchanged text is never paid for twice."""
+"""Model replies, cached by the request: an unchanged text is never paid for twice."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Whether a sentence stands in what was read: the last look at words that a model wrote.
-
-Words of a model on their way out: sentence by sentence, only what is grounded."""
+"""Whether a sentence is supported by the sources, and a filter that streams only those that are."""
 
 from __future__ import annotations
 

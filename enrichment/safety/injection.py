@@ -1,10 +1,8 @@
-"""Keeps what is planted for a model out of the index, and says where it stood.
+"""Removes instructions planted for a model from documents, and reports where they stood.
 
-Whether a sentence of a document is meant for the model that reads it, and not for people.
-
-Told by its structure: it overrides instructions, poses as a part of a prompt, names the assistant
-it speaks to, or says what the answer is to look like. Runbooks are full of imperatives, so none
-of that is enough by itself where a human could be meant: such a sentence is only suspect."""
+A sentence is planted by its structure: it overrides instructions, poses as a part of a prompt,
+names the assistant that it addresses, or dictates the answer. Runbooks are full of imperatives, so
+none of that is enough where a human could be meant: such a sentence is only suspect."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Building a generation's folder out of database revisions, reusing all that a base already has.
+"""Builds a generation's folder from database revisions, reusing what its base has.
 
-Vectors already embedded for a generation that isn't published yet: a crash loses none."""
+A journal stores vectors of a generation that isn't published yet: a crash loses none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where generation folders stand, how they come to be, and how a damaged one is healed."""
+"""Where generation folders are, how they are made, and how a damaged one is repaired."""
 
 from __future__ import annotations
 

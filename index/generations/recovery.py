@@ -1,6 +1,4 @@
-"""Vectors out of a folder that is damaged or of an older release: none is embedded twice.
-
-Vectors on a Chroma server: a machine without a generation's folder builds it from them."""
+"""Vectors recovered from damaged or older folders or from Chroma: none is embedded twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may read a domain's documents now, heard of again when what is known grows old."""
+"""Who may read a domain's documents now, checked again when the last check is old."""
 
 from __future__ import annotations
 

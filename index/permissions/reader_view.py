@@ -1,4 +1,4 @@
-"""A generation as somebody may read it, by permissions that are checked before a word goes out."""
+"""A generation as one reader sees it, by permissions that are checked before text goes out."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The rankings of one folder's chunks: by chunk vector, by unit vector, by keyword.
-
-Merging rankings, of chunk rows in one index or of whatever else can be told apart."""
+"""Rankings by chunk vector, unit vector and keyword, and their fusion into one."""
 
 from __future__ import annotations
 
@@ -61,7 +59,7 @@ def fuse(
 
 
 def blend(rankings: Sequence[Ranking[Row]], *, limit: int | None = None) -> list[Fused[Row]]:
-    """Merge best-first rankings by weighted, standardised scores.
+    """Merge best-first rankings by weighted, standardized scores.
 
     Score: sum of weight · (1 + deviations from the mean of the ranking's first 100), at least 0;
     ties keep first-seen order. A row far ahead in one ranking stays ahead, which ranks alone
@@ -99,7 +97,7 @@ def _summed(
 
 
 UNITS_PER_CHUNK = 3
-"""Units fetched for each chunk wanted: neighbours are often of the same chunk."""
+"""Units fetched for each chunk wanted: neighbors are often of the same chunk."""
 RANKING_WEIGHTS: Mapping[str, float] = {"chunks": 0.35, "units": 0.35, "keywords": 0.3}
 """Share of each way of searching, found on golden questions (docs/decisions/033)."""
 LATER_VARIANTS = 0.5

@@ -1,6 +1,6 @@
-"""The SQL database: SQLite in the data folder, or PostgreSQL by URL.
+"""The SQL database (SQLite in the data folder, or PostgreSQL by URL), and the ingestion lock.
 
-One ingest run at a time for each domain, across threads, processes and machines."""
+One ingestion run at a time for each domain, across threads, processes and machines."""
 
 from __future__ import annotations
 

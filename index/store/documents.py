@@ -1,6 +1,4 @@
-"""What generations consist of, in SQL: the truth from which all else can be rebuilt.
-
-What the index says about its generations and documents."""
+"""Generations and their documents in SQL: the truth from which all else can be rebuilt."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""Vectors of texts that no generation holds yet, where several machines make them.
+"""Vectors that no generation holds yet, where several machines make them; a key-value table.
 
-Each is kept as a generation's folder keeps it; see `index.vectors.quantised`.
-
-Rows of one table by their key, for what is kept on the side: the database makes room for it when
-something is kept, and where there is no such table nothing was."""
+A vector is stored as in a generation's folder; see `index.vectors.quantized`. The database makes
+the table at the first write, and without it there are no rows."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Nearest vectors: quantised, searched exactly or by a sketch."""
+"""Nearest vectors: quantized, searched exactly or by a sketch."""

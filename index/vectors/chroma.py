@@ -89,7 +89,7 @@ def _collection(client: ClientAPI, name: str) -> Collection:
             client.get_or_create_collection,
             name,
             embedding_function=None,
-            # The space named `cosine` normalises again and gives back other last digits than it
+            # The space named `cosine` normalizes again and gives back other last digits than it
             # was given.
             configuration={"hnsw": {"space": "ip"}},
         )

@@ -1,4 +1,4 @@
-"""Normalised vectors in two bytes a component: the leading bytes are searched, both are exact.
+"""Normalized vectors in two bytes a component: the leading bytes are searched, both are exact.
 
 A component is `scale * (256 * leading + trailing)`, the scale that of its row. The leading bytes
 alone give a cosine within 0.002 (standard deviation 0.0004 on 15,800 real texts), both within

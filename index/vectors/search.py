@@ -1,8 +1,7 @@
 """The rows nearest to a question: an exact pass, or the likely ones first where there are many.
 
-A small cache that many threads share.
-
-Questions as vectors: each through the model once, however many domains are searched for it."""
+Also a thread-safe LRU cache, and the vectors of questions: each is embedded once, however many
+domains are searched."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Sketch:
         return np.sort(rows[_highest(estimates, count)]).astype(np.int64)
 
     def _spans(self, turned: Vectors, places: float) -> list[tuple[int, int]]:
-        """[start, end) of the nearest cells that hold so many places; neighbours are joined."""
+        """[start, end) of the nearest cells that hold so many places; neighbors are joined."""
         if places >= len(self.rows):
             return [(0, len(self.rows))]
         nearest = np.argsort(-(self.centres @ turned), kind="stable")

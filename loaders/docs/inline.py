@@ -1,6 +1,4 @@
-"""Paragraph elements of Google Docs → spans, pictures and rules.
-
-Numbers of Google Docs list items, as the document shows them."""
+"""Paragraph elements of Google Docs → spans, pictures and rules; numbers of list items."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Tables:
         bullet = paragraph.child("bullet")
         marker, level = self.numbers.next(bullet) if bullet else ("", 0)
         content.images += [piece for piece in pieces if isinstance(piece, Image)]
-        spans = [shown for piece in pieces if (shown := _as_span(piece)) is not None]
+        spans = [as_span for piece in pieces if (as_span := _as_span(piece)) is not None]
         content.bold &= all(span.bold for span in spans if span.text.strip())
         text, markdown = spans_to_text(spans).strip(), spans_to_markdown(spans).strip()
         if text or markdown:

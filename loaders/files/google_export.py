@@ -1,4 +1,4 @@
-"""Google's HTML export, undressed: looks that live in CSS classes become elements again."""
+"""Simplifies Google's HTML export: styles from CSS classes become elements again."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _is_monospace(style: str) -> bool:
 
 
 def _join_code(soup: BeautifulSoup) -> None:
-    """Neighbouring paragraphs that are all monospace are one block of code."""
+    """Neighboring paragraphs that are all monospace are one block of code."""
     for paragraph in soup.find_all("p"):
         if paragraph.parent is None or not _all_code(paragraph):
             continue

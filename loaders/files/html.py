@@ -128,8 +128,8 @@ class _Walk:
             self._refer(markdown)
         for image in images:
             picture = to_image(image)
-            _, shown = inline([image])
-            self.writer.add("image", picture.alt or picture.title, shown, image=picture)
+            _, image_markdown = inline([image])
+            self.writer.add("image", picture.alt or picture.title, image_markdown, image=picture)
 
     def _refer(self, markdown: str) -> None:
         for label in re.findall(r"\[\^([^\[\]\s]{1,100}+)\]", markdown) if self.footnotes else ():

@@ -1,8 +1,6 @@
-"""Inline HTML → markdown, by markdownify, with this project's escapes, links and notes.
+"""Inline HTML → Markdown, by markdownify, with this project's escapes, links and notes.
 
-Footnotes of markdown-it, mammoth and Google's export: references marked, notes taken out.
-
-HTML lists: markers as shown, and depth."""
+Also footnotes of markdown-it, mammoth and Google's export, and list markers with their depth."""
 
 from __future__ import annotations
 
@@ -69,7 +67,7 @@ _PLAIN: Any = _Inline(strip=_EMPHASIS)
 
 
 def inline(nodes: Iterable[PageElement]) -> tuple[str, str]:
-    """(plain text, inline markdown) of neighbouring nodes; a line break is `\\n` in both."""
+    """(plain text, inline markdown) of neighboring nodes; a line break is `\\n` in both."""
     nodes = list(nodes)
     if not any(isinstance(node, Tag) for node in nodes):
         text = _tidy(clean("".join(map(str, nodes))).replace("\n", " "))

@@ -1,9 +1,8 @@
-"""Google's own client, made safe for threads, quotas and bad days.
+"""Google's client, safe for threads and quotas.
 
-One call at a time per connection (httplib2 allows no sharing), and connections are kept for the
-next call; what is temporary is tried again with backoff; what is final becomes GoogleRefused.
-
-Stays below a per-minute quota, however many threads ask."""
+Each connection runs one call at a time (httplib2 allows no sharing) and is reused. Temporary
+failures are retried with backoff; final ones become GoogleRefused. A limiter holds all threads
+below the per-minute quota."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is in Google groups, asked of the Workspace directory (Admin SDK, members.list)."""
+"""Members of Google groups, from the Workspace directory (Admin SDK, members.list)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def group_members(groups: Collection[str], client: GoogleClient) -> Mapping[str,
     """Addresses of groups → addresses of their members, in lower case, with those of groups in
     them; or in words why the directory refuses. Those that it did not tell are left out.
 
-    A group that all of an organisation is in has no list of them: it counts as empty.
+    A group that all of an organization is in has no list of them: it counts as empty.
     Raises PermissionsUnknown when the directory does not answer."""
     members_by_group: dict[str, Members | str] = dict.fromkeys(groups, frozenset())
     members = client.directory.members()

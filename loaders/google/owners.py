@@ -1,12 +1,11 @@
-"""Whose document is it? Asked of Drive when somebody has to be told, never when it is loaded.
+"""Owners of documents, read from Drive when someone has to be notified; comments to them.
 
-Comments on documents: the one thing that this program writes at Google.
+A comment is the only thing that this program writes at Google. Drive is read by one token and
+commented on by another.
 
-What Drive's guide *Manage comments and replies* says (November 2026): every comments method wants
-`fields`; Google's editors show a comment with an `anchor` of ours as one without. So there is none:
-the comment names the place in its words, and quotes it.
-
-What owners are found by, and told with: Drive, read by one token and commented on by another."""
+Drive's guide *Manage comments and replies* (November 2026): every comments method needs `fields`;
+Google's editors show a comment with an `anchor` of ours as one without. So there is no anchor: the
+comment names the place and quotes it."""
 
 from __future__ import annotations
 

@@ -1,11 +1,8 @@
-"""The service account: its key, from a file.
+"""The service account's key, Google's APIs, and an HTTP client that sends a request once.
 
-Google's APIs from the descriptions that ship with its client: no look-up online.
-
-An HTTP client that sends what it is given once, whatever becomes of the reply.
-
-httplib2 sends a request again of its own accord when a connection ends without a status line, a
-POST as well: a comment whose reply was lost stood there twice."""
+APIs are built from the descriptions that ship with Google's client: no look-up online. httplib2
+by itself sends a request again when a connection ends without a status line, a POST as well: a
+comment whose reply was lost stood there twice."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A document's pictures fetched while they can be: which are worth looking at, and as what.
-
-The pictures that a local file names by a path."""
+"""Fetches a document's pictures while they can be fetched, and picks those worth describing."""
 
 from __future__ import annotations
 

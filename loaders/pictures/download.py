@@ -1,6 +1,6 @@
-"""A file from a server that is known beforehand, with a bound on everything.
+"""Downloads from known servers, with limits on size and time; the pictures of Google Docs.
 
-The pictures of a Google Doc, from the addresses that `documents.get` gives for half an hour."""
+The addresses that `documents.get` gives for pictures work for half an hour."""
 
 from __future__ import annotations
 

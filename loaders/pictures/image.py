@@ -1,4 +1,4 @@
-"""Bytes of others to a picture that a model may be shown, or why not."""
+"""Untrusted bytes → a picture that a model may be shown, or the reason why not."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class SourceCell:
     bold: bool = False
     """All of its text is bold."""
     shade: str = ""
-    """Background colour, empty for none."""
+    """Background color, empty for none."""
 
     @property
     def empty(self) -> bool:

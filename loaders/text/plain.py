@@ -1,8 +1,6 @@
-"""Inline markdown to the words that it shows.
+"""Inline Markdown → plain text; the one Markdown parser; list numbers as documents show them.
 
-The one Markdown parser: CommonMark, with tables and strikethrough.
-
-List numbers as documents show them."""
+The parser is CommonMark with tables and strikethrough."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Files as Drive lists them, and which of them we can read.
-
-The handful of questions that we ask Drive, each paged to its end."""
+"""Requests to Drive, each paged to its end, and files as Drive lists them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Google Drive as a source of documents: what changed, and each document loaded.
+"""Google Drive as a source of documents, and who may read them now.
 
     with open_drive(settings) as drive:
         plan = drive.sync(source, cursor=cursor, indexed=indexed)
@@ -6,9 +6,7 @@
             document = drive.load(file)      # from as many threads as you like
         # publish, then store plan.cursor
 
-`docs/decisions/010-drive-changes-feed.md` tells why it follows the change feed.
-
-Who may read documents now, asked of Drive for many at once."""
+It follows the change feed: docs/decisions/010-drive-changes-feed.md."""
 
 from __future__ import annotations
 

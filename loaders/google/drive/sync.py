@@ -1,6 +1,5 @@
-"""What to load, keep and remove: by the change feed, or by a full listing when it can't tell.
-
-What one run remembers for the next: where the change feeds stood, and what was there."""
+"""What to load, keep and remove: from the change feed, or from a full listing where the feed
+can't tell. A cursor stores where the feeds stood, and which files there were."""
 
 from __future__ import annotations
 
