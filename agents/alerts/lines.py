@@ -37,8 +37,8 @@ class _AlertDraft:
     title: str = ""
     alertname: str = ""
     """Value of the field `alertname`."""
-    alert_field: str = ""
-    """Value of a field such as `Alert:`, which may be a summary instead of a name."""
+    summary: str = ""
+    """Value of a field such as `Alert:`: a name or a summary."""
     status: AlertStatus = ""
     severity: str = ""
     labels: list[Label] = field(default_factory=list)
@@ -91,9 +91,7 @@ class AlertLines:
         head = self.head or _AlertDraft()
         head.status = head.status or self._prose_status
         drafts = [
-            one
-            for one in self.drafts
-            if one.alertname or one.alert_field or one.title or one.labels
+            one for one in self.drafts if one.alertname or one.summary or one.title or one.labels
         ]
         for draft in drafts or [head]:
             if alert := _alert(draft, head):
@@ -137,7 +135,7 @@ class AlertLines:
             self.head = _AlertDraft(certain=self.head.certain)
         self.drafts.append(
             _AlertDraft(
-                title=heading.title, alert_field=heading.title, status=heading.status,
+                title=heading.title, summary=heading.title, status=heading.status,
                 severity=heading.severity, labels=list(heading.labels), link=link,
                 certain=heading.certain,
             )
@@ -145,9 +143,9 @@ class AlertLines:
 
     def _add_alert_field(self, value: str) -> None:
         """`Alert: …` below a headline: one alert of a group, or a description of the same one."""
-        if not self.drafts or self.drafts[-1].alert_field:
+        if not self.drafts or self.drafts[-1].summary:
             self.drafts.append(_AlertDraft(status=self._status))
-        self.drafts[-1].alert_field = value
+        self.drafts[-1].summary = value
 
     def _add_fields(self, text: str, line: str) -> bool:
         pairs = list(fields(text))
@@ -181,10 +179,10 @@ class AlertLines:
             draft.alertname, self._ensure_head().certain = value, True
         elif name in NAME_KEYS:
             head = self._ensure_head()
-            if head.title or head.alert_field or self.drafts:
+            if head.title or head.summary or self.drafts:
                 self._add_alert_field(value)
             else:
-                head.alert_field = value
+                head.summary = value
         else:
             self._add_label(name, key, value)
 
@@ -228,7 +226,7 @@ def _alert(draft: _AlertDraft, head: _AlertDraft) -> Alert | None:
     if draft.alertname or head.alertname:
         candidates = [draft.alertname or head.alertname]
     else:
-        by_field = [one for one in (draft.alert_field, head.alert_field) if one]
+        by_field = [one for one in (draft.summary, head.summary) if one]
         identifiers = [one for one in by_field if is_identifier(one.split(" ")[0])]
         candidates = [name for text in (*identifiers, title, *by_field) for name in names_in(text)]
     usable = (name for name in candidates if any(sign.isalnum() for sign in name))

@@ -129,12 +129,8 @@ def _may_begin(words: Sequence[str]) -> list[int]:
 
 
 def _is_coined(word: str) -> bool:
-    stripped = word.strip(_ENDS)
-    return (
-        not stripped.endswith(":")
-        and is_identifier(stripped)
-        and bool(_COINED_WORD.search(stripped))
-    )
+    core = word.strip(_ENDS)
+    return not core.endswith(":") and is_identifier(core) and bool(_COINED_WORD.search(core))
 
 
 def _is_code(run: str) -> bool:

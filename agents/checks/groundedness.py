@@ -272,22 +272,17 @@ def with_picture_notice(draft: Draft) -> Draft:
     if not pictured:
         return draft
     citations = "".join(f"[{number}]" for number in pictured)
-    figures_there = only_in_pictures(draft.text, draft.sources)[:_MAX_FIGURES]
+    lone = only_in_pictures(draft.text, draft.sources)[:_MAX_FIGURES]
     notice = f"From a model's description of a picture {citations}."
     confidence = draft.confidence
-    if figures_there:
+    if lone:
         confidence = min(confidence, MAX_PICTURE_CONFIDENCE)
-        of = {
-            number: [one for one, its in figures_there if its == number]
-            for _, number in figures_there
-        }
+        of = {number: [one for one, its in lone if its == number] for _, number in lone}
         several = len(pictured) > 1
         to_verify = ", ".join(
             f"{', '.join(ones)} [{number}]" if several else ", ".join(ones)
             for number, ones in of.items()
         )
-        notice += (
-            f" Look there before you act: {to_verify} {'stand' if figures_there[1:] else 'stands'} "
-        )
+        notice += f" Look there before you act: {to_verify} {'stand' if lone[1:] else 'stands'} "
         notice += "nowhere else."
     return replace(draft, text=f"{draft.text}\n\n_{notice}_", confidence=confidence)

@@ -156,17 +156,17 @@ def _misquoted(words: Sequence[TextWord], evidence: CitedText) -> str:
         for sentence in statement.sentences:
             if len(own_stems & _stems(sentence)) < _QUOTED * len(own_stems | _stems(sentence)):
                 continue
-            source_nots = _nots(sentence)
+            other_nots = _nots(sentence)
             strengths = {_MODALS[word.text] for word in sentence if word.text in _MODALS}
-            if len(source_nots) == len(nots) and not (
+            if len(other_nots) == len(nots) and not (
                 modals and strengths and not modals & strengths
             ):
                 return ""
-            if len(source_nots) > len(nots):
+            if len(other_nots) > len(nots):
                 fault = (
-                    f"source {statement.number} says the opposite: {source_nots[-1]!r} is missing"
+                    f"source {statement.number} says the opposite: {other_nots[-1]!r} is missing"
                 )
-            elif len(source_nots) < len(nots):
+            elif len(other_nots) < len(nots):
                 fault = (
                     f"source {statement.number} says the opposite: there is no {nots[-1]!r} in it"
                 )
@@ -215,34 +215,28 @@ def _contrasts(words: Sequence[TextWord], place: int) -> bool:
 def _turned_near(statement: CitedStatement, words: Sequence[TextWord], place: int) -> bool:
     """Whether the statement negates what this `not` negates."""
     targets = set(_turned_by(words, place)) or _stems(_near(words, place))
-    source_words = statement.words
-    touched = [at for at, word in enumerate(source_words) if word.stem in targets]
-    own_stems = _stems(words) | {word.text for word in words}
+    source = statement.words
+    touched = [at for at, word in enumerate(source) if word.stem in targets]
+    own = _stems(words) | {word.text for word in words}
     if statement.table is not None:
-        return _turns(source_words, own_stems)
-    return not touched or any(
-        _turns([source_words[at], *_near(source_words, at)], own_stems) for at in touched
-    )
+        return _turns(source, own)
+    return not touched or any(_turns([source[at], *_near(source, at)], own) for at in touched)
 
 
 def _lost_not(words: Sequence[TextWord], evidence: CitedText, answer: frozenset[str]) -> str:
-    own_stems = _stems(words)
-    about = _about_the_same(own_stems, evidence)
+    own = _stems(words)
+    about = _about_the_same(own, evidence)
     for statement in about:
-        source_words = statement.words
-        for place, word in enumerate(source_words):
-            if not is_not(word.text) or _contrasts(source_words, place):
+        source = statement.words
+        for place, word in enumerate(source):
+            if not is_not(word.text) or _contrasts(source, place):
                 continue
-            targets = _turned_by(source_words, place)
-            near = _stems(_near(source_words, place))
-            if (
-                not targets
-                or not set(targets) <= own_stems
-                or len(near & own_stems) < _ABOUT * len(near)
-            ):
+            targets = _turned_by(source, place)
+            near = _stems(_near(source, place))
+            if not targets or not set(targets) <= own or len(near & own) < _ABOUT * len(near):
                 continue
             touched = [at for at, one in enumerate(words) if one.stem in targets]
-            other_stems = statement.stems | {one.text for one in source_words}
+            other_stems = statement.stems | {one.text for one in source}
             if any(_turns([words[at], *_near(words, at)], other_stems) for at in touched):
                 continue
             if any(other is not statement and _says_without(other, targets) for other in about):

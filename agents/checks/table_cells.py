@@ -148,15 +148,12 @@ def _named_columns(about: str, table: ChunkTable) -> list[int]:
 
 def _states_cell(text: str, cell: str) -> bool:
     """Whether a text has the cell's figures, or its words verbatim."""
-    cell_quantities = quantities(cell)
-    if cell_quantities:
-        text_quantities = quantities(text)
+    needed = quantities(cell)
+    if needed:
+        own = quantities(text)
         return all(
-            any(
-                one.agrees(each) and bool(one.measure) == bool(each.measure)
-                for one in text_quantities
-            )
-            for each in cell_quantities
+            any(one.agrees(each) and bool(one.measure) == bool(each.measure) for one in own)
+            for each in needed
         )
     words = _flat(cell)
     return len(words) > 2 and f" {words} " in f" {_flat(text)} "

@@ -163,11 +163,11 @@ def _best_named_rows(
 ) -> tuple[list[int], frozenset[str]]:
     """(best-named rows, by label or else by cell value; question words that matched cells)."""
     labels = {row: names_of(row_label(table, row)) for row in rows}
-    named_words = {row: aspect.named_in(label) for row, label in labels.items()}
-    if not any(named_words.values()):
+    words = {row: aspect.named_in(label) for row, label in labels.items()}
+    if not any(words.values()):
         return _rows_by_value(table, rows, aspect)
-    rows = _without_header_words(table, rows, named_words, aspect)
-    weight = {row: sum(aspect.weights[word] for word in named_words[row]) for row in rows}
+    rows = _without_header_words(table, rows, words, aspect)
+    weight = {row: sum(aspect.weights[word] for word in words[row]) for row in rows}
     max_weight = max(weight.values())
     best = [
         row
@@ -175,40 +175,32 @@ def _best_named_rows(
         if weight[row] > max_weight - _SAME
         or (
             named_in_full(labels[row], aspect)
-            and not any(named_words[row] < named_words[other] for other in rows)
+            and not any(words[row] < words[other] for other in rows)
         )
     ]
     exact = [
         row
         for row in best
-        if not any(
-            named_words[row] == named_words[other] and labels[other] < labels[row] for other in best
-        )
+        if not any(words[row] == words[other] and labels[other] < labels[row] for other in best)
     ]
     question = in_a_line(aspect.text)
     whole = [row for row in exact if in_a_line(row_label(table, row)) in question]
-    as_well = [
-        row for row in exact if all(named_words[row] != named_words[other] for other in whole)
-    ]
+    as_well = [row for row in exact if all(words[row] != words[other] for other in whole)]
     return sorted({*whole, *as_well}), frozenset()
 
 
 def _without_header_words(
-    table: ChunkTable, rows: Sequence[int], named_words: Mapping[int, Set[str]], aspect: Aspect
+    table: ChunkTable, rows: Sequence[int], words: Mapping[int, Set[str]], aspect: Aspect
 ) -> list[int]:
     """Drops rows that beat a row with a verbatim label only by words of a header: `members of Team`
     names `Team`, not `Team members`."""
     question, headers = in_a_line(aspect.text), aspect.named_in(stems_of(table.header))
-    whole = [
-        row for row in rows if named_words[row] and in_a_line(row_label(table, row)) in question
-    ]
+    whole = [row for row in rows if words[row] and in_a_line(row_label(table, row)) in question]
     return [
         row
         for row in rows
         if row in whole
-        or not any(
-            named_words[each] <= named_words[row] <= named_words[each] | headers for each in whole
-        )
+        or not any(words[each] <= words[row] <= words[each] | headers for each in whole)
     ]
 
 
@@ -273,13 +265,10 @@ def requested_item(chunk: Chunk, index: int, aspect: Aspect) -> RequestedItem | 
         return None
     before = units[start - 1].text.strip() if start else ""
     lead_in = before if before.endswith((":", "：")) else ""
-    named_words = {
-        at: frozenset(aspect.named_in(stems(units[at].text))) for at in range(start, end)
-    }
-    in_all = frozenset.intersection(*named_words.values())
+    words_at = {at: frozenset(aspect.named_in(stems(units[at].text))) for at in range(start, end)}
+    in_all = frozenset.intersection(*words_at.values())
     weights = {
-        at: sum(aspect.weights[word] for word in words - in_all)
-        for at, words in named_words.items()
+        at: sum(aspect.weights[word] for word in words - in_all) for at, words in words_at.items()
     }
     best, second = sorted(weights, key=lambda at: -weights[at])[:2]
     if weights[best] <= weights[second]:
@@ -291,7 +280,7 @@ def requested_item(chunk: Chunk, index: int, aspect: Aspect) -> RequestedItem | 
         w for one, fit in zip(kinds, has_kinds, strict=True) if fit for w in one.words
     )
     around = " ".join((lead_in, chunk.document_title, chunk.tab, *chunk.heading_path))
-    accounted = named_words[best] | aspect.named_in(stems(around)) | asking
+    accounted = words_at[best] | aspect.named_in(stems(around)) | asking
     return RequestedItem(
         index=best,
         lead_in=lead_in,

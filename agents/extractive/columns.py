@@ -175,13 +175,11 @@ def _by_exact_name(
     whole = [at for at in firm if in_a_line(candidates[at].header.split(UNDER)[-1]) in words]
     if whole and len(whole) < len(firm):
         return whole
-    header_stems = {at: stems(candidates[at].header) for at in firm}
+    stems_at = {at: stems(candidates[at].header) for at in firm}
     return [
         at
         for at in firm
-        if not any(
-            header_words[o] == header_words[at] and header_stems[o] < header_stems[at] for o in firm
-        )
+        if not any(header_words[o] == header_words[at] and stems_at[o] < stems_at[at] for o in firm)
     ]
 
 

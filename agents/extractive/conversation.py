@@ -161,12 +161,8 @@ def _is_an_order(text: str) -> bool:
 
 
 def _is_elliptical(text: str) -> bool:
-    word_count = len(naming_words(text))
-    return (
-        word_count <= 3
-        or bool(_LEANS.match(text))
-        or (word_count <= 7 and bool(_REFERS.search(text)))
-    )
+    count = len(naming_words(text))
+    return count <= 3 or bool(_LEANS.match(text)) or (count <= 7 and bool(_REFERS.search(text)))
 
 
 def _says_more(earlier: EarlierTurn, last_words: str) -> bool:

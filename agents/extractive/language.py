@@ -85,17 +85,13 @@ def foreign_language(question: str, snapshot: Snapshot) -> str:
 
 def foreign_notice(language: str, snapshot: Snapshot) -> str:
     """One line in English and, where a translation exists, in the asker's language."""
-    own_language = snapshot.language
+    own = snapshot.language
     english = (
-        f"This looks like {language}. Without a language model I only know {own_language}, so I "
+        f"This looks like {language}. Without a language model I only know {own}, so I "
         "searched for your words and codes as they are written."
     )
-    translation = _NOTICES.get(language, "").format(known=_ENGLISH_IN.get(language, own_language))
-    return (
-        f"{english} {translation[:1].upper()}{translation[1:]}"
-        if translation and own_language == "English"
-        else english
-    )
+    local = _NOTICES.get(language, "").format(known=_ENGLISH_IN.get(language, own))
+    return f"{english} {local[:1].upper()}{local[1:]}" if local and own == "English" else english
 
 
 def _by_script(question_tokens: list[str], snapshot: Snapshot) -> str:
@@ -241,9 +237,7 @@ def _parse(text: str) -> tuple[frozenset[str], tuple[tuple[str, str], ...]]:
 
 def glossary_prompt(glossary: Glossary) -> str:
     """Lines for a prompt, one per abbreviation."""
-    return listed(
-        f"{abbreviation}: {' or '.join(meanings)}" for abbreviation, meanings in glossary.items()
-    )
+    return listed(f"{term}: {' or '.join(meanings)}" for term, meanings in glossary.items())
 
 
 _PAST = re.compile(

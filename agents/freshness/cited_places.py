@@ -63,17 +63,17 @@ class CitedSection:
         """Display name: `Title › Heading`."""
         return " › ".join(filter(None, (self.title, self.path)))
 
-    def is_in(self, earlier: CitedSection) -> bool:
+    def is_in(self, other: CitedSection) -> bool:
         """Whether it is the earlier place; its label may have gained a column since."""
         if (self.document, self.path, bool(self.row)) != (
-            earlier.document,
-            earlier.path,
-            bool(earlier.row),
+            other.document,
+            other.path,
+            bool(other.row),
         ):
             return False
-        count = len(earlier.row)
+        count = len(other.row)
         return not count or any(
-            _words_of(row[:count]) == _words_of(earlier.row) for row in self.cells
+            _words_of(row[:count]) == _words_of(other.row) for row in self.cells
         )
 
 

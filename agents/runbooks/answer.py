@@ -171,21 +171,15 @@ def _first_steps(entry: RunbookEntry, writing: _Draft) -> str:
     if entry.kind != "section" or not step:
         return ""
     chunks = writing.snapshot.chunks(entry.chunk.document_id)
-    section_chunks = (
-        one for one in chunks if one.heading_path[: len(path)] == path and has_steps(one)
-    )
-    chunk = next(section_chunks, None)
-    steps_listed = _OUTER_STEP.findall(chunk.text) if chunk else []
-    if (
-        chunk is None
-        or len(steps_listed) < 2
-        or without_links(steps_listed[0]) not in {step, f"{step}."}
-    ):
+    section = (one for one in chunks if one.heading_path[: len(path)] == path and has_steps(one))
+    chunk = next(section, None)
+    steps = _OUTER_STEP.findall(chunk.text) if chunk else []
+    if chunk is None or len(steps) < 2 or without_links(steps[0]) not in {step, f"{step}."}:
         return ""
     number, total = writing.cite(entry.chunk, entry.quote), _length(chunk)
     of = f" of {total}" if total > MAX_STEPS else ""
     text = "\n".join(
-        f"{at}. {without_links(one)}" for at, one in enumerate(steps_listed[:MAX_STEPS], start=1)
+        f"{at}. {without_links(one)}" for at, one in enumerate(steps[:MAX_STEPS], start=1)
     )
     return f"**First steps{of}:** [{number}]\n\n{text}\n"
 

@@ -23,6 +23,8 @@ Verdict = Literal["equal", "holds", "any", "else", "open", "not"]
 """A scope's verdict. `equal`: a label has this value; `holds`: a label contains it; `any`: it
 covers all; `else`: it covers the rest; `open`: labels do not decide; `not`: it is for others."""
 
+Columns = Sequence[Sequence[str]]
+"""The values of each column."""
 _EXCEPT = re.compile(
     r"(?:(?:all|any|every\w*)\b[\w ]*?,?\s*)?\(?(?:except(?:ing)?(?: for)?|excluding|excl\.?"
     r"|but not|other than|outside(?: of)?|not(?: in| on| for)?|all but|without|unless|non(?=-))"
@@ -107,9 +109,7 @@ class AlertFacts:
     """(column name, spellings of one value, spellings of another) → whether a column of this name
     lists both, so that one value excludes the other."""
 
-    def verdict(
-        self, cell: str, *, label: str = "", columns: Sequence[Sequence[str]] = ()
-    ) -> Verdict:
+    def verdict(self, cell: str, *, label: str = "", columns: Columns = ()) -> Verdict:
         """The verdict of a cell. `label`: of its column. `columns`: values of other columns, which
         show that one value excludes another."""
         cell = cell.replace("**", "").strip(" `").rstrip(".")
@@ -134,40 +134,36 @@ class AlertFacts:
             cell = remark[1]
         return self._verdict_of_values(cell, label, columns)
 
-    def _verdict_of_values(
-        self, cell: str, label: str, columns: Sequence[Sequence[str]]
-    ) -> Verdict:
+    def _verdict_of_values(self, cell: str, label: str, columns: Columns) -> Verdict:
         """The verdict of a cell that lists values, covers all, or all except some."""
         if _ANY.fullmatch(cell):
             return "any"
         if _REST.fullmatch(cell):
             return "else"
         if match := _EXCEPT.fullmatch(cell):
-            alternatives = _alternatives(match["these"])
-            if any(self._is(one, key, value, anywhere=True) for one in alternatives
+            options = _alternatives(match["these"])
+            if any(self._is(one, key, value, anywhere=True) for one in options
                    for key, value in self.labels):  # fmt: skip
                 return "not"
-            has_telling_label = any(key.casefold() not in _UNTELLING for key, _ in self.labels)
-            if not has_telling_label:
+            is_telling = any(key.casefold() not in _UNTELLING for key, _ in self.labels)
+            if not is_telling:
                 return "open"
             return "else" if _REST.match(cell) else "any"
-        alternatives = _alternatives(cell)
+        options = _alternatives(cell)
         verdicts = {
-            self._is(one, key, value) for one in alternatives for key, value in self.labels
+            self._is(one, key, value) for one in options for key, value in self.labels
         }  # fmt: skip
         if "equal" in verdicts:
             return "equal"
         if "holds" in verdicts:
             return "holds"
         if any(
-            _is_short_for(one, key, value, label)
-            for one in alternatives
-            for key, value in self.labels
+            _is_short_for(one, key, value, label) for one in options for key, value in self.labels
         ):
             return "holds"
         is_another = any(
             self._instead(one, key, value, label, columns)
-            for one in alternatives for key, value in self.labels
+            for one in options for key, value in self.labels
         )  # fmt: skip
         return "not" if is_another else "open"
 
@@ -195,7 +191,7 @@ class AlertFacts:
         words = _words(label.split("›")[-1])
         return bool(words) and any(key.islower() and _words(key) == words for key, _ in self.labels)
 
-    def _verdict_of_amounts(self, bounds: Range, columns: Sequence[Sequence[str]]) -> Verdict:
+    def _verdict_of_amounts(self, bounds: Range, columns: Columns) -> Verdict:
         """The verdict of a range. Amounts outside the ranges of all rows are ignored."""
         ranges = [one for column in columns for cell in column if (one := range_in(cell))]
         narrowest = [self._narrowest(one, ranges or [bounds]) for one in self.amounts]
@@ -211,23 +207,23 @@ class AlertFacts:
         return [one for one in containing if not any(other.is_part_of(one) for other in containing)]
 
     def _is(
-        self, alternative: str, key: str, value: str, *, anywhere: bool = False
+        self, option: str, key: str, value: str, *, anywhere: bool = False
     ) -> Literal["equal", "holds", ""]:
         """Whether a label has this value. `anywhere`: a part of an instance's name counts too."""
-        if "*" in alternative and fnmatchcase(value.casefold(), alternative.casefold()):
+        if "*" in option and fnmatchcase(value.casefold(), option.casefold()):
             return "holds"
-        if is_in_number_range(value, alternative):
+        if is_in_number_range(value, option):
             return "holds"
-        if "*" in alternative:
+        if "*" in option:
             return ""
-        names = self._names(alternative).union(*map(self._names, self.defined.get(alternative, ())))
+        names = self._names(option).union(*map(self._names, self.defined.get(option, ())))
         if value.casefold() in _YES and key:
             value = key
-        value_names = self._names(value)
+        actual = self._names(value)
         if key and value.isdigit():
-            value_names.add(f"{key[0]}{value}".casefold())
-        if names & value_names or {_without_spaces(one) for one in names} & {
-            _without_spaces(one) for one in value_names
+            actual.add(f"{key[0]}{value}".casefold())
+        if names & actual or {_without_spaces(one) for one in names} & {
+            _without_spaces(one) for one in actual
         }:
             return "equal"
         if names & self._names("".join(_region_of(value))):
@@ -243,54 +239,46 @@ class AlertFacts:
         )  # fmt: skip
         return "holds" if is_inside or (is_around and not anywhere) else ""
 
-    def _instead(
-        self, alternative: str, key: str, value: str, label: str, columns: Sequence[Sequence[str]]
-    ) -> bool:
+    def _instead(self, option: str, key: str, value: str, label: str, columns: Columns) -> bool:
         """Whether the label has another value of the same attribute, which excludes this one."""
-        if (
-            ".*" in alternative
-            and _DOTTED_NAME.fullmatch(value)
-            and key.casefold() not in _UNTELLING
-        ):
+        if ".*" in option and _DOTTED_NAME.fullmatch(value) and key.casefold() not in _UNTELLING:
             return True
-        if _another_of(alternative, value, columns):
+        if _another_of(option, value, columns):
             return True
         if key and label and _words(label.split("›")[-1]) == _words(key):
             return True
-        if "*" in alternative:
+        if "*" in option:
             return False
         if not key:
-            return self._share_a_column(alternative, value, columns)
+            return self._share_a_column(option, value, columns)
         if key.casefold() in _UNTELLING:
             return False
         if not label and _contains_run(_words(key).split(), _words(self.name).split()):
             return True
-        own_names, value_names = self._names(alternative), self._names(value)
-        if own_names & _ENVIRONMENTS and value_names & _ENVIRONMENTS:
+        names, actual = self._names(option), self._names(value)
+        if names & _ENVIRONMENTS and actual & _ENVIRONMENTS:
             return True
-        one, other = alternative.casefold(), value.casefold()
+        one, other = option.casefold(), value.casefold()
         if _CLOUD_REGION.fullmatch(one) and _CLOUD_REGION.fullmatch(other):
             return not (one.startswith(other) or other.startswith(one))
         if _REGION_KEY.search(f"{key} {label}"):
             here, there = (
                 (here_names | self._names("".join(_region_of(one)))) & _REGIONS
-                for here_names, one in ((own_names, alternative), (value_names, value))
+                for here_names, one in ((names, option), (actual, value))
             )
             if here and there and not here & there:
                 return True
-        return self._share_a_column(alternative, value, columns) or self.in_one_column(
-            key, own_names, value_names
+        return self._share_a_column(option, value, columns) or self.in_one_column(
+            key, names, actual
         )
 
-    def _share_a_column(
-        self, alternative: str, value: str, columns: Sequence[Sequence[str]]
-    ) -> bool:
+    def _share_a_column(self, option: str, value: str, columns: Columns) -> bool:
         """Whether one column lists both values."""
-        names, value_names = self._names(alternative), self._names(value)
+        names, actual = self._names(option), self._names(value)
         for column in columns:
             cells = [cell for cell in column if not _ANY.fullmatch(cell.strip())]
             values = [self._names(one) for cell in cells for one in _alternatives(cell)]
-            if any(names & one for one in values) and any(value_names & one for one in values):
+            if any(names & one for one in values) and any(actual & one for one in values):
                 return True
         return False
 
@@ -343,30 +331,28 @@ def _without_spaces(name: str) -> str:
     return name.replace(" ", "")
 
 
-def _is_short_for(alternative: str, key: str, value: str, label: str) -> bool:
+def _is_short_for(option: str, key: str, value: str, label: str) -> bool:
     """`channel=ecom` where the column Channel says `e-commerce`."""
-    abbreviation, full_name = _without_spaces(_words(value)), _without_spaces(_words(alternative))
+    short_form, full_name = _without_spaces(_words(value)), _without_spaces(_words(option))
     same = bool(key) and _words(label.split("›")[-1]) == _words(key)
-    return (
-        same and len(abbreviation) >= _MIN_ABBREVIATION_CHARS and full_name.startswith(abbreviation)
-    )
+    return same and len(short_form) >= _MIN_ABBREVIATION_CHARS and full_name.startswith(short_form)
 
 
-def _another_of(alternative: str, value: str, columns: Sequence[Sequence[str]]) -> bool:
+def _another_of(option: str, value: str, columns: Columns) -> bool:
     """Whether the value has the name form of a range or list and is not in it: `fe14` and
     `fe01 – fe08`, `hist-c` and `hist-a, hist-b`."""
-    bounds, stem = numbers_in(alternative), _stem(value)
+    bounds, stem = numbers_in(option), _stem(value)
     if not stem or (bounds and bounds[0] == stem):
         return bool(stem)
     for column in columns:
-        if not any(alternative in cell for cell in column):
+        if not any(option in cell for cell in column):
             continue
         values = {each.casefold() for cell in column for each in _alternatives(cell)}
         same_stem = {each for each in values if _stem(each) == stem}
         enough = len(same_stem) > 1 or any(map(numbers_in, same_stem))
         if enough and value.casefold() not in same_stem:
             return not any(
-                is_in_number_range(value, each) for each in same_stem - {alternative.casefold()}
+                is_in_number_range(value, each) for each in same_stem - {option.casefold()}
             )
     return False
 

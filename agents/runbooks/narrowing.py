@@ -114,23 +114,23 @@ def _is_rival(group: _Group, best: _Group) -> bool:
 def _narrow(rows: Sequence[RunbookEntry], facts: AlertFacts) -> _Group:
     """Keeps the rows of one name that the labels do not exclude."""
     open_rows = [one for one in rows if not _is_excluded(one, facts)]
-    other_scope = tuple(one for one in rows if one not in open_rows)
+    excluded = tuple(one for one in rows if one not in open_rows)
     if len(rows) == 1 or not open_rows:
         scopes = {_scope(one, facts) for one in open_rows}
         positive = bool(scopes & {"equal", "holds"})
-        return _Group(tuple(open_rows), other_scope, positive=positive, sure="open" not in scopes)
+        return _Group(tuple(open_rows), excluded, positive=positive, sure="open" not in scopes)
     # Severity and owner are no scope, unless rows differ in nothing else.
     columns = _differing_columns(rows, but=_NEUTRAL_ROLES | _SECONDARY_ROLES) or _differing_columns(
         rows, but=_NEUTRAL_ROLES
     )
-    remaining, positive = (
+    left_rows, positive = (
         _rows_for_labels(open_rows, columns, facts) if columns else (open_rows, False)
     )
-    other_scope = tuple(one for one in rows if one not in remaining)
+    excluded = tuple(one for one in rows if one not in left_rows)
     on = _labels_of(
-        remaining, [at for at in columns if len({_cell(one, at).text for one in remaining}) > 1]
+        left_rows, [at for at in columns if len({_cell(one, at).text for one in left_rows}) > 1]
     )
-    return _Group(tuple(remaining), other_scope, on, positive, sure=len(remaining) < len(open_rows))
+    return _Group(tuple(left_rows), excluded, on, positive, sure=len(left_rows) < len(open_rows))
 
 
 def _rows_for_labels(
@@ -138,60 +138,48 @@ def _rows_for_labels(
 ) -> tuple[list[RunbookEntry], bool]:
     """(rows, whether labels confirm them): the rows with the strongest and most confirmations; else
     the rows that the labels do not exclude."""
-    named_columns = [at for at in columns if not any(range_in(_cell(one, at).text) for one in rows)]
+    text_at = [at for at in columns if not any(range_in(_cell(one, at).text) for one in rows)]
     rows = [
         one for one in rows
         if "not" not in _verdicts(
-            one, named_columns, facts,
-            [*_values(rows, named_columns), *_whole_columns(one, named_columns)],
+            one, text_at, facts,
+            [*_values(rows, text_at), *_whole_columns(one, text_at)],
         )
     ]  # fmt: skip
     verdicts = [
-        _verdicts(one, columns, facts, _comparison_columns(one, rows, columns, named_columns))
+        _verdicts(one, columns, facts, _comparison_columns(one, rows, columns, text_at))
         for one in rows
     ]
     possible = [
-        (row, row_verdicts) for row, row_verdicts in zip(rows, verdicts, strict=True)
-        if "not" not in row_verdicts
+        (row, votes) for row, votes in zip(rows, verdicts, strict=True)
+        if "not" not in votes
     ]  # fmt: skip
     for strong in ("equal", "holds"):
-        speaking_for = [
-            (row, row_verdicts) for row, row_verdicts in possible if strong in row_verdicts
-        ]
-        if speaking_for:
-            max_count = max(
-                sum(one in {"equal", "holds"} for one in row_verdicts)
-                for _, row_verdicts in speaking_for
-            )
-            best = [
-                r
-                for r, f in speaking_for
-                if sum(one in {"equal", "holds"} for one in f) == max_count
-            ]
-            level = [row for row, row_verdicts in possible if row not in best and any(
+        confirmed = [(row, votes) for row, votes in possible if strong in votes]
+        if confirmed:
+            top = max(sum(one in {"equal", "holds"} for one in votes) for _, votes in confirmed)
+            best = [r for r, f in confirmed if sum(one in {"equal", "holds"} for one in f) == top]
+            level = [row for row, votes in possible if row not in best and any(
                 _is_undecided(each, row, columns, facts) for each in best
             )]  # fmt: skip
             return [*best, *level], not level
-    sure = [row for row, row_verdicts in possible if "open" not in row_verdicts]
+    sure = [row for row, votes in possible if "open" not in votes]
     if len(possible) == 1 or (sure and len(sure) == len(possible)):
         return _without_rest([row for row, _ in possible], columns, facts), False
     return [row for row, _ in possible], False
 
 
 def _comparison_columns(
-    row: RunbookEntry,
-    rows: Sequence[RunbookEntry],
-    columns: Sequence[int],
-    named_columns: Sequence[int],
+    row: RunbookEntry, rows: Sequence[RunbookEntry], columns: Sequence[int], text_at: Sequence[int]
 ) -> list[list[str]]:
     """Column values to compare with. Amounts are compared only between rows with the same other
     values: 93 % may be high in one row and low in another."""
     alike_rows = [
         one for one in rows
-        if all(_cell(one, at).text == _cell(row, at).text for at in named_columns)
+        if all(_cell(one, at).text == _cell(row, at).text for at in text_at)
     ]  # fmt: skip
-    amounts = [at for at in columns if at not in named_columns]
-    return [*_values(rows, named_columns), *_values(alike_rows, amounts)]
+    amounts = [at for at in columns if at not in text_at]
+    return [*_values(rows, text_at), *_values(alike_rows, amounts)]
 
 
 def _is_undecided(
@@ -226,13 +214,10 @@ def _without_rest(
 
 
 def _verdicts(
-    row: RunbookEntry,
-    columns: Sequence[int],
-    facts: AlertFacts,
-    table_columns: Sequence[Sequence[str]],
+    row: RunbookEntry, columns: Sequence[int], facts: AlertFacts, values: Sequence[Sequence[str]]
 ) -> list[Verdict]:
     return [
-        facts.verdict(row.cells[at].text, label=row.cells[at].label, columns=table_columns)
+        facts.verdict(row.cells[at].text, label=row.cells[at].label, columns=values)
         for at in columns
         if at < len(row.cells)
     ]

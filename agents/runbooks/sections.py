@@ -154,10 +154,10 @@ def has_steps(chunk: Chunk) -> bool:
 
 
 def _section(
-    path: tuple[str, ...], chunks: Sequence[Chunk], heading_match: tuple[str, bool, str]
+    path: tuple[str, ...], chunks: Sequence[Chunk], heading: tuple[str, bool, str]
 ) -> Iterator[RunbookEntry]:
-    cells = [RunbookCell(label="", text=heading_match[0], role="name")]
-    only, remark = _limited_to(chunks), heading_match[2]
+    cells = [RunbookCell(label="", text=heading[0], role="name")]
+    only, remark = _limited_to(chunks), heading[2]
     if only and remark and not rating_in(remark):
         only = f"{only}, {remark}"  # the heading and the text below it each state a limit
     elif remark:
@@ -165,9 +165,7 @@ def _section(
     if only:
         cells.append(RunbookCell(label="Applies to", text=only, role="scope"))
     cells += [cell for chunk in chunks for cell in _cells(chunk, below=len(path))]
-    if not any(cell.role == "severity" for cell in cells) and (
-        rated := rating_in(heading_match[2])
-    ):
+    if not any(cell.role == "severity" for cell in cells) and (rated := rating_in(heading[2])):
         cells.append(RunbookCell(label="", text=rated, role="severity"))
     if not any(cell.role == "step" for cell in cells):
         cells += _unlabeled_step(chunks)
@@ -175,7 +173,7 @@ def _section(
         scopes = tuple(cell for cell in cells if cell.role == "scope")
         rows = [
             replace(row, cells=(*row.cells, *scopes))
-            for row in rows_for(chunks, heading_match[0], heading_match[1])
+            for row in rows_for(chunks, heading[0], heading[1])
         ]
         if rows:
             yield from rows
@@ -191,7 +189,7 @@ def _section(
     if not roles and not any(map(has_steps, chunks)) and not _OF_ALERTS.search(words):
         return  # the section may be about something else of that name
     yield RunbookEntry(
-        kind="section", name=heading_match[0], exact=heading_match[1], chunk=chunk,
+        kind="section", name=heading[0], exact=heading[1], chunk=chunk,
         group=chunk.document_id,
         cells=tuple(cells), quote=_beginning(chunk), links=_links(chunks),
     )  # fmt: skip

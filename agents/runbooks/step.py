@@ -234,11 +234,9 @@ def _branches(steps: Sequence[RunbookStep]) -> frozenset[int]:
         groups.setdefault((step.level, parent.get(step.level - 1, "")), []).append(at)
     for places in groups.values():
         texts = [steps[at].parts[0].text if steps[at].parts else "" for at in places]
-        first_sentences = [
-            re.split(r"(?<=[.!?])\s", _mask_code(text), maxsplit=1)[0] for text in texts
-        ]
+        starts = [re.split(r"(?<=[.!?])\s", _mask_code(text), maxsplit=1)[0] for text in texts]
         leading = sum(bool(_GO_TO.search(text)) for text in texts)
-        if leading >= 2 and all(0 < one.find(":") < len(one) - 2 for one in first_sentences):
+        if leading >= 2 and all(0 < one.find(":") < len(one) - 2 for one in starts):
             branches.update(places)
     return frozenset(branches)
 
