@@ -571,7 +571,7 @@ def reported(house: House, values: Mapping[str, Any]) -> object:
             room.timers[timer.kind](timer.subject)
             desk.bot.timers.delete_stored(timer)
     came = [place for place in places if len(desk.slack.messages(place)) > before[place]]
-    return gap_store.last("tea")[1], came
+    return gap_store.progress("tea")[1], came
 
 
 TOOLS = [sys.executable, str(Path(tool_servers.__file__)), "good"]
