@@ -101,11 +101,11 @@ class RequestScope:
     ) -> None:
         """Record what is about to be shown, as `AuditEntry`. May raise AuditUnavailable."""
         if self.served.audit:
-            shown = {how: tuple(ids) for how, ids in documents.items()}
+            documents_by_access = {how: tuple(ids) for how, ids in documents.items()}
             self.served.audit(
                 AuditEntry(
                     door=f"{self.way}/{door}", place=self.caller.name, domain=domain.domain,
-                    generation=generation, documents=shown,
+                    generation=generation, documents=documents_by_access,
                     asker=self.asker or self.caller.identity,
                 ),
                 domain,

@@ -77,8 +77,8 @@ def run_demo(build: Callable[[Settings], Copilot], settings: Settings, *, once: 
             return
         console.print("[dim]Ctrl-C stops it.[/]")
         kinds = [*_kind(slack, bot, first, thread)]
-        for asked in others:
-            kinds += _kind(slack, bot, asked, _ask(slack, asked))
+        for sample in others:
+            kinds += _kind(slack, bot, sample, _ask(slack, sample))
         slack.page.show(Guide(notice=notice, kinds=kinds))
         _wait_for_the_end()
 
@@ -152,28 +152,28 @@ def _ingest(copilot: Copilot) -> None:
     print_reports(reports)
 
 
-def _ask(slack: SlackStandIn, asked: ShownQuestion) -> str:
-    mention = f"<@{slack.bot_user_id}> {asked.text}"
-    return slack.post_as_user(asked.channel, mention, user=asked.user)
+def _ask(slack: SlackStandIn, sample: ShownQuestion) -> str:
+    mention = f"<@{slack.bot_user_id}> {sample.text}"
+    return slack.post_as_user(sample.channel, mention, user=sample.user)
 
 
-def _replied(slack: SlackStandIn, asked: ShownQuestion, thread: str) -> dict[str, Any]:
-    return slack.wait_for_reply(asked.channel, thread, PATIENCE, until=_is_answered)
+def _replied(slack: SlackStandIn, sample: ShownQuestion, thread: str) -> dict[str, Any]:
+    return slack.wait_for_reply(sample.channel, thread, PATIENCE, until=_is_answered)
 
 
 def _kind(
-    slack: SlackStandIn, bot: Bot, asked: ShownQuestion, thread: str
+    slack: SlackStandIn, bot: Bot, sample: ShownQuestion, thread: str
 ) -> Iterator[KindOfReply]:
     """What came of a question; nothing when it is no example of anything."""
     with suppress(TimeoutError):
-        reply = _replied(slack, asked, thread)
-        record = bot.records.of_post(asked.channel, reply["ts"])
+        reply = _replied(slack, sample, thread)
+        record = bot.records.of_post(sample.channel, reply["ts"])
         if record and record.path in KINDS:
             yield KindOfReply(
                 name=KINDS[record.path],
-                channel=asked.channel,
+                channel=sample.channel,
                 ts=thread,
-                question=asked.text,
+                question=sample.text,
                 said=str(reply["text"]),
             )
 
@@ -183,8 +183,8 @@ def _is_answered(message: dict[str, Any]) -> bool:
     return payload.get("state") == "answered"
 
 
-def _print_thread(console: Console, asked: ShownQuestion, reply: dict[str, Any]) -> None:
-    console.print(f"\n[bold]#help-security[/]\n[cyan]you[/]  @Copilot {asked.text}")
+def _print_thread(console: Console, sample: ShownQuestion, reply: dict[str, Any]) -> None:
+    console.print(f"\n[bold]#help-security[/]\n[cyan]you[/]  @Copilot {sample.text}")
     parts = [str(block["text"]) for block in reply["blocks"] if block["type"] == "markdown"]
     body = "\n\n".join(parts) or str(reply["text"])
     console.print("[green]Copilot[/]")

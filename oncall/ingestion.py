@@ -99,10 +99,10 @@ class Ingestion:
                 wait_seconds=WAIT_SECONDS if started.waits else 0.0,
                 accepts=lambda following: canary.accepts(following, current),
             ),
-            workshop=self._executor(domain, started, assign),
+            executor=self._executor(domain, started, assign),
             pipeline=" ".join(filter(None, (pipeline, models.vision_name))),
             model=models.chat_name or models.vision_name,
-            handed=self._documents.preparing.handed_over(name),
+            store=self._documents.preparing.store_of(name),
             suspects=lambda: CrashSuspects(index.engine, name, pardon=full),
             reads=canary.reads,
             spent=lambda: self._documents.preparing.spent(started.id),
@@ -123,7 +123,7 @@ class Ingestion:
                 domain=domain.domain,
                 options=domain.chunks,
                 model=self._models.chat_name or self._models.vision_name,
-                handed=self._documents.preparing.handed_over(domain.domain),
+                store=self._documents.preparing.store_of(domain.domain),
                 assign=assign,
                 made_with=self._documents.made_with,
             )
@@ -131,7 +131,7 @@ class Ingestion:
             self._documents.preparing.ways(started.id, domain.chunks),
             at_once=self._settings.enrich_at_once,
             seconds=self._settings.document_seconds,
-            let_go=partial(self._documents.preparing.let_go, started.id),
+            release=partial(self._documents.preparing.release, started.id),
         )
 
     def canary(self, name: str, *, accept_drop: bool = False) -> Canary:
@@ -144,7 +144,7 @@ class Ingestion:
         domain = self._documents.domain(name)
         return Canary(
             domain,
-            kept=CanaryStore(self._documents.index.engine, name),
+            store=CanaryStore(self._documents.index.engine, name),
             version=code_fingerprint(),
             tell_admins=partial(open_notices(self._settings), domain.admins),
             accept_drop=accept_drop,

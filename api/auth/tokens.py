@@ -120,9 +120,9 @@ def read_tokens(config_dir: Path) -> list[TokenEntry]:
     except ValidationError as error:
         detail = error.errors(include_input=False, include_url=False)[0]
         location = [part for part in detail["loc"] if part not in {"literal['all']"}]
-        said = f"{'.'.join(map(str, location))}: {detail['msg'].lower()}"
+        reason = f"{'.'.join(map(str, location))}: {detail['msg'].lower()}"
         of_key = detail["type"] == "extra_forbidden"
-        problem = problem_at(path, location, said, want_key=of_key)
+        problem = problem_at(path, location, reason, want_key=of_key)
         raise ConfigError(str(problem), remedy=_REMEDY) from None
     _check_unique(path, entries)
     return entries
@@ -183,11 +183,11 @@ def revoke_token(config_dir: Path, name: str) -> None:
     """Raises UsageError for a name of none."""
     with _alone(config_dir):
         entries = read_tokens(config_dir)
-        kept = [entry for entry in entries if entry.name != name]
-        if len(kept) == len(entries):
+        remaining = [entry for entry in entries if entry.name != name]
+        if len(remaining) == len(entries):
             known = nearest(name, [entry.name for entry in entries])
             raise UsageError(f"no token {name!r}{known}")
-        _write(config_dir, kept)
+        _write(config_dir, remaining)
 
 
 @contextmanager

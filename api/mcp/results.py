@@ -192,12 +192,12 @@ def retrieve_result(found: Sequence[Mapping[str, Any]], domain: Domain) -> Retri
 def retrieve_text(result: RetrieveResult) -> str:
     if not result.passages:
         return f"Nothing was found in {result.domain_title}."
-    shown = []
+    passages = []
     for number, one in enumerate(result.passages, start=1):
         place = " › ".join(dict.fromkeys((one.title, *one.headings)))
         about = " · ".join(filter(None, (one.url, one.modified_at[:10])))
-        shown.append(f"{number}. {place}\n   {about}\n\n{one.text}")
-    return f"From {result.domain_title}:\n\n" + "\n\n".join(shown)
+        passages.append(f"{number}. {place}\n   {about}\n\n{one.text}")
+    return f"From {result.domain_title}:\n\n" + "\n\n".join(passages)
 
 
 def document_text(result: DocumentResult) -> str:
@@ -207,8 +207,8 @@ def document_text(result: DocumentResult) -> str:
 
 
 def _level(confidence: float) -> Literal["high", "medium", "low"]:
-    said = in_words(confidence)
-    return "high" if said == "high" else "medium" if said == "medium" else "low"
+    words = in_words(confidence)
+    return "high" if words == "high" else "medium" if words == "medium" else "low"
 
 
 def _cited(number: int, one: Citation) -> CitedPlace:

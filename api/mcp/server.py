@@ -93,12 +93,12 @@ def build_mcp(parts: McpParts, opened_by: OpenedBy) -> Server[Any]:
         if tool is None:
             known = ", ".join(one.name for one in TOOLS)
             raise MCPError(code=INVALID_PARAMS, message=f"no such tool; there are {known}")
-        opened, heard = opened_by(context.request), _Heard(context)
+        opened, progress = opened_by(context.request), _Heard(context)
         async with create_task_group() as tasks:
-            tasks.start_soon(heard.until_cancelled)
+            tasks.start_soon(progress.until_cancelled)
             try:
                 given = params.arguments or {}
-                result = await in_a_thread(lambda: _called(tool, parts, opened, given, heard))
+                result = await in_a_thread(lambda: _called(tool, parts, opened, given, progress))
             finally:
                 tasks.cancel_scope.cancel()
         return result
@@ -145,12 +145,12 @@ class _Heard:
 
 
 def _called(
-    tool: McpTool, parts: McpParts, opened: RequestScope, given: dict[str, Any], heard: _Heard
+    tool: McpTool, parts: McpParts, opened: RequestScope, given: dict[str, Any], progress: _Heard
 ) -> CallToolResult:
     from mcp_types import CallToolResult, TextContent
 
     try:
-        result, text = tool.run(parts, opened, tool.takes.model_validate(given), heard)
+        result, text = tool.run(parts, opened, tool.takes.model_validate(given), progress)
     except Left:
         log.info("nobody waited for a tool's result any more", tool=tool.name)
         return _failed("cancelled")
@@ -159,27 +159,27 @@ def _called(
     except RequestRejected as refused:
         return _failed(refused.detail)
     except Exception as error:
-        told = failure(error, local=opened.caller.local).body
-        mark = f" (reference {told['reference']})" if "reference" in told else ""
-        return _failed(f"{told['detail']}{mark}")
+        body = failure(error, local=opened.caller.local).body
+        mark = f" (reference {body['reference']})" if "reference" in body else ""
+        return _failed(f"{body['detail']}{mark}")
     return CallToolResult(
         content=[TextContent(type="text", text=text)],
         structured_content=result.model_dump(mode="json"),
     )
 
 
-def _failed(said: str) -> CallToolResult:
+def _failed(message: str) -> CallToolResult:
     from mcp_types import CallToolResult, TextContent
 
-    return CallToolResult(content=[TextContent(type="text", text=said)], is_error=True)
+    return CallToolResult(content=[TextContent(type="text", text=message)], is_error=True)
 
 
 def _problem(detail: Any) -> str:
     """The name of an argument that nobody knows is the caller's own, and is not said back."""
     unknown = detail["type"] == "extra_forbidden"
     where = ".".join(map(str, detail["loc"][:-1] if unknown else detail["loc"]))
-    said = "there is an argument that the tool doesn't take" if unknown else detail["msg"]
-    return f"{where}: {said}" if where else said
+    message = "there is an argument that the tool doesn't take" if unknown else detail["msg"]
+    return f"{where}: {message}" if where else message
 
 
 def _askable(opened: RequestScope) -> list[Domain]:

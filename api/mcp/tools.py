@@ -117,21 +117,21 @@ class McpTool:
 
 
 def _ask(
-    parts: McpParts, opened: RequestScope, asked: AskArguments, progress: Progress
+    parts: McpParts, opened: RequestScope, arguments: AskArguments, progress: Progress
 ) -> tuple[AskResult, str]:
-    domains, mark = opened.candidates(asked.domain), secrets.token_hex(8)
+    domains, mark = opened.candidates(arguments.domain), secrets.token_hex(8)
     # How many documents are searched is told only where all who may ask may read them.
     open_to_all = all(one.access.audience == "channel" for one in domains)
-    told = progress if open_to_all else _StillThere(progress)
+    reported = progress if open_to_all else _StillThere(progress)
 
     def asked_in(domain: Domain, question: Question) -> Answer:
-        return parts.ask(domain.domain)(question, told)
+        return parts.ask(domain.domain)(question, reported)
 
     try:
         answer, domain = parts.answering(
-            QuestionOrigin(id=mark, door="mcp", text=asked.question),
+            QuestionOrigin(id=mark, door="mcp", text=arguments.question),
             domains,
-            lambda domain: _question(asked, opened, domain, mark),
+            lambda domain: _question(arguments, opened, domain, mark),
             asked_in,
         )
     except Exception:
@@ -139,32 +139,32 @@ def _ask(
         raise
     for name, generation, documents in shown_of_each(answer, domain.domain):
         opened.showing("ask", opened.domains[name], generation, documents)
-    result = ask_result(answer, domain, asked.conversation_id)
+    result = ask_result(answer, domain, arguments.conversation_id)
     return result, ask_text(result)
 
 
-def _question(asked: AskArguments, opened: RequestScope, domain: Domain, mark: str) -> Question:
+def _question(arguments: AskArguments, opened: RequestScope, domain: Domain, mark: str) -> Question:
     """`mark`: tells this question from the others of its conversation."""
     who = opened.asker or opened.caller.identity
-    place = json.dumps(["mcp", opened.caller.name, who, asked.conversation_id])
+    place = json.dumps(["mcp", opened.caller.name, who, arguments.conversation_id])
     talk = Conversation(place=place, message=mark, asker=who or opened.caller.name)
     return Question(
-        text=asked.question,
+        text=arguments.question,
         readers=opened.readers(domain),
-        time_zone=asked.time_zone,
-        conversation=talk if asked.conversation_id else None,
+        time_zone=arguments.time_zone,
+        conversation=talk if arguments.conversation_id else None,
     )
 
 
 def _retrieve(
-    parts: McpParts, opened: RequestScope, asked: RetrieveArguments, progress: Progress
+    parts: McpParts, opened: RequestScope, arguments: RetrieveArguments, progress: Progress
 ) -> tuple[RetrieveResult, str]:
-    domain = _likeliest(parts, opened, asked)
+    domain = _likeliest(parts, opened, arguments)
     found = parts.retrieve(
         domain.domain,
-        asked.query,
-        top_k=asked.top_k,
-        search_type=asked.search_type,
+        arguments.query,
+        top_k=arguments.top_k,
+        search_type=arguments.search_type,
         readers=opened.readers(domain),
     )
     passages = found["documents"][:MOST_PASSAGES]
@@ -174,13 +174,13 @@ def _retrieve(
     return result, retrieve_text(result)
 
 
-def _likeliest(parts: McpParts, opened: RequestScope, asked: RetrieveArguments) -> Domain:
+def _likeliest(parts: McpParts, opened: RequestScope, arguments: RetrieveArguments) -> Domain:
     """The named one, or the one whose documents speak most of what is looked for."""
-    domains = opened.candidates(asked.domain)
+    domains = opened.candidates(arguments.domain)
     if len(domains) == 1:
         return domains[0]
     found, unavailable = parts.answering.looked_into(
-        domains, lambda domain: Question(text=asked.query, readers=opened.readers(domain))
+        domains, lambda domain: Question(text=arguments.query, readers=opened.readers(domain))
     )
     if not found:
         raise unavailable or RequestRejected(422, "no domain is configured")
@@ -188,18 +188,18 @@ def _likeliest(parts: McpParts, opened: RequestScope, asked: RetrieveArguments) 
 
 
 def _document(
-    parts: McpParts, opened: RequestScope, asked: DocumentArguments, progress: Progress
+    parts: McpParts, opened: RequestScope, arguments: DocumentArguments, progress: Progress
 ) -> tuple[DocumentResult, str]:
-    domain, inside, document = _found(parts, opened, asked)
+    domain, inside, document = _found(parts, opened, arguments)
     card, chunks = inside.documents[document], inside.chunks(document)
-    wanted = chunks_under(chunks, asked.heading)
+    wanted = chunks_under(chunks, arguments.heading)
     opened.showing("document", domain, inside.generation, {"listed": [document]})
     headings = headings_of(chunks)
     if not wanted:
         known = "; ".join(headings[:MOST_HEADINGS]) or "none"
         raise RequestRejected(404, f"the document has no such heading; its headings: {known}")
     text = as_markdown(wanted)
-    end = asked.start + LONGEST_PIECE
+    end = arguments.start + LONGEST_PIECE
     result = DocumentResult(
         document=document,
         title=card.title,
@@ -208,21 +208,21 @@ def _document(
         modified_at=card.modified_at.isoformat() if card.modified_at else "",
         standing=standing(card, inside.documents),
         headings=headings[:MOST_HEADINGS],
-        text=text[asked.start : end],
+        text=text[arguments.start : end],
         next_start=end if end < len(text) else None,
     )
     return result, document_text(result)
 
 
 def _found(
-    parts: McpParts, opened: RequestScope, asked: DocumentArguments
+    parts: McpParts, opened: RequestScope, arguments: DocumentArguments
 ) -> tuple[Domain, Snapshot, str]:
     """Raises Refused alike for what is unknown and what may not be read."""
     unavailable: CopilotError | None = None
-    for domain in opened.candidates(asked.domain):
+    for domain in opened.candidates(arguments.domain):
         try:
             inside = visible_to(parts.snapshot(domain.domain), opened.readers(domain))
-            document = _meant(asked.document, inside)
+            document = _meant(arguments.document, inside)
             if document in inside.documents and inside.cards([document]):
                 return domain, inside, document
         except CopilotError as error:

@@ -61,7 +61,9 @@ AskerEmail = Annotated[
 ]
 
 
-def conversation_routes(served: RequestScopes, kept: Callable[[], KeptConversations]) -> APIRouter:
+def conversation_routes(
+    served: RequestScopes, conversations: Callable[[], KeptConversations]
+) -> APIRouter:
     """What is shown are the asker's own words, and nothing that documents say.
 
     Paths to their end: a client may have a `/` in its id."""
@@ -78,7 +80,7 @@ def conversation_routes(served: RequestScopes, kept: Callable[[], KeptConversati
     ) -> dict[str, Any]:
         """Its last questions, at most twelve of each domain; no answers are kept."""
         opened = served.to(request.state.caller, asker_email)
-        turns = kept().turns_at(place_of(opened, conversation_id))
+        turns = conversations().turns_at(place_of(opened, conversation_id))
         if not turns:
             raise RequestRejected(404, NO_CONVERSATION)
         return {
@@ -106,6 +108,6 @@ def conversation_routes(served: RequestScopes, kept: Callable[[], KeptConversati
         """All that is kept of it; what is asked under the same id then begins anew. Doing it again
         does no harm."""
         opened = served.to(request.state.caller, asker_email)
-        return {"erased": kept().erase(place_of(opened, conversation_id))}
+        return {"erased": conversations().erase(place_of(opened, conversation_id))}
 
     return routes

@@ -53,17 +53,17 @@ def passage_routes(
         responses={200: RETRIEVED, **RETRIEVE_PROBLEMS},
     )
     def retrieve_passages(
-        asked: Annotated[RetrieveRequest, Body(openapi_examples=RETRIEVE_ASKED)], request: Request
+        body: Annotated[RetrieveRequest, Body(openapi_examples=RETRIEVE_ASKED)], request: Request
     ) -> dict[str, Any]:
         """A switch that is set wins over the pipeline; one that is left out is as the pipeline has
         it. What was wanted and could not be done stands in `degraded`."""
-        opened = served.to(request.state.caller, asked.asker_email)
-        domain = opened.one(asked.domain)
+        opened = served.to(request.state.caller, body.asker_email)
+        domain = opened.one(body.domain)
         found = retrieve(
             domain.domain,
-            asked.query,
+            body.query,
             readers=opened.readers(domain),
-            **asked.model_dump(exclude={"query", "domain", "asker_email"}),
+            **body.model_dump(exclude={"query", "domain", "asker_email"}),
         )
         passages = [one["source"] for one in found["documents"]]
         opened.showing("retrieve", domain, found.get("generation", 0), {"passages": passages})
@@ -105,8 +105,8 @@ def passage_routes(
         request: Request, document_id: DocumentId, domain: DomainName = ""
     ) -> dict[str, Any]:
         card = readable(request, domain, "summary", document_id).documents[document_id]
-        shown = {"id", "title", "url", "summary", "faqs", "keywords", "document_type"}
-        return {k: v for k, v in asdict(card).items() if k in shown}
+        fields = {"id", "title", "url", "summary", "faqs", "keywords", "document_type"}
+        return {k: v for k, v in asdict(card).items() if k in fields}
 
     @routes.get(
         "/api/documents/{document_id}/citations",

@@ -141,14 +141,14 @@ def question_routes(
         responses={200: QNA_ANSWERED, **QNA_PROBLEMS},
     )
     async def agentic_qna(
-        asked: Annotated[QnaRequest, Body(openapi_examples=QNA_ASKED)], request: Request
+        body: Annotated[QnaRequest, Body(openapi_examples=QNA_ASKED)], request: Request
     ) -> dict[str, Any] | StreamingResponse:
         """An answer from the documents, with what it cites, or an honest word that they don't
         say."""
         caller, mark = request.state.caller, secrets.token_hex(8)
-        opened = served.to(caller, asked.asker_email)
+        opened = served.to(caller, body.asker_email)
         # In a thread: whether a person may ask is looked up in Slack.
-        domains = await run_in_threadpool(opened.candidates, asked.domain)
+        domains = await run_in_threadpool(opened.candidates, body.domain)
 
         def answered(stream: Stream | None) -> Answer:
             # Of several domains nobody knows yet whose words will be the answer.
@@ -157,13 +157,13 @@ def question_routes(
             progress = stream if known or not stream else Unheard(stream)
 
             through = QuestionOrigin(
-                id=mark, door="api_stream" if stream else "api", text=asked.query
+                id=mark, door="api_stream" if stream else "api", text=body.query
             )
             try:
                 answer, domain = answering(
                     through,
                     domains,
-                    lambda domain: _question(asked, opened, domain, mark),
+                    lambda domain: _question(body, opened, domain, mark),
                     lambda domain, question: ask(domain.domain)(question, progress),
                 )
             except Exception:
@@ -173,28 +173,26 @@ def question_routes(
                 opened.showing("agentic_qna", opened.domains[name], generation, documents)
             return answer
 
-        if asked.stream or "text/event-stream" in request.headers.get("accept", ""):
-            events = streams.start(
-                lambda stream: _body(answered(stream), asked), local=caller.local
-            )
+        if body.stream or "text/event-stream" in request.headers.get("accept", ""):
+            events = streams.start(lambda stream: _body(answered(stream), body), local=caller.local)
             return StreamingResponse(events, media_type="text/event-stream")
-        return _body(await run_in_threadpool(answered, None), asked)
+        return _body(await run_in_threadpool(answered, None), body)
 
     return routes
 
 
-def _body(answer: Answer, asked: QnaRequest) -> dict[str, Any]:
-    return {**to_response(answer), "conversation_id": asked.conversation_id}
+def _body(answer: Answer, body: QnaRequest) -> dict[str, Any]:
+    return {**to_response(answer), "conversation_id": body.conversation_id}
 
 
-def _question(asked: QnaRequest, opened: RequestScope, domain: Domain, mark: str) -> Question:
+def _question(body: QnaRequest, opened: RequestScope, domain: Domain, mark: str) -> Question:
     """`mark`: tells this request from the others of its conversation."""
-    place = place_of(opened, asked.conversation_id)
+    place = place_of(opened, body.conversation_id)
     talk = Conversation(place=place, message=mark, asker=asker_of(opened))
     return Question(
-        text=asked.query,
-        history=tuple(message.as_turn() for message in asked.conversation_history),
+        text=body.query,
+        history=tuple(message.as_turn() for message in body.conversation_history),
         readers=opened.readers(domain),
-        time_zone=asked.time_zone,
-        conversation=talk if asked.conversation_id else None,
+        time_zone=body.time_zone,
+        conversation=talk if body.conversation_id else None,
     )

@@ -26,7 +26,7 @@ def answered(model: Any, description: str, **more: Mapping[str, Any]) -> dict[st
 
 def named(**values: tuple[str, Any]) -> dict[str, Any]:
     """Name → (what it shows, value)."""
-    return {name: {"summary": said, "value": value} for name, (said, value) in values.items()}
+    return {name: {"summary": summary, "value": value} for name, (summary, value) in values.items()}
 
 
 _KEY_AGE = "how old may an API signing key on Restricted data get in Singapore?"

@@ -38,7 +38,7 @@ def gaps(
     copilot = wired()
     names = [copilot.domain(domain).domain] if domain else list(copilot.domains)
     store = GapStore(copilot.index.engine)
-    found = [
+    listed = [
         gap
         for name in names
         for gap in (
@@ -48,12 +48,12 @@ def gaps(
         )
     ]
     if as_json:
-        print_json([_as_json(gap) for gap in found])
+        print_json([_as_json(gap) for gap in listed])
         return
     console = plain_console()
-    for gap in found:
+    for gap in listed:
         console.print(_line(gap, copilot.snapshot))
-    if not found:
+    if not listed:
         console.print("no gaps are known")
 
 

@@ -66,19 +66,19 @@ def docs_stale(domain: DomainName, as_json: AsJson = False) -> None:
     from bot.features.freshness.store import create_tables
 
     copilot = wired()
-    known = copilot.domain(domain)
-    snapshot, engine = copilot.index.snapshot(known.domain), copilot.index.engine
+    settings = copilot.domain(domain)
+    snapshot, engine = copilot.index.snapshot(settings.domain), copilot.index.engine
     create_tables(engine)
     counts = CitationCountStore(engine=engine)
     stale = stale_documents(
         snapshot.documents.values(),
-        counts.totals(known.domain, today_utc()),
-        review_months=known.aging.review_months,
+        counts.totals(settings.domain, today_utc()),
+        review_months=settings.aging.review_months,
     )
     if as_json:
         print_json([stale_json(one) for one in stale])
     else:
-        print_stale(stale, known.aging.review_months)
+        print_stale(stale, settings.aging.review_months)
 
 
 @google_app.command("check")

@@ -141,11 +141,11 @@ def cache_clear(
 ) -> None:
     """Forget the answers of a domain, or of all: each question is answered anew."""
     copilot = wired()
-    kept = copilot.cached_answers
+    store = copilot.cached_answers
     # One whose file is gone can be cleared as long as something is kept of it.
-    if domain and domain not in kept.counts():
+    if domain and domain not in store.counts():
         copilot.domain(domain)
-    typer.echo(f"{kept.clear(domain)} answers forgotten")
+    typer.echo(f"{store.clear(domain)} answers forgotten")
 
 
 app.add_typer(cache_app, name="cache")

@@ -58,7 +58,7 @@ def ingest_command(
     chosen = [copilot.domain(name).domain for name in names or copilot.domains]
     reports = []
     for name in chosen:
-        with ProgressBar(name, shown=not as_json) as bar:
+        with ProgressBar(name, visible=not as_json) as bar:
             reports.append(copilot.ingest(name, full=full, accept_drop=accept_drop, watch=bar))
     if as_json:
         print_json([to_json(report) for report in reports])
@@ -98,13 +98,13 @@ def serve(
     # A bot token alone lets it look up who is a member of what; questions come by the socket then.
     slack = copilot.settings.slack_signing_secret is not None
     with _listening(host, port, anywhere=copilot.tokens.demanded()) as listener:
-        served = PlainStart(copilot.api(slack=slack))
-        server = server_of(served)
+        served_app = PlainStart(copilot.api(slack=slack))
+        server = server_of(served_app)
         _say_what_is_missing(copilot)
         with suppress(KeyboardInterrupt, SystemExit):  # Ctrl-C is how it ends; a failed start exits
             server.run(sockets=[listener])
-    if served.failure:
-        raise served.failure
+    if served_app.failure:
+        raise served_app.failure
     if not server.started:
         raise typer.Exit(1)
 
@@ -170,7 +170,7 @@ def health(
     try:
         connection.request("GET", "/readyz")
         response = connection.getresponse()
-        told = response.read()
+        body = response.read()
     except OSError as error:
         raise CopilotError(
             f"nothing answers on port {port}: {error.strerror or error}",
@@ -179,15 +179,15 @@ def health(
     finally:
         connection.close()
     if response.status != 200:
-        raise CopilotError(f"not ready: {_detail(told)}")
+        raise CopilotError(f"not ready: {_detail(body)}")
     sys.stdout.write("ready\n")
 
 
-def _detail(told: bytes) -> str:
+def _detail(body: bytes) -> str:
     try:
-        return str(json.loads(told)["detail"])
+        return str(json.loads(body)["detail"])
     except (ValueError, KeyError, TypeError):
-        return f"the answer is none of ours: {told[:80]!r}"
+        return f"the answer is none of ours: {body[:80]!r}"
 
 
 @app.command()

@@ -82,8 +82,8 @@ def _closed(
 def _shown(finding: Finding) -> str:
     from rich.markup import escape
 
-    said = escape(str(finding))
-    return said if finding.state == "ok" else f"[yellow]{said}[/]"
+    text = escape(str(finding))
+    return text if finding.state == "ok" else f"[yellow]{text}[/]"
 
 
 def _facts(settings: Settings) -> dict[str, str]:

@@ -37,81 +37,81 @@ def run_agreement(paths: Sequence[Path], named: str, *, learn: bool, as_json: bo
     report = report_named(copilot, named)
     if not report.run.judge_model:
         raise UsageError(f"{named}: nobody judged this run", remedy="run it again with --judge")
-    known = answers_of(report)
-    read = read_scores(paths, known)
-    pairs = scored_twice(read.scores, known)
+    answers = answers_of(report)
+    read = read_scores(paths, answers)
+    pairs = scored_twice(read.scores, answers)
     for problem in read.problems:
         typer.echo(problem, err=True)
     if not pairs:
         raise UsageError("no score belongs to an answer that the judge scored")
-    found = agreement(list(pairs.values()))
-    card = judge_card(found, report.questions)
+    result = agreement(list(pairs.values()))
+    card = judge_card(result, report.questions)
     if as_json:
-        print_json({"agreement": asdict(found), "card": card.model_dump(mode="json")})
+        print_json({"agreement": asdict(result), "card": card.model_dump(mode="json")})
     else:
-        print_card(report, found, card)
+        print_card(report, result, card)
         twice = between_people(read.scores)
         if twice:
             _print_people(agreement(twice))
-    JudgeCardStore(copilot.index.engine).keep(report.run.domain, report.run.judge_model, found)
+    JudgeCardStore(copilot.index.engine).keep(report.run.domain, report.run.judge_model, result)
     if learn:
-        _learn(copilot, report, read.scores, known)
+        _learn(copilot, report, read.scores, answers)
     if read.problems:
         raise typer.Exit(1)
 
 
-def print_card(report: EvaluationReport, found: Agreement, card: JudgeCard) -> None:
+def print_card(report: EvaluationReport, result: Agreement, card: JudgeCard) -> None:
     """The judge's report card."""
     from rich import box
     from rich.table import Table
 
     console = plain_console()
     run = report.run
-    title = f"{run.judge_model} beside people · {run.domain} · {found.count} answers"
+    title = f"{run.judge_model} beside people · {run.domain} · {result.count} answers"
     table = Table(title=title, box=box.SIMPLE_HEAVY, title_justify="left", show_header=False)
-    table.add_row("weighted kappa", written(found.kappa))
-    table.add_row("Pearson", written(found.pearson))
-    table.add_row("Spearman", written(found.spearman))
-    table.add_row("same score", written(found.exact))
-    table.add_row("within one", written(found.within_one))
-    table.add_row("the judge gives", f"{written(found.bias, sign=True)} more than people")
-    for name, confusion in (("acceptable", found.acceptable), ("incorrect", found.incorrect)):
+    table.add_row("weighted kappa", written(result.kappa))
+    table.add_row("Pearson", written(result.pearson))
+    table.add_row("Spearman", written(result.spearman))
+    table.add_row("same score", written(result.exact))
+    table.add_row("within one", written(result.within_one))
+    table.add_row("the judge gives", f"{written(result.bias, sign=True)} more than people")
+    for name, confusion in (("acceptable", result.acceptable), ("incorrect", result.incorrect)):
         table.add_row(f"{name}: finds it", _rate(confusion.true_positive_rate, confusion))
         table.add_row(f"{name}: rules it out", _rate(confusion.true_negative_rate, confusion))
     console.print(table)
-    _print_scores(found.table)
-    for kind, figure in found.by_kind.items():
+    _print_scores(result.table)
+    for kind, figure in result.by_kind.items():
         console.print(f"{kind}: within one {written(figure)}, {figure.count} answers")
     for name in ("acceptable", "incorrect"):
-        said = report.metrics["all"].get(name)
-        if said is None:
+        judged = report.metrics["all"].get(name)
+        if judged is None:
             continue
         if name in card.corrected:
             rate = card.corrected[name]
             after = f"probably {rate.value:.2f} ({rate.low:.2f}–{rate.high:.2f})"
         else:
             after = f"can't be corrected: {card.not_corrected[name]}"
-        console.print(f"{name}: the judge says {said:.2f}; {after}", highlight=False)
+        console.print(f"{name}: the judge says {judged:.2f}; {after}", highlight=False)
 
 
 def _print_scores(table: Sequence[Sequence[int]]) -> None:
     from rich import box
     from rich.table import Table
 
-    shown = Table(box=box.SIMPLE, title="people ↓, judge →", title_justify="left")
-    shown.add_column("")
+    grid = Table(box=box.SIMPLE, title="people ↓, judge →", title_justify="left")
+    grid.add_column("")
     for score in range(len(table)):
-        shown.add_column(str(score), justify="right")
+        grid.add_column(str(score), justify="right")
     for score, row in enumerate(table):
         cells = (str(count) if count else "·" for count in row)
-        shown.add_row(str(score), *cells)
-    plain_console().print(shown)
+        grid.add_row(str(score), *cells)
+    plain_console().print(grid)
 
 
-def _print_people(found: Agreement) -> None:
+def _print_people(result: Agreement) -> None:
     typer.echo(
-        f"Two people scored {found.count} answers: kappa {written(found.kappa)}, "
-        f"within one {written(found.within_one)}"
+        f"Two people scored {result.count} answers: kappa {written(result.kappa)}, "
+        f"within one {written(result.within_one)}"
     )
 
 
@@ -133,7 +133,7 @@ def _learn(
     copilot: Copilot,
     report: EvaluationReport,
     scores: Sequence[HumanScore],
-    known: Mapping[str, ScoredAnswer],
+    answers: Mapping[str, ScoredAnswer],
 ) -> None:
     """Cross-fitted: each answer is judged again with what people said of other questions."""
     from agents.judging.corrections import KeptCorrections, ScoredBeside, learned
@@ -144,8 +144,8 @@ def _learn(
     model = copilot.judge_model
     if model is None:
         raise UsageError("--learn asks the judge again, and no language model is connected")
-    judged = [(one, known[one.key].entry) for one in scores if known[one.key].entry.judge]
-    beside = [
+    judged = [(one, answers[one.key].entry) for one in scores if answers[one.key].entry.judge]
+    scored_pairs = [
         ScoredBeside(
             request=request_from_report(entry),
             scored=Correction(
@@ -162,7 +162,7 @@ def _learn(
         if entry.judge
     ]
     outcome = learned(
-        beside,
+        scored_pairs,
         model=model,
         embedder=copilot.embedder,
         kept=kept_verdicts(copilot.index.engine),

@@ -79,7 +79,7 @@ def evaluate_run(
         int | None,
         typer.Option(min=1, max=64, help="Questions at a time; 8 with a model, else one a core."),
     ] = None,
-    anew: Annotated[
+    ask_again: Annotated[
         bool, typer.Option("--anew", help="Ask again what an earlier run was told already.")
     ] = False,
     prices: Annotated[
@@ -116,7 +116,7 @@ def evaluate_run(
             matrix=(*(matrix or []), *axes),
             repeats=repeat,
             parallel=parallel,
-            anew=anew,
+            ask_again=ask_again,
             prices=prices,
             mlflow=mlflow,
             as_json=as_json,

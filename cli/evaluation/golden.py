@@ -30,24 +30,24 @@ def golden_check(
     from jobs.golden.check import check_golden
 
     copilot = wired() if domain else None
-    found = check_golden(files, copilot.snapshot(domain) if copilot else None)
+    result = check_golden(files, copilot.snapshot(domain) if copilot else None)
     if as_json:
         print_json(
             {
-                "files": {str(path): dict(kinds) for path, kinds in found.kinds.items()},
-                "stale": found.stale,
-                "problems": [vars(problem) for problem in found.problems],
+                "files": {str(path): dict(kinds) for path, kinds in result.kinds.items()},
+                "stale": result.stale,
+                "problems": [vars(problem) for problem in result.problems],
             }
         )
     else:
-        for problem in found.problems:
+        for problem in result.problems:
             typer.echo(problem, err=True)
-        for path, kinds in found.kinds.items():
+        for path, kinds in result.kinds.items():
             typer.echo(_held(path, kinds))
-        if found.stale:
-            rests = "answer rests" if found.stale == 1 else "answers rest"
-            typer.echo(f"{found.stale} golden {rests} on text that changed", err=True)
-    if found.problems:
+        if result.stale:
+            rests = "answer rests" if result.stale == 1 else "answers rest"
+            typer.echo(f"{result.stale} golden {rests} on text that changed", err=True)
+    if result.problems:
         raise typer.Exit(1)
 
 
@@ -74,18 +74,18 @@ def golden_import(
 
     if out and out.exists() and not force:
         raise UsageError(f"{out} is there already", remedy="name another file, or add --force")
-    found = read_table(decoded(_table_at(source)), domain=domain)
-    for problem in found.problems:
+    table = read_table(decoded(_table_at(source)), domain=domain)
+    for problem in table.problems:
         typer.echo(f"{source}: {problem}", err=True)
-    if found.ignored:
-        typer.echo(f"not imported: the columns {', '.join(found.ignored)}", err=True)
-    text = to_golden_yaml(found.questions) if found.questions else ""
+    if table.ignored:
+        typer.echo(f"not imported: the columns {', '.join(table.ignored)}", err=True)
+    text = to_golden_yaml(table.questions) if table.questions else ""
     if out:
         out.write_text(text, encoding="utf-8")
-        typer.echo(f"{out}: {len(found.questions)} questions; `oncall golden check {out}` next")
+        typer.echo(f"{out}: {len(table.questions)} questions; `oncall golden check {out}` next")
     else:
         sys.stdout.write(text)
-    if found.problems:
+    if table.problems:
         raise typer.Exit(1)
 
 
@@ -115,8 +115,8 @@ def _held(path: Path, kinds: Counter[str]) -> str:
     """`security.yaml: 61 questions: 20 table, 18 lookup, 3 proposed (not counted …)`."""
     named = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
     later = " (not counted until somebody confirms them)" if kinds["proposed"] else ""
-    asked = "question" if kinds.total() == 1 else "questions"
-    return f"{path}: {kinds.total()} {asked}{': ' if named else ''}{named}{later}"
+    noun = "question" if kinds.total() == 1 else "questions"
+    return f"{path}: {kinds.total()} {noun}{': ' if named else ''}{named}{later}"
 
 
 @golden_app.command("propose")
@@ -149,13 +149,13 @@ def golden_propose(
                 "--unanswerable needs a language model, and none is connected",
                 remedy="set ONCALL_CHAT_MODEL, and OPENAI_API_KEY or OPENAI_BASE_URL",
             )
-        written = propose_unanswerable(
+        proposals = propose_unanswerable(
             copilot.model,
             copilot.snapshot(chosen),
             domain=chosen,
             title=copilot.domain(chosen).title,
             count=unanswerable,
         )
-        sys.stdout.write(to_golden_yaml(list(written)))
+        sys.stdout.write(to_golden_yaml(list(proposals)))
         return
     sys.stdout.write(to_yaml(propose(copilot.index.engine, chosen)))

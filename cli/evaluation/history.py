@@ -27,11 +27,11 @@ def evaluate_history(
 
     copilot = wired()
     name = copilot.domain(domain).domain if domain else None
-    kept = runs(copilot.index.engine, name, limit=limit)
+    earlier = runs(copilot.index.engine, name, limit=limit)
     if as_json:
-        print_json([asdict(one) for one in kept])
-    elif kept:
-        _print_runs(kept)
+        print_json([asdict(one) for one in earlier])
+    elif earlier:
+        _print_runs(earlier)
     else:
         typer.echo("no runs yet: `oncall evaluate run` keeps them")
 
@@ -50,12 +50,12 @@ def evaluate_show(
     name = copilot.domain(domain).domain if domain else None
     report = run_report(copilot.index.engine, run, name)
     check_writable(out)
-    beside = runs(copilot.index.engine, report.run.domain, limit=PAGE_RUNS)
-    write_report(report, out, as_page(report, beside))
+    earlier = runs(copilot.index.engine, report.run.domain, limit=PAGE_RUNS)
+    write_report(report, out, as_page(report, earlier))
     typer.echo(f"Read it: {out / 'report.html'}")
 
 
-def _print_runs(kept: list[KeptRun]) -> None:
+def _print_runs(earlier: list[KeptRun]) -> None:
     from rich import box
     from rich.table import Table
 
@@ -65,15 +65,15 @@ def _print_runs(kept: list[KeptRun]) -> None:
     names = [
         name
         for name in (*WITH_JUDGE, *WITHOUT)
-        if any(name in one.metrics.get("all", {}) for one in kept)
+        if any(name in one.metrics.get("all", {}) for one in earlier)
     ]
     table = Table(box=box.SIMPLE_HEAVY)
     for head in ("started, UTC", "id", "model"):
         table.add_column(head, overflow="fold")
     for head in ("questions", *(named(name).alone for name in names)):
         table.add_column(head, justify="right")
-    for place, one in enumerate(kept):
-        before = next((old for old in kept[place + 1 :] if old.domain == one.domain), None)
+    for place, one in enumerate(earlier):
+        before = next((old for old in earlier[place + 1 :] if old.domain == one.domain), None)
         table.add_row(
             f"{one.started_at:%Y-%m-%d %H:%M}",
             one.id,

@@ -50,7 +50,7 @@ class EvaluationRun:
     matrix: tuple[str, ...]
     repeats: int
     parallel: int | None
-    anew: bool
+    ask_again: bool
     prices: str
     mlflow: bool
     as_json: bool
@@ -71,16 +71,17 @@ def run(wanted: EvaluationRun) -> None:
 def _every_domain(copilot: Copilot, wanted: EvaluationRun) -> list[tuple[Domain, EvaluationRun]]:
     """Those that name golden files, each with a folder of its own. Raises UsageError."""
     if wanted.golden:
-        known = ", ".join(copilot.domains)
-        raise UsageError(f"these questions are asked of one domain; add --domain: {known}")
-    found = [domain for domain in copilot.domains.values() if domain.evaluation.golden]
-    if not found:
+        names = ", ".join(copilot.domains)
+        raise UsageError(f"these questions are asked of one domain; add --domain: {names}")
+    domains = [domain for domain in copilot.domains.values() if domain.evaluation.golden]
+    if not domains:
         raise UsageError(
             "no golden questions", remedy="name golden files, or write them in the domain file: "
             "evaluation.golden",
         )  # fmt: skip
     return [
-        (one, replace(wanted, out=wanted.out / one.domain if wanted.out else None)) for one in found
+        (one, replace(wanted, out=wanted.out / one.domain if wanted.out else None))
+        for one in domains
     ]
 
 
@@ -114,16 +115,16 @@ def _run(copilot: Copilot, domain: Domain, wanted: EvaluationRun) -> bool:
         )
         report = report.model_copy(update={"compared": change})
     if report.run.judge_model:
-        known = JudgeCardStore(copilot.index.engine).of(domain.domain, report.run.judge_model)
-        card = judge_card(known, report.questions)
+        agreement = JudgeCardStore(copilot.index.engine).of(domain.domain, report.run.judge_model)
+        card = judge_card(agreement, report.questions)
         notes = report.notes if card.checked else [NEVER_CHECKED, *report.notes]
         report = report.model_copy(update={"judge": card, "notes": notes})
     below = list(broken(report, wanted.limits))
     report = report.model_copy(update={"below": below})
     keep_run(copilot.index.engine, report)
     if wanted.out:
-        beside = runs(copilot.index.engine, domain.domain, limit=PAGE_RUNS)
-        write_report(report, wanted.out, as_page(report, beside))
+        history = runs(copilot.index.engine, domain.domain, limit=PAGE_RUNS)
+        write_report(report, wanted.out, as_page(report, history))
     if wanted.mlflow:
         _to_mlflow(report)
     if wanted.as_json:
@@ -146,7 +147,7 @@ def _evaluated(
     systems = 2 if wanted.baseline else 1
     with _progress(domain.domain, len(golden) * wanted.repeats * systems) as on_reply:
         report = evaluate(
-            agents(copilot, domain, anew=wanted.anew),
+            agents(copilot, domain, ask_again=wanted.ask_again),
             golden,
             domain=domain.domain,
             model=copilot.model_name,
@@ -158,7 +159,9 @@ def _evaluated(
                 judge=judge_of(copilot, domain, parallel=wanted.parallel) if wanted.judge else None,
                 on_reply=on_reply,
             ),
-            baseline=plain_rag(copilot, domain, anew=wanted.anew) if wanted.baseline else None,
+            baseline=plain_rag(copilot, domain, ask_again=wanted.ask_again)
+            if wanted.baseline
+            else None,
         )
     named = [path.name for path in wanted.golden]
     return report.model_copy(update={"run": report.run.model_copy(update={"golden": named})})

@@ -28,7 +28,7 @@ def at_a_time(copilot: Copilot) -> int:
     return WITH_A_MODEL if copilot.model else max(1, os.cpu_count() or 1)
 
 
-def agents(copilot: Copilot, domain: Domain, *, anew: bool = False) -> System:
+def agents(copilot: Copilot, domain: Domain, *, ask_again: bool = False) -> System:
     """The domain's agents, as this domain file would have them."""
     from jobs.evaluation.asking import version_of
     from jobs.evaluation.evaluate import System
@@ -46,11 +46,11 @@ def agents(copilot: Copilot, domain: Domain, *, anew: bool = False) -> System:
         name="agents",
         ask=copilot.ask_as(domain),
         version=version,
-        kept=_kept(copilot, domain, version, anew),
+        replies=_reply_store(copilot, domain, version, ask_again),
     )
 
 
-def plain_rag(copilot: Copilot, domain: Domain, *, anew: bool = False) -> System:
+def plain_rag(copilot: Copilot, domain: Domain, *, ask_again: bool = False) -> System:
     """Fixed chunks, vectors only, one prompt, over the same documents and with the same model."""
     from agents.context.post_processor import max_characters
     from jobs.evaluation.asking import version_of
@@ -75,14 +75,14 @@ def plain_rag(copilot: Copilot, domain: Domain, *, anew: bool = False) -> System
         answers=copilot.model is not None,
         ask=lambda question, progress: plain.ask(question),
         version=version,
-        kept=_kept(copilot, domain, version, anew),
+        replies=_reply_store(copilot, domain, version, ask_again),
     )
 
 
-def _kept(copilot: Copilot, domain: Domain, version: str, anew: bool) -> ReplyStore:
+def _reply_store(copilot: Copilot, domain: Domain, version: str, ask_again: bool) -> ReplyStore:
     from jobs.evaluation.reply_store import SqlReplyStore
 
-    return SqlReplyStore(copilot.index.engine, domain.domain, version, anew=anew)
+    return SqlReplyStore(copilot.index.engine, domain.domain, version, ask_again=ask_again)
 
 
 def _index_of(copilot: Copilot, name: str) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class ProgressBar(IngestProgress):
     """One line on the terminal while a domain is ingested; nothing when it isn't a terminal."""
 
-    def __init__(self, domain: str, *, shown: bool = True) -> None:
+    def __init__(self, domain: str, *, visible: bool = True) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
@@ -32,7 +32,7 @@ class ProgressBar(IngestProgress):
             TextColumn("[dim]{task.description}"),
             console=console,
             transient=True,
-            disable=not (shown and console.is_terminal),
+            disable=not (visible and console.is_terminal),
         )
         self._task = self._bar.add_task("looking for changes", total=None, domain=domain)
 
@@ -118,9 +118,9 @@ def print_canaries(
     """What golden questions lost, and what they rest on that is gone. `all_of_them`: also where
     that is nothing."""
     for one in canaries:
-        told = bool(one.lost or one.stale)
-        if told or all_of_them:
-            color = "red" if one.alarms else "yellow" if told else "green"
+        has_news = bool(one.lost or one.stale)
+        if has_news or all_of_them:
+            color = "red" if one.alarms else "yellow" if has_news else "green"
             for line in one.lines():
                 console.print(
                     f"[{color}]canary[/] {escaped(line)}", highlight=False, soft_wrap=True

@@ -42,8 +42,8 @@ def print_documents(snapshot: Snapshot) -> None:
         changed = f"{card.modified_at:%Y-%m-%d}" if card.modified_at else ""
         chunks = f"{len(snapshot.chunks(card.id))} chunks"
         about = " · ".join(filter(None, (card.document_type, changed, chunks)))
-        told = f"  {typer.style(over, fg='yellow')}" if over else ""
-        typer.echo(f"{typer.style(card.id, fg='cyan', bold=True)}  {about}{told}")
+        note = f"  {typer.style(over, fg='yellow')}" if over else ""
+        typer.echo(f"{typer.style(card.id, fg='cyan', bold=True)}  {about}{note}")
         typer.echo(f"   {card.summary}")
     count = f"{len(snapshot.documents)} documents, generation {snapshot.generation}"
     typer.echo(typer.style(count, dim=True))

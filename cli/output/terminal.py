@@ -142,9 +142,9 @@ def _shown(tokens: list[Token], blank: str = " ") -> Markdown:
     for inline in (child for token in tokens for child in token.children or ()):
         if inline.type == "code_inline":
             inline.content = inline.content.replace(" ", blank)
-    shown = Unbroken("")
-    shown.parsed = tokens
-    return shown
+    text = Unbroken("")
+    text.parsed = tokens
+    return text
 
 
 def print_answer(answer: Answer, *, question: str = "", domain: str = "") -> None:
@@ -215,8 +215,8 @@ def _address(citation: Citation) -> str:
 
 def _notes(answer: Answer) -> Iterator[str]:
     """What a reader should know before relying on it; nothing of how it came about."""
-    told = answer.passages or answer.beside or answer.found_nothing
-    if answer.from_title and not told:
+    has_note = answer.passages or answer.beside or answer.found_nothing
+    if answer.from_title and not has_note:
         yield f"From {answer.from_title}."
     if answer.path == "company_specific_rag_failure":
         yield "I am not sure of this: read the sources before you act on it."

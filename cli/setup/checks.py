@@ -100,8 +100,8 @@ def _rotas(domain: Domain) -> Iterator[Problem]:
             if rota and not is_address(rota):
                 on_call(rota, datetime.now(UTC), relative_to=domain.path.parent, zone=zone)
         except ConfigError as error:
-            said = " ".join(str(error).split())  # YAML errors have several lines
-            yield problem_at(domain.path, place, said)
+            message = " ".join(str(error).split())  # YAML errors have several lines
+            yield problem_at(domain.path, place, message)
 
 
 def _golden(domain: Domain) -> Iterator[Problem]:
@@ -156,8 +156,8 @@ def check_domain_files(settings: Settings) -> tuple[dict[str, Domain], list[Find
     if demo := sorted(name for name, domain in domains.items() if is_demo(domain)):
         own = len(demo) < len(domains)
         remedy = "take their files away" if own else "run `oncall init` to make your own"
-        said = f"{', '.join(demo)} in {settings.config_dir / 'domains'} are the demo's"
-        return domains, [wrong(check, said, remedy)]
+        message = f"{', '.join(demo)} in {settings.config_dir / 'domains'} are the demo's"
+        return domains, [wrong(check, message, remedy)]
     return domains, [fine(check, f"{', '.join(domains)} in {settings.config_dir / 'domains'}")]
 
 
@@ -226,8 +226,8 @@ def check_models(settings: Settings) -> Iterator[Finding]:
         yield fine("embeddings", settings.embedding_model)
 
     named = model_setting(settings)
-    asked = named.state == "ok" and settings.has_chat_model()
-    yield from attempted("language model", chat) if asked else [named]
+    can_ask = named.state == "ok" and settings.has_chat_model()
+    yield from attempted("language model", chat) if can_ask else [named]
     yield from attempted("model for pictures", pictures)
     yield from attempted("embeddings", embeddings)
 
@@ -280,10 +280,10 @@ def counted(reports: Iterable[AccessReport]) -> str:
         unread += sum(report.unsupported.values())
         for kind, count in report.documents.items():
             kinds[kind] = kinds.get(kind, 0) + count
-    said = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())) or "no documents"
+    counts = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())) or "no documents"
     where = f" in {folders} {'folder' if folders == 1 else 'folders'}" if folders else ""
     are = "1 file is" if unread == 1 else f"{unread} files are"
-    return said + where + (f"; {are} of no kind that is read" if unread else "")
+    return counts + where + (f"; {are} of no kind that is read" if unread else "")
 
 
 def check_published(copilot: Copilot, names: Iterable[str]) -> Iterator[Finding]:
@@ -292,9 +292,9 @@ def check_published(copilot: Copilot, names: Iterable[str]) -> Iterator[Finding]
 
         def index(name: str = name) -> Iterator[Finding]:
             snapshot = copilot.index.snapshot(name)
-            said = f"{len(snapshot.documents)} documents, generation {snapshot.generation}"
+            summary = f"{len(snapshot.documents)} documents, generation {snapshot.generation}"
             fresh = copilot.freshness(name)
-            yield fine(f"index of {name}", f"{said}; {fresh.sentence()}")
+            yield fine(f"index of {name}", f"{summary}; {fresh.sentence()}")
             for complaint in fresh.complaints():
                 yield wrong(f"index of {name}", complaint)
 

@@ -57,9 +57,9 @@ def examined() -> Iterator[Finding]:
 def _slack(settings: Settings, domains: Mapping[str, Domain]) -> Iterator[Finding]:
     from bot.setup_checks import check_channel, check_slack
 
-    told = (settings.slack_bot_token, settings.slack_app_token, settings.slack_signing_secret)
+    values = (settings.slack_bot_token, settings.slack_app_token, settings.slack_signing_secret)
     channels = any(domain.channels for domain in domains.values())
-    if domains and not channels and not any(told):
+    if domains and not channels and not any(values):
         yield fine("Slack", "not needed: no domain has a channel")
         return
     found, app = check_slack(settings, domains.values())

@@ -30,14 +30,16 @@ class Documents:
 
 
 def documents_step(
-    asker: Prompter, settings: Settings, kept: EnvFile, given: Given
+    asker: Prompter, settings: Settings, env_file: EnvFile, given: Given
 ) -> tuple[Documents, Settings]:
     """Documents that can be read, in Drive or on this machine."""
     asker.heading("Documents")
-    shelf = _Shelf(asker, settings, kept, given)
-    told = [("--folder", one) for one in given.folders] + [("--files", one) for one in given.files]
+    shelf = _Shelf(asker, settings, env_file, given)
+    options = [("--folder", one) for one in given.folders] + [
+        ("--files", one) for one in given.files
+    ]
     found = Documents()
-    for told_by, known in told or [("--folder or --files", "")]:
+    for told_by, known in options or [("--folder or --files", "")]:
         question = ToBeTold(
             prompt="Google Drive folder (its link), or a folder or file on this machine",
             told_by=told_by,
@@ -54,9 +56,11 @@ def documents_step(
 class _Shelf:
     """Looks at what was named; the first that is in Drive has the key asked for."""
 
-    def __init__(self, asker: Prompter, settings: Settings, kept: EnvFile, given: Given) -> None:
+    def __init__(
+        self, asker: Prompter, settings: Settings, env_file: EnvFile, given: Given
+    ) -> None:
         self.settings = settings
-        self._asker, self._kept, self._given = asker, kept, given
+        self._asker, self._kept, self._given = asker, env_file, given
         self._has_key = False
 
     def looked_at(self, text: str) -> tuple[Finding, Documents | None]:
@@ -75,7 +79,7 @@ def is_of_drive(text: str) -> bool:
     return bool(_LIKELY_ID.fullmatch(text)) and not Path(text).expanduser().exists()
 
 
-def key_step(asker: Prompter, settings: Settings, kept: EnvFile, given: Given) -> Settings:
+def key_step(asker: Prompter, settings: Settings, env_file: EnvFile, given: Given) -> Settings:
     """A service account that Google lets in; its address, to share folders with, is shown."""
     known = given.google_key or settings.google_credentials
     if known is None and asker.asks:
@@ -95,7 +99,7 @@ def key_step(asker: Prompter, settings: Settings, kept: EnvFile, given: Given) -
         told_by="--google-key or GOOGLE_APPLICATION_CREDENTIALS",
     )
     settings = settled(asker, question, str(known or ""), key)
-    kept.keep("GOOGLE_APPLICATION_CREDENTIALS", str(settings.google_credentials))
+    env_file.keep("GOOGLE_APPLICATION_CREDENTIALS", str(settings.google_credentials))
     return settings
 
 
@@ -119,8 +123,10 @@ def _on_this_machine(text: str) -> tuple[Finding, Documents | None]:
 
     path = str(Path(text).expanduser())
     if not (Path(path).exists() or any(mark in path for mark in "*?[")):
-        said = f"{text} is neither in Google Drive nor on this machine"
-        return wrong("", said, f"paste the folder's link, or write a path from {Path.cwd()}"), None
+        problem = f"{text} is neither in Google Drive nor on this machine"
+        return wrong(
+            "", problem, f"paste the folder's link, or write a path from {Path.cwd()}"
+        ), None
     found: Sequence[Path] = find_files([path], Path.cwd())[0]
     if not found:
         return wrong("", f"{text}: there is nothing in it that we read", "name another"), None

@@ -155,9 +155,9 @@ def domain_text(draft: DomainDraft) -> str:
 
 def _sources(draft: DomainDraft) -> Iterator[str]:
     drive = {"folders": draft.folders, "documents": draft.documents}
-    said = ", ".join(f"{key}: [{', '.join(ids)}]" for key, ids in drive.items() if ids)
-    if said:
-        yield f"  google_drive: {{{said}}}"
+    entries = ", ".join(f"{key}: [{', '.join(ids)}]" for key, ids in drive.items() if ids)
+    if entries:
+        yield f"  google_drive: {{{entries}}}"
     if draft.files:
         yield f"  files: [{', '.join(map(_quoted, draft.files))}]"
 

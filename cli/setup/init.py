@@ -47,13 +47,13 @@ def run_init(asker: Prompter, given: Given) -> None:
     place = place_for(settings)
     asker.say("Four steps: Slack, a channel, documents, the first answer. Ctrl-C stops; what is")
     asker.say("done by then is kept, and `oncall init` goes on from there.")
-    kept = EnvFile(Path(".env"))
+    env_file = EnvFile(Path(".env"))
     try:
-        settings = _settled_down(asker, place, settings, kept)
-        app, settings = slack_step(asker, settings, kept, place.config_dir)
-        domain, settings = domain_step(asker, app, place, settings, kept, given)
+        settings = _settled_down(asker, place, settings, env_file)
+        app, settings = slack_step(asker, settings, env_file, place.config_dir)
+        domain, settings = domain_step(asker, app, place, settings, env_file, given)
     finally:
-        for line in kept.lines():
+        for line in env_file.lines():
             asker.say(f"  {line}")
     asker.heading("First answer")
     documents = _ingested(asker, settings, domain, given)
@@ -62,18 +62,20 @@ def run_init(asker: Prompter, given: Given) -> None:
     _what_next(asker, app, domain, time.monotonic() - begun, ready=bool(documents))
 
 
-def _settled_down(asker: Prompter, place: TeamPlace, settings: Settings, kept: EnvFile) -> Settings:
+def _settled_down(
+    asker: Prompter, place: TeamPlace, settings: Settings, env_file: EnvFile
+) -> Settings:
     if place.apart:
         asker.say(
             f"{settings.config_dir / 'domains'} holds the demo's domains, so yours go to "
             f"{place.config_dir}/"
         )
-        kept.keep("ONCALL_CONFIG_DIR", str(place.config_dir))
-        kept.keep("ONCALL_DATA_DIR", str(place.data_dir))
+        env_file.keep("ONCALL_CONFIG_DIR", str(place.config_dir))
+        env_file.keep("ONCALL_DATA_DIR", str(place.data_dir))
     for field, variable in ADDRESSES.items():
         address = getattr(settings, field)
         if address and address != Settings.model_fields[field].default:
-            kept.keep(variable, address)
+            env_file.keep(variable, address)
     return place.applied(settings)
 
 
@@ -82,7 +84,7 @@ def domain_step(
     app: SlackApp,
     place: TeamPlace,
     settings: Settings,
-    kept: EnvFile,
+    env_file: EnvFile,
     given: Given,
 ) -> tuple[Domain, Settings]:
     """The domain that is there, or a new one with its file."""
@@ -101,7 +103,7 @@ def domain_step(
     if owner := domain_of(place.domains, channel):
         asker.show(fine("", f"{owner.path} answers there already, and stays as it is"))
         return owner, settings
-    documents, settings = documents_step(asker, settings, kept, given)
+    documents, settings = documents_step(asker, settings, env_file, given)
     asker.heading("Domain")
     chosen = _named(asker, place, name, given)
     draft = DomainDraft(
@@ -157,11 +159,11 @@ def _greeted(asker: Prompter, app: SlackApp, domain: Domain, documents: int, giv
         return
     try:
         channel = domain.channels[0]
-        said = say_hello(app, channel, title=domain.title, documents=documents)
+        problem = say_hello(app, channel, title=domain.title, documents=documents)
     except CopilotError as error:
         asker.show(of_error("", error))
         return
-    asker.show(fine("", "said" if said else "it has said hello before"))
+    asker.show(fine("", "said" if problem else "it has said hello before"))
 
 
 def _what_next(

@@ -41,7 +41,7 @@ def tell_how(asker: Prompter, manifest: Path, settings: Settings) -> None:
 
 
 def slack_step(
-    asker: Prompter, settings: Settings, kept: EnvFile, config_dir: Path
+    asker: Prompter, settings: Settings, env_file: EnvFile, config_dir: Path
 ) -> tuple[SlackApp, Settings]:
     """Both tokens, each of which Slack takes."""
     asker.heading("Slack")
@@ -60,7 +60,7 @@ def slack_step(
         prompt="Bot token (xoxb-…, stays hidden)", told_by="SLACK_BOT_TOKEN", hidden=True
     )
     app, token = settled(asker, question, _secret(settings.slack_bot_token), bot)
-    kept.keep("SLACK_BOT_TOKEN", token)
+    env_file.keep("SLACK_BOT_TOKEN", token)
     settings = settings.model_copy(update={"slack_bot_token": SecretStr(token)})
 
     def socket(token: str) -> tuple[Finding, str | None]:
@@ -73,7 +73,7 @@ def slack_step(
         prompt="App token (xapp-…, stays hidden)", told_by="SLACK_APP_TOKEN", hidden=True
     )
     token = settled(asker, question, _secret(settings.slack_app_token), socket)
-    kept.keep("SLACK_APP_TOKEN", token)
+    env_file.keep("SLACK_APP_TOKEN", token)
     return app, settings.model_copy(update={"slack_app_token": SecretStr(token)})
 
 

@@ -41,14 +41,14 @@ class Canary:
         self,
         domain: Domain,
         *,
-        kept: CanaryStore,
+        store: CanaryStore,
         version: str,
         tell_admins: TellAdmins,
         accept_drop: bool = False,
     ) -> None:
         """`version`: of the product's code."""
         self._domain = domain
-        self._kept = kept
+        self._store = store
         self._version = version
         self._tell_admins = tell_admins
         self._accept_drop = accept_drop
@@ -78,7 +78,7 @@ class Canary:
         if not self._golden or self._first:
             return True
         current = serving()
-        if current is None and self._kept.last() is None:
+        if current is None and self._store.last() is None:
             # Whoever publishes for the first time shouldn't wait: the next run takes the measure.
             self._first = True
             return True
@@ -104,7 +104,7 @@ class Canary:
         somebody accepts the drop, or it is gone. `again`: also where nothing changed."""
         if not self._golden or self._first:
             return ()
-        last = self._kept.last()
+        last = self._store.last()
         changes = self._changes(last, serving) if last else []
         ran = self._before or self._after
         if last and not (changes or ran or again) and last.seen.keys() == self._golden.keys():
@@ -113,11 +113,11 @@ class Canary:
         upgrade = None
         if changes or again:
             then = self._before[1] if self._before else seen
-            said = " and ".join(changes) or "as it was"
-            upgrade = self._compared(last.seen if last else seen, then, serving, said)
+            reason = " and ".join(changes) or "as it was"
+            upgrade = self._compared(last.seen if last else seen, then, serving, reason)
             self._outcomes.append(upgrade)
         if not (upgrade and upgrade.alarms):
-            self._kept.keep(
+            self._store.keep(
                 CanaryBaseline(
                     generation=generation,
                     version=self._version,
@@ -131,8 +131,8 @@ class Canary:
 
     @property
     def _configuration(self) -> str:
-        said = self._domain.model_dump(mode="json", include={*ANSWERING_KEYS})
-        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
+        values = self._domain.model_dump(mode="json", include={*ANSWERING_KEYS})
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
     def _changes(self, last: CanaryBaseline, serving: Snapshot) -> list[str]:
         """In words, since it was kept; a generation that this run made is none."""
@@ -161,13 +161,13 @@ class Canary:
             pairs = list(zip(question.evidence, before[mark], after[mark], strict=True))
             then = all(old.shown for _, old, _ in pairs)
             now = all(new.shown for _, _, new in pairs)
-            gone = [
-                (old, said)
+            changed = [
+                (old, reason)
                 for one, old, new in pairs
-                if not new.shown and (said := self._gone(one.document, one.quote, new, snapshot))
+                if not new.shown and (reason := self._gone(one.document, one.quote, new, snapshot))
             ]
-            if gone:
-                stale += [_lost(question, old, said) for old, said in gone[:1] if then]
+            if changed:
+                stale += [_lost(question, old, reason) for old, reason in changed[:1] if then]
                 continue
             counted.append((then, now))
             if then and not now:
@@ -195,8 +195,8 @@ class Canary:
         had no reason to read."""
         if document not in snapshot.documents:
             return "and the document is gone"
-        said = self._sources.get(document)
-        if new.place or said is None or plain(quote) in said:
+        problem = self._sources.get(document)
+        if new.place or problem is None or plain(quote) in problem:
             return ""
         return "and the document no longer says so"
 
@@ -205,7 +205,7 @@ class Canary:
         if not alarms:
             return
         ids = sorted({f"{one.change} {lost.id}" for one in alarms for lost in one.lost})
-        if self._kept.is_news(hashlib.sha256("\n".join(ids).encode()).hexdigest()[:16]):
+        if self._store.is_news(hashlib.sha256("\n".join(ids).encode()).hexdigest()[:16]):
             by_asker = self._domain.access.audience == "asker"
             # An admin need not be a reader of every document: then titles are left out.
             self._tell_admins([line for one in alarms for line in one.notice(titles=not by_asker)])

@@ -166,8 +166,8 @@ class DomainDiff:
     @property
     def changed(self) -> float:
         """Share of questions that get another answer, better or worse or as good, 0–1."""
-        asked = self.after.questions if self.after else []
-        return len(self._other_answers) / len(asked) if asked else 0.0
+        questions = self.after.questions if self.after else []
+        return len(self._other_answers) / len(questions) if questions else 0.0
 
     def too_many_changed(self) -> list[str]:
         """In words, where there is a limit."""

@@ -50,12 +50,12 @@ class CanaryOutcome:
 
     def lines(self) -> list[str]:
         """For whoever runs the domain: the figures, then each question."""
-        said = [self.headline()]
-        said += [f"lost: {one}" for one in self.lost[:MOST_SHOWN]]
+        lines = [self.headline()]
+        lines += [f"lost: {one}" for one in self.lost[:MOST_SHOWN]]
         if len(self.lost) > MOST_SHOWN:
-            said.append(f"lost: {len(self.lost) - MOST_SHOWN} more; `--json` names all")
-        said += [f"stale golden question: {one}" for one in self.stale]
-        return said
+            lines.append(f"lost: {len(self.lost) - MOST_SHOWN} more; `--json` names all")
+        lines += [f"stale golden question: {one}" for one in self.stale]
+        return lines
 
     def headline(self) -> str:
         figures = (

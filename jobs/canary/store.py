@@ -65,8 +65,10 @@ def evidence_seen(
     for mark, question in golden.items():
         answer = ask(question.asked, None)
         seen[mark] = tuple(
-            SeenEvidence(shown=shown, place=place(one.document, one.quote))
-            for one, shown in zip(question.evidence, evidence_found(question, answer), strict=True)
+            SeenEvidence(shown=visible, place=place(one.document, one.quote))
+            for one, visible in zip(
+                question.evidence, evidence_found(question, answer), strict=True
+            )
         )
     return seen
 

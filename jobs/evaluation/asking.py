@@ -49,7 +49,7 @@ def version_of(domain: Domain, **more: str | float | None) -> str:
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:16]
 
 
-NOTHING_KEPT = NullReplyStore()
+NO_REPLIES = NullReplyStore()
 
 
 class _FirstWords:
@@ -74,7 +74,7 @@ def ask_all(
     ask: Ask,
     golden: Sequence[GoldenQuestion],
     *,
-    kept: ReplyStore = NOTHING_KEPT,
+    replies: ReplyStore = NO_REPLIES,
     parallel: int = 1,
     repeats: int = 1,
     on_reply: Callable[[GivenReply], None] = lambda reply: None,
@@ -89,12 +89,12 @@ def ask_all(
         running: dict[Future[GivenReply], int] = {}
         try:
             for place, (question, repeat) in enumerate(wanted):
-                known = kept.find(question, repeat)
+                known = replies.find(question, repeat)
                 if known:
                     given[place] = known
                     on_reply(known)
                 else:
-                    running[pool.submit(_asked, ask, question, repeat, kept)] = place
+                    running[pool.submit(_asked, ask, question, repeat, replies)] = place
             for future in as_completed(running):
                 given[running[future]] = future.result()
                 on_reply(given[running[future]])
@@ -104,7 +104,7 @@ def ask_all(
     return [given[place] for place in range(len(wanted))]
 
 
-def _asked(ask: Ask, question: GoldenQuestion, repeat: int, kept: ReplyStore) -> GivenReply:
+def _asked(ask: Ask, question: GoldenQuestion, repeat: int, replies: ReplyStore) -> GivenReply:
     watch = _FirstWords()
     answer = ask(question.asked, watch)
     reply = given_reply(
@@ -116,5 +116,5 @@ def _asked(ask: Ask, question: GoldenQuestion, repeat: int, kept: ReplyStore) ->
     )
     # What an outage made of it says nothing of this version: the next run asks again.
     if not answer.degraded:
-        kept.keep(reply)
+        replies.keep(reply)
     return reply

@@ -87,8 +87,8 @@ class PlainRag:
 
     def retrieve(self, question: Question) -> tuple[Chunk, ...]:
         """The nearest pieces that fit the budget."""
-        said = [turn.content for turn in question.history if turn.role == "user"]
-        vector = self._embed(["\n".join([*said[-1:], question.text])])[0]
+        turns = [turn.content for turn in question.history if turn.role == "user"]
+        vector = self._embed(["\n".join([*turns[-1:], question.text])])[0]
         room, found = self._characters, []
         for place in np.argsort(-(self._vectors @ vector)):
             chunk = self._chunks[place]

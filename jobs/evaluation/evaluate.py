@@ -23,7 +23,7 @@ from agents.confidence import Judged, Threshold, measured
 from config.domain_files import nearest
 from config.errors import ConfigError, UsageError
 from config.models import Prices
-from jobs.evaluation.asking import NOTHING_KEPT, ask_all
+from jobs.evaluation.asking import NO_REPLIES, ask_all
 from jobs.evaluation.comparison import compared, intervals, spread, summed_up
 from jobs.evaluation.judging import JudgedReplies
 from jobs.evaluation.metrics.answers import acceptable
@@ -67,7 +67,7 @@ class System:
     ask: Ask
     version: str = ""
     """See `version_of`."""
-    kept: ReplyStore = NOTHING_KEPT
+    replies: ReplyStore = NO_REPLIES
     answers: bool = True
     """False: it only retrieves, and what it says counts for nothing."""
 
@@ -104,8 +104,8 @@ def evaluate(
     asking = asking or AskingOptions()
     started, begun = datetime.now(UTC), time.perf_counter()
     result, replies, judged = _result(system, golden, asking)
-    beside = _result(baseline, golden, asking)[0] if baseline else None
-    kept = sum(reply.kept for reply in replies)
+    baseline_result = _result(baseline, golden, asking)[0] if baseline else None
+    reused = sum(reply.reused for reply in replies)
     notes = [*(judged.notes if judged else ()), *_notes(replies, model, judged)]
     return EvaluationReport(
         run=RunInfo(
@@ -118,8 +118,8 @@ def evaluate(
             version=system.version,
             questions=len(golden),
             repeats=asking.repeats,
-            asked=len(replies) - kept,
-            kept=kept,
+            asked=len(replies) - reused,
+            kept=reused,
             parallel=asking.parallel,
             started_at=started.isoformat(timespec="seconds"),
             seconds=round(time.perf_counter() - begun, 1),
@@ -129,8 +129,9 @@ def evaluate(
         spread=spread(result.questions),
         questions=result.questions,
         threshold=_threshold(asking, replies),
-        baseline=beside,
-        against_baseline=beside and compared(beside.questions, result.questions, name=beside.name),
+        baseline=baseline_result,
+        against_baseline=baseline_result
+        and compared(baseline_result.questions, result.questions, name=baseline_result.name),
         judge=JudgeCard(checked=False) if judged else None,
         notes=list(dict.fromkeys(notes)),
     )
@@ -142,7 +143,7 @@ def _result(
     replies = ask_all(
         system.ask,
         golden,
-        kept=system.kept,
+        replies=system.replies,
         parallel=asking.parallel,
         repeats=asking.repeats,
         on_reply=asking.on_reply,

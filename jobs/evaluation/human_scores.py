@@ -65,8 +65,8 @@ def answers_of(report: EvaluationReport) -> dict[str, ScoredAnswer]:
 
 
 def _key(run: str, system: str, entry: ReportQuestion) -> str:
-    said = "\0".join((run, system, entry.id, entry.answer))
-    return hashlib.sha256(said.encode()).hexdigest()[:16]
+    text = "\0".join((run, system, entry.id, entry.answer))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def read_scores(paths: Sequence[Path], known: Mapping[str, ScoredAnswer]) -> HumanScores:
@@ -113,15 +113,15 @@ def _score(
     """Or why the row doesn't count."""
     if row["key"] not in known:
         return f"no answer of this report has the key {row['key']!r}; is it of another run?"
-    said = row["score"]
-    if said not in {str(score) for score in range(HIGHEST + 1)}:
-        return f"score {said!r}; it goes from 0 to {HIGHEST}" if said else "no score"
+    cell = row["score"]
+    if cell not in {str(score) for score in range(HIGHEST + 1)}:
+        return f"score {cell!r}; it goes from 0 to {HIGHEST}" if cell else "no score"
     incorrect = row.get("incorrect", "").casefold()
     if incorrect not in _YES | _NO:
         return f"incorrect {incorrect!r}; write yes or no"
     return HumanScore(
         key=row["key"],
-        score=int(said),
+        score=int(cell),
         incorrect=incorrect in _YES,
         note=row.get("note", ""),
         by=row.get("scored_by", ""),

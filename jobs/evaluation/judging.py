@@ -67,13 +67,13 @@ def judged(
 ) -> JudgedReplies:
     """`model` judges what `answered_by` wrote. `on_verdict` is called in this thread for each
     reply, judged or not. Proposed questions are left out: nobody has confirmed their reference."""
-    asked = [reply for reply in replies if reply.question.kind != "proposed"]
+    counted = [reply for reply in replies if reply.question.kind != "proposed"]
     judging = _Judging(give)
     given: dict[Key, JudgedReply] = {}
     unjudged: dict[Key, str] = {}
     usage = Usage()
     with ThreadPoolExecutor(max(1, parallel), thread_name_prefix="judge") as pool:
-        running = {pool.submit(judging.one, reply): reply for reply in asked}
+        running = {pool.submit(judging.one, reply): reply for reply in counted}
         try:
             for future in as_completed(running):
                 reply = running[future]
@@ -87,13 +87,13 @@ def judged(
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
-    in_order = [_key(reply) for reply in asked]
+    in_order = [_key(reply) for reply in counted]
     verdicts = {key: given[key] for key in in_order if key in given}
     left_out = {key: unjudged[key] for key in in_order if key in unjudged}
     notes = (
-        *_of_the_unjudged(left_out, len(asked)),
+        *_of_the_unjudged(left_out, len(counted)),
         *_of_the_judge(model, answered_by, verdicts),
-        *_of_length(asked, verdicts),
+        *_of_length(counted, verdicts),
     )
     return JudgedReplies(
         model=model, verdicts=verdicts, notes=notes, usage=usage, unjudged=left_out
@@ -184,7 +184,7 @@ class _Judging:
 
 
 def _as_reported(verdict: JudgeVerdict, answer: str) -> JudgedReply:
-    said = max(1, len(sentences(CITED.sub("", answer))))
+    count = max(1, len(sentences(CITED.sub("", answer))))
     return JudgedReply(
         score=verdict.score,
         acceptable=verdict.acceptable,
@@ -193,7 +193,7 @@ def _as_reported(verdict: JudgeVerdict, answer: str) -> JudgedReply:
         feedback=verdict.feedback,
         missing=verdict.missing,
         unsupported=verdict.unsupported,
-        supported=max(0.0, 1 - len(verdict.unsupported) / said),
+        supported=max(0.0, 1 - len(verdict.unsupported) / count),
     )
 
 
@@ -203,18 +203,18 @@ def _of_the_unjudged(unjudged: Mapping[Key, str], count: int) -> list[str]:
     names = list(dict.fromkeys(name for name, _ in unjudged))
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     reason, _ = Counter(unjudged.values()).most_common(1)[0]
-    said = (
+    note = (
         f"{len(unjudged)} of {count} answers could not be judged and count in no figure of the "
         f"judge: {', '.join(names[:_NAMED])}{more} ({reason}). Run it again: only these are "
         "judged then."
     )
     if len(unjudged) <= LOUD * count:
-        return [said]
+        return [note]
     warning = (
         f"WARNING: the judge's figures rest on {count - len(unjudged)} of {count} answers only. "
         "Don't compare them with those of another run."
     )
-    return [warning, said]
+    return [warning, note]
 
 
 def _of_the_judge(model: str, answered_by: str, verdicts: Mapping[Key, JudgedReply]) -> list[str]:
@@ -248,5 +248,5 @@ def _key(reply: GivenReply) -> Key:
 
 def short_quote(quote: str) -> str:
     """As a judge sees it."""
-    said = " ".join(quote.split())
-    return said if len(said) <= _LONGEST_QUOTE else f"{said[:_LONGEST_QUOTE]}…"
+    words = " ".join(quote.split())
+    return words if len(words) <= _LONGEST_QUOTE else f"{words[:_LONGEST_QUOTE]}…"

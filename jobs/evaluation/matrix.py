@@ -87,8 +87,8 @@ def _variation(domain: Domain, values: Mapping[str, Any]) -> Variation:
         varied = Domain.model_validate(written)
     except ValidationError as error:
         root, _ = read_mapping(yaml.safe_dump(written))
-        _, said = refused(Domain, root, error.errors()[0])
-        raise UsageError(f"--matrix {named}: {said}") from None
+        _, problem = refused(Domain, root, error.errors()[0])
+        raise UsageError(f"--matrix {named}: {problem}") from None
     return Variation(name=named, domain=varied.read_from(domain.path))
 
 

@@ -75,11 +75,13 @@ class NullReplyStore:
 class SqlReplyStore:
     """Those of one version of one domain. Thread-safe; a reply is kept once it is given."""
 
-    def __init__(self, engine: Engine, domain: str, version: str, *, anew: bool = False) -> None:
-        """`anew`: what is known of this version is forgotten first."""
+    def __init__(
+        self, engine: Engine, domain: str, version: str, *, ask_again: bool = False
+    ) -> None:
+        """`ask_again`: what is known of this version is forgotten first."""
         self._engine, self._domain, self._version = engine, domain, version
         migrate(engine, _METADATA, "evaluation replies")
-        self._forget([version] if anew else [])
+        self._forget([version] if ask_again else [])
 
     def find(self, question: GoldenQuestion, repeat: int) -> GivenReply | None:
         wanted = select(_REPLIES.c.reply).where(
@@ -102,11 +104,11 @@ class SqlReplyStore:
             retrieved=known.retrieved,
             first_token_ms=known.first_token_ms,
             total_ms=known.total_ms,
-            kept=True,
+            reused=True,
         )
 
     def keep(self, reply: GivenReply) -> None:
-        said = _Reply(
+        reply_row = _Reply(
             answer=reply.answer,
             retrieved=reply.retrieved,
             first_token_ms=reply.first_token_ms,
@@ -118,7 +120,7 @@ class SqlReplyStore:
             "repeat": reply.repeat,
             "domain": self._domain,
             "given_at": datetime.now(UTC).replace(tzinfo=None),
-            "reply": _reply.dump_json(said).decode(),
+            "reply": _reply.dump_json(reply_row).decode(),
         }
         try:
             with self._engine.begin() as connection:
@@ -138,7 +140,7 @@ class SqlReplyStore:
         with self._engine.begin() as connection:
             known = list(connection.execute(newest).scalars())
             old = [one for one in known[VERSIONS:] if one != self._version]
-            gone = delete(_REPLIES).where(
+            expired = delete(_REPLIES).where(
                 _REPLIES.c.domain == self._domain, _REPLIES.c.version.in_([*versions, *old])
             )
-            connection.execute(gone)
+            connection.execute(expired)

@@ -81,10 +81,10 @@ def stale(one: PlacedQuestion, snapshot: Snapshot) -> Iterator[Problem]:
             continue
         chunks = snapshot.chunks(evidence.document)
         if not holds(chunks, evidence.quote):
-            said = f"{evidence.document} holds this quote no more"
+            problem = f"{evidence.document} holds this quote no more"
             if now := _nearest_sentence(chunks, evidence.quote):
-                said += f"; it says now: {now}"
-            yield one.problem(said, "evidence", place, "quote")
+                problem += f"; it says now: {now}"
+            yield one.problem(problem, "evidence", place, "quote")
     yield from _unsaid(one, snapshot)
 
 
@@ -94,8 +94,10 @@ def _unsaid(one: PlacedQuestion, snapshot: Snapshot) -> Iterator[Problem]:
     texts = [f"{chunk.index_text}\n{chunk.text}" for chunk in chunks]
     for place, fact in enumerate(one.question.must_include if chunks else ()):
         if not any(says(text, fact) for text in texts):
-            said = f"{fact!r} stands in none of its documents; put it into `rubric` if it is meant"
-            yield one.problem(said, "must_include", place)
+            problem = (
+                f"{fact!r} stands in none of its documents; put it into `rubric` if it is meant"
+            )
+            yield one.problem(problem, "must_include", place)
 
 
 def holds(chunks: Sequence[Chunk], quote: str) -> bool:
@@ -146,9 +148,9 @@ def check_golden(paths: Sequence[Path], snapshot: Snapshot | None = None) -> Gol
     found.problems += _told_twice(questions)
     for one in questions:
         found.problems += _incomplete(one)
-        gone = list(stale(one, snapshot)) if snapshot else []
-        found.stale += bool(gone)
-        found.problems += gone
+        missing = list(stale(one, snapshot)) if snapshot else []
+        found.stale += bool(missing)
+        found.problems += missing
     order = {path: place for place, path in enumerate(paths)}
     found.problems.sort(key=lambda one: (order[one.path], one.line, one.column))
     return found
@@ -156,14 +158,14 @@ def check_golden(paths: Sequence[Path], snapshot: Snapshot | None = None) -> Gol
 
 def _told_twice(questions: Sequence[PlacedQuestion]) -> Iterator[Problem]:
     ids: dict[str, PlacedQuestion] = {}
-    asked: dict[tuple[str, ...], PlacedQuestion] = {}
+    first_places: dict[tuple[str, ...], PlacedQuestion] = {}
     for one in questions:
         if (other := ids.setdefault(one.question.id, one)) is not one:
             yield one.problem(taken_on(other), "id")
         turns = (*(turn.content for turn in one.question.history), one.question.question)
         # With their thread: `and in the EU?` may follow two different questions.
         words = tuple(" ".join(token.casefold() for token in tokens(text)) for text in turns)
-        if words[-1] and (other := asked.setdefault(words, one)) is not one:
+        if words[-1] and (other := first_places.setdefault(words, one)) is not one:
             yield one.problem(f"the same question stands on {other.place}", "question")
 
 
@@ -174,11 +176,11 @@ def _incomplete(one: PlacedQuestion) -> Iterator[Problem]:
             yield one.problem(f"`{key}` is blank", key)
     if question.answerable:
         if not question.evidence:
-            said = "no evidence: name a document and quote the words that the answer rests on"
-            yield one.problem(said, "evidence", want_key=True)
+            problem = "no evidence: name a document and quote the words that the answer rests on"
+            yield one.problem(problem, "evidence", want_key=True)
         if not question.reference.strip():
-            said = "no reference: write the answer that you would give"
-            yield one.problem(said, "reference", want_key=True)
+            problem = "no reference: write the answer that you would give"
+            yield one.problem(problem, "reference", want_key=True)
     for place, evidence in enumerate(question.evidence):
         if not evidence.quote.strip():
             yield one.problem("this quote is blank", "evidence", place, "quote")
@@ -191,14 +193,14 @@ def _of_its_kind(one: PlacedQuestion) -> Iterator[Problem]:
         yield one.problem("a follow-up needs the turns before it, as `history`", "kind")
     if question.history and question.history[-1].role != "assistant":
         last = len(question.history) - 1
-        said = "the turn before the question has to be the assistant's"
-        yield one.problem(said, "history", last, "role")
+        problem = "the turn before the question has to be the assistant's"
+        yield one.problem(problem, "history", last, "role")
     if question.kind == "unanswerable" and question.must_include:
-        said = "an unanswerable question has no facts that an answer must hold"
-        yield one.problem(said, "must_include", want_key=True)
+        problem = "an unanswerable question has no facts that an answer must hold"
+        yield one.problem(problem, "must_include", want_key=True)
     planned = question.proposed.kind if question.proposed else None
     if question.category and "unanswerable" not in (question.kind, planned):
-        said = f"`category` says why a question is unanswerable; this one is {question.kind}"
-        yield one.problem(said, "category", want_key=True)
+        problem = f"`category` says why a question is unanswerable; this one is {question.kind}"
+        yield one.problem(problem, "category", want_key=True)
     if question.proposed and question.kind != "proposed":
         yield one.problem("confirmed: take `proposed` away", "proposed", want_key=True)

@@ -119,8 +119,8 @@ def to_golden_yaml(questions: Sequence[GoldenQuestion]) -> str:
     """As a golden file; what is empty is left out, but for what an expert still has to fill in."""
     entries = []
     for one in questions:
-        said = one.model_dump(mode="json", exclude_defaults=True)
-        entries.append({"id": one.id, "kind": one.kind, "question": one.question, **said})
+        fields = one.model_dump(mode="json", exclude_defaults=True)
+        entries.append({"id": one.id, "kind": one.kind, "question": one.question, **fields})
     return str(yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=100))
 
 

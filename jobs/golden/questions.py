@@ -87,8 +87,8 @@ class GoldenQuestion(_Entry):
     def digest(self) -> str:
         """SHA-256 of what is asked and what retrieval is held against: an expert who only rewords
         a reference leaves it as it is."""
-        said = self.model_dump_json(include={"id", "question", "history", "evidence"})
-        return hashlib.sha256(said.encode()).hexdigest()
+        text = self.model_dump_json(include={"id", "question", "history", "evidence"})
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def documents(self) -> frozenset[str]:
@@ -164,8 +164,8 @@ def read_golden(path: Path) -> tuple[list[PlacedQuestion], list[Problem]]:
         except ValidationError as error:
             name = str(value.get("id") or "") if isinstance(value, dict) else ""
             wrong_at = {(one.line, one.column) for one in wrong}
-            said = (_problem(path, node, name, detail) for detail in error.errors())
-            wrong += [one for one in said if (one.line, one.column) not in wrong_at]
+            lines = (_problem(path, node, name, detail) for detail in error.errors())
+            wrong += [one for one in lines if (one.line, one.column) not in wrong_at]
         else:
             if not wrong:
                 found.append(PlacedQuestion(question=question, path=path, node=node))
@@ -181,5 +181,5 @@ def _misread(path: Path, node: yaml.Node) -> Iterator[Problem]:
 def _problem(path: Path, entry: yaml.Node, name: str, detail: ErrorDetails) -> Problem:
     if not isinstance(entry, yaml.MappingNode):
         return placed(path, entry, "expected a question with `id:`, `kind:` and `question:`")
-    node, said = refused(GoldenQuestion, entry, detail)
-    return placed(path, node, f"{name}: {said}" if name else said)
+    node, message = refused(GoldenQuestion, entry, detail)
+    return placed(path, node, f"{name}: {message}" if name else message)

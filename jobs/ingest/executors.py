@@ -42,19 +42,19 @@ class Prepared:
 class PreparationExecutor(Protocol):
     """Takes loaded documents and gives back what is published of them, in any order."""
 
-    def room(self, way: Way) -> bool:
+    def has_capacity(self, way: Way) -> bool:
         """Whether another one may be given; who gives more waits."""
         ...
 
-    def give(self, document: Document, way: Way) -> None: ...
+    def submit(self, document: Document, way: Way) -> None: ...
 
-    def finished(self, wait_seconds: float = 0.0) -> list[Prepared]:
+    def completed(self, wait_seconds: float = 0.0) -> list[Prepared]:
         """What is ready and was not handed out yet; waits so long for the first. Raises what
         concerns the whole run, as an embeddings server that is away."""
         ...
 
     @property
-    def at_work(self) -> int:
+    def pending(self) -> int:
         """Given, and not handed out yet."""
         ...
 
@@ -72,40 +72,40 @@ class LocalExecutor:
         *,
         at_once: int = 1,
         seconds: float = SECONDS,
-        let_go: Callable[[], AbstractContextManager[None]] = nullcontext,
+        release: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         """`at_once`: documents that wait for a model. `seconds` of computing may go into one.
-        `let_go`: while this is held, none of them waits any longer."""
+        `release`: a context in which none of them waits any longer."""
         self._ways = ways
         self._at_once = at_once
         self._seconds = seconds
-        self._let_go = let_go
+        self._release = release
         self._ready: deque[Prepared] = deque()
         self._pool = ThreadPoolExecutor(at_once, thread_name_prefix="enrichment")
         self._waiting: set[Future[Prepared]] = set()
 
-    def room(self, way: Way) -> bool:
+    def has_capacity(self, way: Way) -> bool:
         return way == "extractive" or len(self._waiting) < 2 * self._at_once
 
-    def give(self, document: Document, way: Way) -> None:
+    def submit(self, document: Document, way: Way) -> None:
         if way == "extractive":
             self._ready.append(self._prepared(document, way))
         else:
             self._waiting.add(self._pool.submit(self._prepared, document, way))
 
-    def finished(self, wait_seconds: float = 0.0) -> list[Prepared]:
+    def completed(self, wait_seconds: float = 0.0) -> list[Prepared]:
         timeout = 0.0 if self._ready else wait_seconds
         done, self._waiting = wait(self._waiting, timeout, FIRST_COMPLETED)
-        found = [*self._ready, *(future.result() for future in done)]
+        results = [*self._ready, *(future.result() for future in done)]
         self._ready.clear()
-        return found
+        return results
 
     @property
-    def at_work(self) -> int:
+    def pending(self) -> int:
         return len(self._waiting) + len(self._ready)
 
     def close(self) -> None:
-        with self._let_go():
+        with self._release():
             self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _prepared(self, document: Document, way: Way) -> Prepared:

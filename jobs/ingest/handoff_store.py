@@ -124,11 +124,11 @@ class PreparationStore:
             "document": zlib.compress(payload, COMPRESSION),
         }
         with self._engine.begin() as connection:
-            known = connection.scalar(self._of(_LOADED, document.id, _LOADED.c.digest))
-            if known is None:
+            stored_digest = connection.scalar(self._of(_LOADED, document.id, _LOADED.c.digest))
+            if stored_digest is None:
                 key = {"domain": self._domain, "document_id": document.id}
                 connection.execute(insert(_LOADED).values(**key, **row, deaths=0))
-            elif known != digest:
+            elif stored_digest != digest:
                 connection.execute(
                     update(_LOADED).where(*self._row(_LOADED, document.id)).values(**row, deaths=0)
                 )
@@ -170,10 +170,10 @@ class PreparationStore:
             "digest": digest,
             "result": _packed(prepared),
         }
-        gone = (*self._row(_PREPARED, prepared.document), _PREPARED.c.way == prepared.way)
+        row_filter = (*self._row(_PREPARED, prepared.document), _PREPARED.c.way == prepared.way)
         try:
             with self._engine.begin() as connection:
-                connection.execute(delete(_PREPARED).where(*gone))
+                connection.execute(delete(_PREPARED).where(*row_filter))
                 connection.execute(insert(_PREPARED).values(row))
         except IntegrityError:
             return  # another process finished the same a moment ago
@@ -185,9 +185,9 @@ class PreparationStore:
                 update(_LOADED).where(*self._row(_LOADED, document_id)).values(deaths=0)
             )
 
-    def finished(self, wanted: Mapping[tuple[str, Way], Collection[str]]) -> list[Prepared]:
+    def completed(self, digests: Mapping[tuple[str, Way], Collection[str]]) -> list[Prepared]:
         """Those of (id, way) → digests that are ready."""
-        found, keys = [], list(wanted)
+        ready, keys = [], list(digests)
         at = tuple_(_PREPARED.c.document_id, _PREPARED.c.way)
         with self._engine.connect() as connection:
             for start in range(0, len(keys), ROWS_AT_ONCE):
@@ -195,12 +195,12 @@ class PreparationStore:
                 rows = connection.execute(
                     select(_PREPARED).where(_PREPARED.c.domain == self._domain, at.in_(some))
                 )
-                found += [
+                ready += [
                     _unpacked(row.document_id, row.way, row.result)
                     for row in rows
-                    if row.digest in wanted[row.document_id, row.way]
+                    if row.digest in digests[row.document_id, row.way]
                 ]
-        return found
+        return ready
 
     def is_finished(self, document_id: str, way: Way, digest: str) -> bool:
         query = self._of(_PREPARED, document_id, _PREPARED.c.digest)
@@ -214,8 +214,8 @@ class PreparationStore:
 
     def forget_all_but(self, documents: Collection[str]) -> None:
         """What nobody will ask for again."""
-        gone = self.versions().keys() - set(documents)
-        self._forget(_LOADED, _LOADED.c.document_id, sorted(gone))
+        unneeded = self.versions().keys() - set(documents)
+        self._forget(_LOADED, _LOADED.c.document_id, sorted(unneeded))
         with self._engine.begin() as connection:
             mine = _PREPARED.c.domain == self._domain
             loaded = select(_LOADED.c.document_id).where(_LOADED.c.domain == self._domain)
@@ -240,11 +240,11 @@ def _packed(prepared: Prepared) -> bytes:
     enriched = prepared.enriched
     match enriched:
         case LoadError():
-            kept = _Result(reason=enriched.reason, place=enriched.place, remedy=enriched.remedy)
+            result = _Result(reason=enriched.reason, place=enriched.place, remedy=enriched.remedy)
         case CopilotError():
-            kept = _Result(reason=enriched.problem, remedy=enriched.remedy, of_the_run=True)
+            result = _Result(reason=enriched.problem, remedy=enriched.remedy, of_the_run=True)
         case _:
-            kept = _Result(
+            result = _Result(
                 card=enriched.card,
                 chunks=enriched.chunks,
                 calls=enriched.calls,
@@ -254,24 +254,24 @@ def _packed(prepared: Prepared) -> bytes:
                 pictures=enriched.pictures,
                 embedded=prepared.embedded,
             )
-    return zlib.compress(kept.model_dump_json().encode(), COMPRESSION)
+    return zlib.compress(result.model_dump_json().encode(), COMPRESSION)
 
 
 def _unpacked(document_id: str, way: Way, packed: bytes) -> Prepared:
-    kept = _Result.model_validate_json(zlib.decompress(packed))
+    result = _Result.model_validate_json(zlib.decompress(packed))
     enriched: Enriched | CopilotError
-    if kept.of_the_run:
-        enriched = CopilotError(kept.reason, remedy=kept.remedy)
-    elif kept.card is None:
-        enriched = LoadError(document_id, kept.reason, place=kept.place, remedy=kept.remedy)
+    if result.of_the_run:
+        enriched = CopilotError(result.reason, remedy=result.remedy)
+    elif result.card is None:
+        enriched = LoadError(document_id, result.reason, place=result.place, remedy=result.remedy)
     else:
         enriched = Enriched(
-            card=kept.card,
-            chunks=kept.chunks,
-            calls=kept.calls,
-            cached=kept.cached,
-            failures=kept.failures,
-            tables=kept.tables,
-            pictures=kept.pictures,
+            card=result.card,
+            chunks=result.chunks,
+            calls=result.calls,
+            cached=result.cached,
+            failures=result.failures,
+            tables=result.tables,
+            pictures=result.pictures,
         )
-    return Prepared(document=document_id, way=way, enriched=enriched, embedded=kept.embedded)
+    return Prepared(document=document_id, way=way, enriched=enriched, embedded=result.embedded)

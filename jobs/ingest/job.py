@@ -23,10 +23,10 @@ def ingest(
     *,
     sources: Sequence[DocumentSource],
     stage: Callable[[str], AbstractContextManager[NextGeneration]],
-    workshop: PreparationExecutor,
+    executor: PreparationExecutor,
     pipeline: str,
     model: str = "",
-    handed: PreparationStore | None = None,
+    store: PreparationStore | None = None,
     suspects: Callable[[], CrashSuspects | None] = lambda: None,
     reads: Callable[[Document], object] = lambda document: None,
     spent: Callable[[], Usage] = Usage,
@@ -40,7 +40,7 @@ def ingest(
     Where that takes long, what is ready is published in `steps`: first as it can be described
     without the model, then as the model describes it.
     `pipeline` names the way documents are split, enriched and embedded: one that was made in
-    another way is made again. `model`: its name, empty for none. `handed` keeps loaded documents
+    another way is made again. `model`: its name, empty for none. `store` keeps loaded documents
     until nobody needs them any more, and is needed with a model. `reads` sees each document that
     is read. `spent` is asked at the end.
     `document_seconds` of computing may go into loading one document. One that takes longer, or
@@ -52,14 +52,14 @@ def ingest(
     """
     watch = watch or IngestProgress()
     started = time.monotonic()
-    with closing(workshop), stage(domain) as staging:
+    with closing(executor), stage(domain) as staging:
         suspected = suspects()  # those of the last run, now that it is known to be over
         run = RunInProgress(
             staging=staging,
-            workshop=workshop,
+            executor=executor,
             pipeline=pipeline,
             model=model,
-            handed=handed,
+            store=store,
             suspects=suspected,
             reads=reads,
             full=full,

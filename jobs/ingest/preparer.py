@@ -45,7 +45,7 @@ class Preparation:
         self._embed_ahead = embed_ahead
         self._model = model
         self.budget = lru_cache(RUNS)(budget)
-        self.handed_over = cache(partial(PreparationStore, engine))
+        self.store_of = cache(partial(PreparationStore, engine))
         self._vision_model = vision_model
         self._vision_budget = lru_cache(RUNS)(vision_budget or budget)
         self._replies = cache(lambda: ReplyCache(engine))
@@ -81,7 +81,7 @@ class Preparation:
         )
 
     @contextmanager
-    def let_go(self, run: str) -> Iterator[None]:
+    def release(self, run: str) -> Iterator[None]:
         """Nobody waits any longer in this run for either model."""
         with self.budget(run).let_go(), self._vision_budget(run).let_go():
             yield

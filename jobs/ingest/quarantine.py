@@ -11,7 +11,7 @@ from sqlalchemy import Column, Engine, MetaData, String, Table, Text, delete, in
 from config.errors import LoadError
 from durable.migration import migrate
 
-MOST_DEATHS = 3
+MAX_DEATHS = 3
 
 _METADATA = MetaData()
 _PROGRESS = Table(
@@ -47,7 +47,7 @@ class CrashSuspects:
     def begin(self, name: str) -> None:
         """Raises LoadError for one that is set aside."""
         with self._lock:
-            if (died := self._deaths.get(name, 0)) >= MOST_DEATHS:
+            if (died := self._deaths.get(name, 0)) >= MAX_DEATHS:
                 raise quarantined(name, died, self._domain)
             self._at_work.add(name)
             self._keep()
@@ -56,7 +56,7 @@ class CrashSuspects:
         """It did no harm. Written down with the next one that begins, or when none is left."""
         with self._lock:
             self._at_work.discard(name)
-            if self._deaths.get(name, MOST_DEATHS) < MOST_DEATHS:
+            if self._deaths.get(name, MAX_DEATHS) < MAX_DEATHS:
                 del self._deaths[name]
             if not self._at_work:
                 self._keep()

@@ -76,10 +76,10 @@ class RunInProgress:
     """A run in progress: what it works on, and its tally."""
 
     staging: NextGeneration
-    workshop: PreparationExecutor
+    executor: PreparationExecutor
     pipeline: str
     model: str
-    handed: PreparationStore | None
+    store: PreparationStore | None
     suspects: CrashSuspects | None
     reads: Callable[[Document], object]
     full: bool
@@ -112,7 +112,7 @@ class RunInProgress:
     """Made without the model, and published where its answer takes longer than a step."""
     unpublished: set[str] = field(default_factory=set)
     taken: set[tuple[str, Way]] = field(default_factory=set)
-    """Out of the workshop since something was published."""
+    """Out of the executor since something was published."""
 
     def __post_init__(self) -> None:
         self.before = dict(self.staging.documents)
@@ -120,8 +120,8 @@ class RunInProgress:
         self.mark = hashlib.sha256(self.pipeline.encode()).hexdigest()[:12]
         self.settled = frozenset() if self.full else self._settled()
         self.read_before = frozenset() if self.full else self._read_before()
-        if self.full and self.handed:
-            self.handed.forget_all_but(())
+        if self.full and self.store:
+            self.store.forget_all_but(())
 
     def _settled(self) -> frozenset[str]:
         """Ids of those that need no work unless they changed."""
@@ -138,11 +138,11 @@ class RunInProgress:
 
     def _read_before(self) -> frozenset[str]:
         """Ids of those that need work, and are there as they were read last."""
-        kept = self.handed.versions() if self.handed else {}
+        versions = self.store.versions() if self.store else {}
         return frozenset(
             one
-            for one in kept.keys() & self.before.keys() - self.settled
-            if kept[one] == (self.before[one].content_hash, self.before[one].version)
+            for one in versions.keys() & self.before.keys() - self.settled
+            if versions[one] == (self.before[one].content_hash, self.before[one].version)
         )
 
     def read(self, source: DocumentSource) -> None:
@@ -180,11 +180,11 @@ class RunInProgress:
         """Everything, at the end."""
         self.watch.publishing()
         published = self._commit({"pipeline": self.pipeline, **self._cursors_to_keep()})
-        if self.handed:
+        if self.store:
             # Whom the model failed is asked about at the next run, without being read again; and
             # it stays known how many died over one that failed.
             failed = {error.document for error in self.failed}
-            self.handed.forget_all_but((self.unenriched - self.unread) | failed)
+            self.store.forget_all_but((self.unenriched - self.unread) | failed)
         return published
 
     def _load_all(self, loads: Mapping[str, Load], at_once: int = LOADERS) -> None:
@@ -222,36 +222,36 @@ class RunInProgress:
 
     def _hand_on(self, name: str, document: Document) -> None:
         self.reads(document)
-        while not self.workshop.room("extractive"):
+        while not self.executor.has_capacity("extractive"):
             self._collect(WAIT_SECONDS)
         try:
-            if self.handed and self.model:
-                self.handed.keep(document)
-            self.workshop.give(document, "extractive")
+            if self.store and self.model:
+                self.store.keep(document)
+            self.executor.submit(document, "extractive")
         except ValueError as error:  # what no database can store
             log.warning("a document's text can't be stored", document=name, cause=str(error))
             self._fail(document.id, LoadError(name, "its text is not valid Unicode"))
 
     def _go_on_with(self, name: str) -> None:
         """One that was read by an earlier run."""
-        loaded = self.handed.loaded(name) if self.handed else None
+        loaded = self.store.loaded(name) if self.store else None
         if loaded is not None:
             self.paths[name] = name
             self._hand_on(name, loaded.document)
 
     def _wait_until_at_work(self, most: int) -> None:
-        while self.workshop.at_work + len(self.awaited) > most:
+        while self.executor.pending + len(self.awaited) > most:
             self._collect(WAIT_SECONDS)
 
     def _collect(self, wait_seconds: float = 0.0) -> None:
         """Take what is ready, and publish it when it is time for a step."""
-        for one in self.workshop.finished(wait_seconds):
+        for one in self.executor.completed(wait_seconds):
             self._take(one)
-        while self.awaited and self.workshop.room("model"):
-            loaded = self.handed.loaded(self.awaited.popleft()) if self.handed else None
+        while self.awaited and self.executor.has_capacity("model"):
+            loaded = self.store.loaded(self.awaited.popleft()) if self.store else None
             if loaded is not None:
-                self.workshop.give(loaded.document, "model")
-        metrics.INGEST_QUEUE.set(self.workshop.at_work + len(self.awaited))
+                self.executor.submit(loaded.document, "model")
+        metrics.INGEST_QUEUE.set(self.executor.pending + len(self.awaited))
         if self.steps.due(bool(self.unpublished or self.plain)):
             self.steps.took(self._step)
 
@@ -325,8 +325,8 @@ class RunInProgress:
         if published.number != before:
             self.embedded += published.embedded
         if not self.staging.held_back:  # or it is what was published before
-            if self.handed:
-                self.handed.forget_prepared(self.taken)
+            if self.store:
+                self.store.forget_prepared(self.taken)
             self.unpublished.clear()
             self.taken.clear()
         return published

@@ -1,6 +1,6 @@
 """Documents prepared by every process that runs `oncall jobs run`, on whichever machine.
 
-What is handed out is stored, so a process that dies leaves its documents to the others; see
+What is store out is stored, so a process that dies leaves its documents to the others; see
 docs/decisions/102-ingestion-at-scale.md."""
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from enrichment.chunk import Chunk
 from enrichment.pipeline import Enriched
 from jobs.ingest.executors import Prepared, Way, attempt
 from jobs.ingest.handoff_store import PreparationStore
-from jobs.ingest.quarantine import MOST_DEATHS, quarantined
+from jobs.ingest.quarantine import MAX_DEATHS, quarantined
 from loaders.document import Document
 from loaders.time_limit import SECONDS
 
 log = structlog.get_logger()
 
 WORK = "prepare"
-MOST_GIVEN: dict[Way, int] = {"extractive": 64, "model": 128}
+MAX_PENDING: dict[Way, int] = {"extractive": 64, "model": 128}
 """Documents of one run that are in the queues at a time: another domain's wait no longer than for
 these, and no more of them are held anywhere."""
 LOOK_SECONDS = 0.25
@@ -66,8 +66,8 @@ class PreparationTask:
     @property
     def digest(self) -> str:
         """Of all that decides what comes of it."""
-        said = f"{self.loaded} {self.way} {self.options!r} {self.model} {self.made_with}"
-        return hashlib.sha256(said.encode()).hexdigest()
+        text = f"{self.loaded} {self.way} {self.options!r} {self.model} {self.made_with}"
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def failure(self) -> str:
@@ -85,14 +85,14 @@ def written_assignment(assignment: PreparationTask) -> str:
     return _assignments().dump_json(assignment).decode()
 
 
-def read_assignment(told: str) -> PreparationTask:
-    return _assignments().validate_json(told)
+def read_assignment(payload: str) -> PreparationTask:
+    return _assignments().validate_json(payload)
 
 
 class Enqueue(Protocol):
     """Stored when it returns."""
 
-    def __call__(self, workflow: str, told: str, /, *, queue: str, workflow_id: str) -> None: ...
+    def __call__(self, workflow: str, payload: str, /, *, queue: str, workflow_id: str) -> None: ...
 
 
 class Preparing(Protocol):
@@ -105,7 +105,7 @@ class Preparing(Protocol):
         many that were."""
         ...
 
-    def handed_over(self, domain: str) -> PreparationStore: ...
+    def store_of(self, domain: str) -> PreparationStore: ...
 
 
 Assign = Callable[[PreparationTask, str], None]
@@ -122,7 +122,7 @@ class QueueExecutor:
         domain: str,
         options: ChunkOptions,
         model: str,
-        handed: PreparationStore,
+        store: PreparationStore,
         assign: Assign,
         made_with: str = "",
     ) -> None:
@@ -131,51 +131,51 @@ class QueueExecutor:
         self._options = options
         self._model = model
         self._made_with = made_with
-        self._handed = handed
+        self._store = store
         self._assign = assign
         # A run that is gone on with elsewhere hands out anew: a known id would do nothing.
         self._start = uuid.uuid4().hex[:8]
         self._wanted: dict[tuple[str, Way], PreparationTask] = {}
         self._heard = time.monotonic()
 
-    def room(self, way: Way) -> bool:
-        return sum(one == way for _, one in self._wanted) < MOST_GIVEN[way]
+    def has_capacity(self, way: Way) -> bool:
+        return sum(one == way for _, one in self._wanted) < MAX_PENDING[way]
 
-    def give(self, document: Document, way: Way) -> None:
+    def submit(self, document: Document, way: Way) -> None:
         assignment = PreparationTask(
             run=self._run,
             start=self._start,
             domain=self._domain,
             document=document.id,
-            loaded=self._handed.keep(document),
+            loaded=self._store.keep(document),
             way=way,
             options=self._options,
             model=self._model if way == "model" else "",
             made_with=self._made_with,
         )
         self._wanted[document.id, way] = assignment
-        if not self._handed.is_finished(document.id, way, assignment.digest):
+        if not self._store.is_finished(document.id, way, assignment.digest):
             self._hand_out(assignment)
 
-    def finished(self, wait_seconds: float = 0.0) -> list[Prepared]:
+    def completed(self, wait_seconds: float = 0.0) -> list[Prepared]:
         until = time.monotonic() + wait_seconds
-        found = self._look()
-        while not found and self._wanted and time.monotonic() < until:
+        results = self._look()
+        while not results and self._wanted and time.monotonic() < until:
             time.sleep(LOOK_SECONDS)
-            found = self._look()
-        for one in found:
+            results = self._look()
+        for one in results:
             del self._wanted[one.document, one.way]
-        if found or not self._wanted:
+        if results or not self._wanted:
             self._heard = time.monotonic()
         elif time.monotonic() - self._heard > SILENCE_SECONDS:
             log.warning("nothing was heard of documents; handing them out again", run=self._run)
             self._heard = time.monotonic()
             for assignment in self._wanted.values():
                 self._hand_out(assignment)
-        return found
+        return results
 
     @property
-    def at_work(self) -> int:
+    def pending(self) -> int:
         return len(self._wanted)
 
     def close(self) -> None:
@@ -183,7 +183,7 @@ class QueueExecutor:
 
     def _look(self) -> list[Prepared]:
         marks = {key: (one.digest, one.failure) for key, one in self._wanted.items()}
-        return self._handed.finished(marks)
+        return self._store.completed(marks)
 
     def _hand_out(self, assignment: PreparationTask) -> None:
         times = uuid.uuid4().hex[:4]
@@ -225,8 +225,8 @@ class PreparationWorker:
         """Hand out to whoever takes from these queues."""
 
         def assign(assignment: PreparationTask, work: str) -> None:
-            told = written_assignment(assignment)
-            enqueue(WORK, told, queue=self._queues[assignment.way].name, workflow_id=work)
+            payload = written_assignment(assignment)
+            enqueue(WORK, payload, queue=self._queues[assignment.way].name, workflow_id=work)
 
         return assign
 
@@ -235,14 +235,14 @@ class PreparationWorker:
         from dbos import DBOS
 
         @DBOS.workflow(name=WORK)
-        def prepare(told: str) -> None:
+        def prepare(payload: str) -> None:
             with worker.working(DBOS.workflow_id or ""):
-                self._through_outages(read_assignment(told), worker)
+                self._through_outages(read_assignment(payload), worker)
 
     def leave(self) -> None:
         """This process ends, and no document is the reason."""
         for domain, name in list(self._at_work):
-            self._preparing.handed_over(domain).clear(name)
+            self._preparing.store_of(domain).clear(name)
 
     def _through_outages(self, assignment: PreparationTask, worker: DurableWorker) -> None:
         pauses = iter(PAUSES)
@@ -260,30 +260,30 @@ class PreparationWorker:
     def do(self, assignment: PreparationTask) -> None:
         """Prepare the document and keep what came of it; nothing where somebody did already, or
         its source changed meanwhile."""
-        handed = self._preparing.handed_over(assignment.domain)
+        store = self._preparing.store_of(assignment.domain)
         name, way, digest = assignment.document, assignment.way, assignment.digest
-        loaded = handed.loaded(name)
+        loaded = store.loaded(name)
         if loaded is None or loaded.digest != assignment.loaded:
             return
-        if handed.is_finished(name, way, digest):
+        if store.is_finished(name, way, digest):
             return
         with self._alone(loaded.deaths > 0):
-            if loaded.deaths >= MOST_DEATHS:
+            if loaded.deaths >= MAX_DEATHS:
                 died = quarantined(name, loaded.deaths, assignment.domain)
-                handed.finish(Prepared(document=name, way=way, enriched=died), assignment.failure)
+                store.finish(Prepared(document=name, way=way, enriched=died), assignment.failure)
                 return
             at_work = assignment.domain, name
             self._at_work.add(at_work)
             try:
-                handed.begin(name)
+                store.begin(name)
                 prepared = self._prepared(assignment, loaded.document)
             finally:
                 self._at_work.discard(at_work)
-                handed.clear(name)
+                store.clear(name)
             if isinstance(prepared.enriched, Enriched) and prepared.enriched.complete:
-                handed.finish(prepared, digest)
-            elif not handed.is_finished(name, way, digest):
-                handed.finish(prepared, assignment.failure)
+                store.finish(prepared, digest)
+            elif not store.is_finished(name, way, digest):
+                store.finish(prepared, assignment.failure)
 
     def _prepared(self, assignment: PreparationTask, document: Document) -> Prepared:
         preparing, embedded = self._preparing, 0

@@ -24,9 +24,9 @@ class Bin:
 
 
 def interval_bar(
-    value: float, interval: Interval | None, *, top: float = 1.0, beside: float | None = None
+    value: float, interval: Interval | None, *, top: float = 1.0, baseline: float | None = None
 ) -> str:
-    """A figure from 0 to `top` with its interval; `beside`: another system's, hollow."""
+    """A figure from 0 to `top` with its interval; `baseline`: another system's, hollow."""
     width, height = 220, 18
 
     def at(one: float) -> str:
@@ -36,14 +36,14 @@ def interval_bar(
     if interval:
         low, high = interval
         parts.append(f'<line class="range" x1="{at(low)}" x2="{at(high)}" y1="9" y2="9"/>')
-    if beside is not None:
-        parts.append(f'<circle class="hollow" cx="{at(beside)}" cy="9" r="4.5"/>')
+    if baseline is not None:
+        parts.append(f'<circle class="hollow" cx="{at(baseline)}" cy="9" r="4.5"/>')
     parts.append(f'<circle class="dot" cx="{at(value)}" cy="9" r="4.5"/>')
     text = f"{value:.2f} of {top:g}"
     if interval:
         text += f", 95% interval {interval[0]:.2f} to {interval[1]:.2f}"
-    if beside is not None:
-        text += f"; beside it {beside:.2f}"
+    if baseline is not None:
+        text += f"; beside it {baseline:.2f}"
     return _svg(width, height, parts, title="Value and interval", says=text, kind="bar")
 
 

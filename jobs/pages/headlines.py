@@ -26,7 +26,7 @@ def headlines(report: EvaluationReport) -> tuple[str, ...]:
 def headed(report: EvaluationReport) -> str:
     """Title, what was run, warnings."""
     run = report.run
-    told = [
+    facts_of_run = [
         ("domain", run.domain),
         ("answered by", run.model or "no model"),
         ("judge", run.judge_model or "none"),
@@ -39,10 +39,10 @@ def headed(report: EvaluationReport) -> str:
         ("run", run.id),
     ]
     if run.system != "agents":
-        told.insert(1, ("system", run.system))
+        facts_of_run.insert(1, ("system", run.system))
     facts = "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
-        for name, value in told
+        for name, value in facts_of_run
         if value
     )
     warnings = "".join(f"<li>{_code(escape(note))}</li>" for note in _warnings(report))
@@ -58,9 +58,9 @@ def headed(report: EvaluationReport) -> str:
 
 def _questions(report: EvaluationReport) -> str:
     run = report.run
-    asked = f"{run.questions} ({run.asked} replies asked for"
-    asked += f", {run.kept} kept from before)" if run.kept else ")"
-    return asked + (f", each {run.repeats} times" if run.repeats > 1 else "")
+    text = f"{run.questions} ({run.asked} replies asked for"
+    text += f", {run.kept} kept from before)" if run.kept else ")"
+    return text + (f", each {run.repeats} times" if run.repeats > 1 else "")
 
 
 def _warnings(report: EvaluationReport) -> Iterator[str]:
@@ -102,8 +102,8 @@ def _card(report: EvaluationReport, name: str) -> str:
     value = report.metrics["all"][name]
     interval = report.intervals.get("all", {}).get(name)
     metric = named(name)
-    beside = report.baseline.metrics.get("all", {}).get(name) if report.baseline else None
-    bar = interval_bar(value, interval, top=_TOP.get(name, 1.0), beside=beside)
+    baseline = report.baseline.metrics.get("all", {}).get(name) if report.baseline else None
+    bar = interval_bar(value, interval, top=_TOP.get(name, 1.0), baseline=baseline)
     lines = []
     if interval:
         lines.append(f"95%: {figure(name, interval[0])} to {figure(name, interval[1])}")
@@ -113,12 +113,12 @@ def _card(report: EvaluationReport, name: str) -> str:
             f"corrected by the judge's own errors: {corrected.value:.2f} "
             f"({corrected.low:.2f} to {corrected.high:.2f})"
         )
-    if report.baseline and beside is not None:
-        lines.append(f"{report.baseline.name}, ○: {figure(name, beside)}{_by(report, name)}")
-    told = "".join(f"<p>{escape(line)}</p>" for line in lines)
+    if report.baseline and baseline is not None:
+        lines.append(f"{report.baseline.name}, ○: {figure(name, baseline)}{_by(report, name)}")
+    paragraphs = "".join(f"<p>{escape(line)}</p>" for line in lines)
     return (
         f'<article class="figure"><h2>{escape(metric.alone)}</h2>'
-        f"<strong>{figure(name, value)}</strong>{bar}{told}"
+        f"<strong>{figure(name, value)}</strong>{bar}{paragraphs}"
         f'<p class="quiet">{escape(metric.meaning)}</p></article>'
     )
 

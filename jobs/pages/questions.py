@@ -83,13 +83,13 @@ def marked_places(text: str, quotes: Iterable[str]) -> list[tuple[int, int]]:
 
 
 def _apart(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    kept: list[tuple[int, int]] = []
+    merged: list[tuple[int, int]] = []
     for start, end in places:
-        if kept and start <= kept[-1][1]:
-            kept[-1] = (kept[-1][0], max(end, kept[-1][1]))
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
-            kept.append((start, end))
-    return kept
+            merged.append((start, end))
+    return merged
 
 
 _MARKS = {True: ("good", "✓", "accepted"), False: ("bad", "✗", "not accepted"), None: ("", "·", "")}
@@ -170,10 +170,10 @@ def _body(question: ReportQuestion, store: PassageStore) -> Iterator[str]:
     if question.judge:
         judge = question.judge
         wrong = ' · <b class="bad">misinforms</b>' if judge.incorrect else ""
-        said = f"<p><b>{judge.score} of 5</b>{wrong}</p><p>{escape(judge.reasoning)}</p>"
-        said += f"<p><b>To make it a 5:</b> {escape(judge.feedback)}</p>" if judge.feedback else ""
-        said += _listed("Left out", judge.missing) + _listed("Not held up", judge.unsupported)
-        yield _part("Judge", said)
+        html = f"<p><b>{judge.score} of 5</b>{wrong}</p><p>{escape(judge.reasoning)}</p>"
+        html += f"<p><b>To make it a 5:</b> {escape(judge.feedback)}</p>" if judge.feedback else ""
+        html += _listed("Left out", judge.missing) + _listed("Not held up", judge.unsupported)
+        yield _part("Judge", html)
     if question.citations:
         cited = "".join(
             f'<li value="{one.number}">'

@@ -34,13 +34,13 @@ _STEPS = 12
 def by_kind(report: EvaluationReport) -> str:
     """A row for each group; its head sorts it."""
     held = {name for metrics in report.metrics.values() for name in metrics}
-    shown = [name for name in _IN_SHORT if name in held]
+    names = [name for name in _IN_SHORT if name in held]
     heads = "".join(
-        f'<th aria-sort="none"><button type="button">{_abbr(name)}</button></th>' for name in shown
+        f'<th aria-sort="none"><button type="button">{_abbr(name)}</button></th>' for name in names
     )
     rows = "".join(
         f'<tr{" class=total" if group == "all" else ""}><th scope="row">{escape(group)}</th>'
-        + "".join(_cell(name, metrics.get(name)) for name in shown)
+        + "".join(_cell(name, metrics.get(name)) for name in names)
         + "</tr>"
         for group, metrics in report.metrics.items()
     )

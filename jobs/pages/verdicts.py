@@ -65,25 +65,25 @@ def _how_bad(question: ReportQuestion) -> tuple[bool, float, bool, float]:
 
 def by_confidence(questions: Sequence[ReportQuestion], *, judged: bool) -> list[Bin]:
     """Answers in bins of equal size by confidence; empty where fewer than two bins would fill."""
-    told = sorted(
+    verdicts = sorted(
         (one.confidence, verdict)
         for one in questions
         if sort_of(one) == "answered"
         and one.kind != "proposed"
         and (verdict := accepted(one, judged=judged)) is not None
     )
-    bins = min(_MOST_BINS, len(told) // _FEWEST)
+    bins = min(_MOST_BINS, len(verdicts) // _FEWEST)
     if bins < 2:
         return []
-    cuts = [round(place * len(told) / bins) for place in range(bins + 1)]
-    return [_bin(told[low:high]) for low, high in pairwise(cuts)]
+    cuts = [round(place * len(verdicts) / bins) for place in range(bins + 1)]
+    return [_bin(verdicts[low:high]) for low, high in pairwise(cuts)]
 
 
-def _bin(told: Sequence[tuple[float, bool]]) -> Bin:
-    right = sum(verdict for _, verdict in told)
+def _bin(verdicts: Sequence[tuple[float, bool]]) -> Bin:
+    right = sum(verdict for _, verdict in verdicts)
     return Bin(
-        confidence=sum(confidence for confidence, _ in told) / len(told),
-        accepted=right / len(told),
-        interval=wilson(right, len(told)),
-        count=len(told),
+        confidence=sum(confidence for confidence, _ in verdicts) / len(verdicts),
+        accepted=right / len(verdicts),
+        interval=wilson(right, len(verdicts)),
+        count=len(verdicts),
     )

@@ -45,19 +45,19 @@ class Freshness:
 
     def sentence(self) -> str:
         """The last run and the next, in a line."""
-        said = "being refreshed for the first time" if self.running else "never refreshed"
+        text = "being refreshed for the first time" if self.running else "never refreshed"
         if self.last:
             when = self.last.finished_at or self.last.started_at
-            said = f"{self.last.outcome} {when:%Y-%m-%d %H:%M} UTC"
+            text = f"{self.last.outcome} {when:%Y-%m-%d %H:%M} UTC"
             if done := _counts(self.last):
-                said += f": {done}"
+                text += f": {done}"
         if self.failing:
-            said += f"; {len(self.failing)} can't be read"
+            text += f"; {len(self.failing)} can't be read"
         if self.overdue:
-            said += "; overdue"
+            text += "; overdue"
         if self.running and self.last:
-            said += "; running now"
-        return f"{said}; next {self.upcoming}" if self.upcoming else said
+            text += "; running now"
+        return f"{text}; next {self.upcoming}" if self.upcoming else text
 
     def _complaints(self) -> Iterator[str]:
         if self.last and self.last.outcome == "failed":

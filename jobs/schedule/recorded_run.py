@@ -204,9 +204,9 @@ class NoticeStore:
         for row in self._due(_stored(now())):
             if not self._is_mine(row, now()):
                 continue
-            told = tell(row.person, json.loads(row.lines))
+            delivered = tell(row.person, json.loads(row.lines))
             with self._engine.begin() as connection:
-                if told:
+                if delivered:
                     connection.execute(delete(_NOTICES).where(_NOTICES.c.id == row.id))
                     continue
                 connection.execute(update(_NOTICES).values(try_at=_stored(now() + self._pause)))

@@ -48,7 +48,7 @@ from jobs.schedule.recorded_run import (
 from jobs.schedule.runs import RunStore
 from telemetry import metrics
 
-MOST_DEATHS = 6
+MAX_DEATHS = 6
 
 _METADATA = MetaData()
 _BEGUN = Table(
@@ -289,7 +289,7 @@ class JobRunner:
                 if deaths is None:
                     deaths = self._begun.begin(started.id)
                     self._at_work.add(started.id)
-                if deaths >= MOST_DEATHS:
+                if deaths >= MAX_DEATHS:
                     given_up(self._runs, domain, started, before, deaths, now=self._now())
                     return
                 # One that began in a process that died waits for what that one still holds.

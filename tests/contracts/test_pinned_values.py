@@ -284,7 +284,7 @@ def test_documents_that_are_handed_over(databases: Databases) -> None:
 def test_prepared_documents_that_are_handed_over(databases: Databases) -> None:
     for row in ROWS["ingest_prepared"]:
         wanted = {(row["document_id"], row["way"]): [row["digest"]]}
-        (prepared,) = PreparationStore(databases.old, row["domain"]).finished(wanted)
+        (prepared,) = PreparationStore(databases.old, row["domain"]).completed(wanted)
         PreparationStore(databases.new, row["domain"]).finish(prepared, row["digest"])
     databases.check("ingest_prepared")
 

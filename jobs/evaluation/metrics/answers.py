@@ -30,15 +30,15 @@ def answer_metrics(reply: GivenReply) -> dict[str, float]:
         if unanswerable:
             found["refusal_recall"] = float(refused)
     if answer.from_documents:
-        found |= _grounded(answer, asked=question.question)
+        found |= _grounded(answer, question=question.question)
     if answer.from_documents or answer.passages:
         found |= _cited(reply)
         found |= _numbers(reply)
     return found | _spent(reply)
 
 
-def _grounded(answer: Answer, *, asked: str) -> dict[str, float]:
-    checked = groundedness(answer.text, _sources(answer), question=asked)
+def _grounded(answer: Answer, *, question: str) -> dict[str, float]:
+    checked = groundedness(answer.text, _sources(answer), question=question)
     return {"grounded": checked.score, "hallucinated": float(bool(checked.untraceable))}
 
 
@@ -115,10 +115,10 @@ def _numbers(reply: GivenReply) -> dict[str, float]:
     if not wanted:
         return {}
     # Telling words of a passage are bold wherever they stand.
-    said = reply.answer.text.replace("**", "") if reply.answer.passages else reply.answer.text
-    amounts = quantities(plain(said))
+    text = reply.answer.text.replace("**", "") if reply.answer.passages else reply.answer.text
+    amounts = quantities(plain(text))
     exact = [
-        says(said, fact)
+        says(text, fact)
         or all(any(one.agrees(other) for other in amounts) for one in quantities(plain(fact)))
         for fact in wanted
     ]
@@ -223,8 +223,8 @@ def _cites_a_right_document(question: GoldenQuestion, answer: Answer) -> bool:
 
 def _facts_said(question: GoldenQuestion, answer: Answer) -> list[bool]:
     # Telling words are bold wherever they stand, also within `sign-off`.
-    said = answer.text.replace("**", "") if answer.passages else answer.text
-    return [says(said, fact) for fact in question.must_include]
+    text = answer.text.replace("**", "") if answer.passages else answer.text
+    return [says(text, fact) for fact in question.must_include]
 
 
 def acceptable(question: GoldenQuestion, answer: Answer) -> bool | None:
@@ -246,5 +246,5 @@ def evidence_found(question: GoldenQuestion, answer: Answer) -> list[bool]:
     seen: dict[str, str] = defaultdict(str)
     for chunk in answer.context:
         seen[chunk.document_id] += f" {' '.join(chunk.heading_path)} {chunk.text}\n"
-    shown = {document: plain(text) for document, text in seen.items()}
-    return [plain(one.quote) in shown.get(one.document, "") for one in question.evidence]
+    texts = {document: plain(text) for document, text in seen.items()}
+    return [plain(one.quote) in texts.get(one.document, "") for one in question.evidence]

@@ -44,7 +44,7 @@ class GivenReply:
     first_token_ms: float | None = None
     """None where the answer came whole."""
     total_ms: float = 0.0
-    kept: bool = False
+    reused: bool = False
     """Given in an earlier run of the same version, and not asked again."""
 
     @property

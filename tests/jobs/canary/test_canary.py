@@ -141,7 +141,7 @@ def as_another_version(copilot: Copilot, told: list[str] | None = None) -> Canar
     """What the product is after an upgrade."""
     return Canary(
         copilot.domain("security"),
-        kept=CanaryStore(copilot.index.engine, "security"),
+        store=CanaryStore(copilot.index.engine, "security"),
         version="another",
         tell_admins=(told if told is not None else []).extend,
     )

@@ -114,48 +114,48 @@ def test_at_most_so_many_are_asked_at_a_time() -> None:
 def test_what_an_earlier_run_was_told_is_not_asked_again(engine: Engine) -> None:
     kept = SqlReplyStore(engine, "security", "v1")
     before, after = Asked(), Asked()
-    told = ask_all(before, questions(3), kept=kept, repeats=2)
-    again = ask_all(after, questions(4), kept=SqlReplyStore(engine, "security", "v1"), repeats=2)
+    told = ask_all(before, questions(3), replies=kept, repeats=2)
+    again = ask_all(after, questions(4), replies=SqlReplyStore(engine, "security", "v1"), repeats=2)
     assert after.questions == ["question 3", "question 3"]
     assert [one.answer for one in again[:6]] == [one.answer for one in told]
     assert [one.retrieved for one in again[:6]] == [one.retrieved for one in told]
-    assert [one.kept for one in again] == [True] * 6 + [False] * 2
+    assert [one.reused for one in again] == [True] * 6 + [False] * 2
 
 
 def test_a_question_that_changed_is_asked_again(engine: Engine) -> None:
     kept = SqlReplyStore(engine, "security", "v1")
     one = questions(1)[0]
-    ask_all(Asked(), [one], kept=kept)
+    ask_all(Asked(), [one], replies=kept)
     asked = Asked()
     other_reference = one.model_copy(update={"reference": "better said"})
-    ask_all(asked, [other_reference], kept=kept)
+    ask_all(asked, [other_reference], replies=kept)
     assert asked.questions == []
-    ask_all(asked, [one.model_copy(update={"question": "another"})], kept=kept)
+    ask_all(asked, [one.model_copy(update={"question": "another"})], replies=kept)
     assert asked.questions == ["another"]
 
 
 def test_another_version_and_anew_ask_again(engine: Engine) -> None:
-    ask_all(Asked(), questions(1), kept=SqlReplyStore(engine, "security", "v1"))
+    ask_all(Asked(), questions(1), replies=SqlReplyStore(engine, "security", "v1"))
     for kept in (
         SqlReplyStore(engine, "security", "v2"),
-        SqlReplyStore(engine, "security", "v1", anew=True),
+        SqlReplyStore(engine, "security", "v1", ask_again=True),
     ):
         asked = Asked()
-        ask_all(asked, questions(1), kept=kept)
+        ask_all(asked, questions(1), replies=kept)
         assert len(asked.questions) == 1
 
 
 def test_what_an_outage_made_of_an_answer_is_not_kept(engine: Engine) -> None:
     kept = SqlReplyStore(engine, "security", "v1")
-    ask_all(Asked(degraded=True), questions(2), kept=kept)
+    ask_all(Asked(degraded=True), questions(2), replies=kept)
     asked = Asked()
-    ask_all(asked, questions(2), kept=kept)
+    ask_all(asked, questions(2), replies=kept)
     assert len(asked.questions) == 2
 
 
 def test_old_versions_of_a_domain_are_forgotten(engine: Engine) -> None:
     for number in range(VERSIONS + 2):
-        ask_all(Asked(), questions(1), kept=SqlReplyStore(engine, "security", f"v{number}"))
+        ask_all(Asked(), questions(1), replies=SqlReplyStore(engine, "security", f"v{number}"))
     SqlReplyStore(engine, "security", "newer")
     assert SqlReplyStore(engine, "security", "v0").find(questions(1)[0], 1) is None
     last = SqlReplyStore(engine, "security", f"v{VERSIONS + 1}")
@@ -172,7 +172,7 @@ def test_without_an_index_the_run_ends_and_keeps_what_it_was_told(engine: Engine
 
     kept = SqlReplyStore(engine, "security", "v1")
     with pytest.raises(IndexUnavailable):
-        ask_all(ask, questions(3), kept=kept, parallel=1)
+        ask_all(ask, questions(3), replies=kept, parallel=1)
     assert kept.find(questions(3)[0], 1) is not None
 
 
@@ -193,7 +193,7 @@ class Killed(Asked):
         return super().__call__(question, progress)
 
 engine = open_database(Settings.model_validate({{"data_dir": Path({data!r})}}))
-ask_all(Killed(), questions(6), kept=SqlReplyStore(engine, "security", "v1"))
+ask_all(Killed(), questions(6), replies=SqlReplyStore(engine, "security", "v1"))
 """
 
 
@@ -204,7 +204,7 @@ def test_a_run_that_was_killed_goes_on_and_asks_nothing_twice(tmp_path: Path) ->
     assert ended.returncode == -signal.SIGKILL
     engine = open_database(Settings.model_validate({"data_dir": tmp_path}))
     asked = Asked()
-    replies = ask_all(asked, questions(6), kept=SqlReplyStore(engine, "security", "v1"))
+    replies = ask_all(asked, questions(6), replies=SqlReplyStore(engine, "security", "v1"))
     engine.dispose()
     assert asked.questions == ["question 4", "question 5"]
     assert len(replies) == 6

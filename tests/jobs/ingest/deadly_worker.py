@@ -27,7 +27,7 @@ class Deadly:
     def embed(self, domain: str, chunks: Sequence[Chunk]) -> int:
         return 0
 
-    def handed_over(self, domain: str) -> PreparationStore:
+    def store_of(self, domain: str) -> PreparationStore:
         return PreparationStore(self._engine, domain)
 
 

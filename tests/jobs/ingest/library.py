@@ -96,14 +96,14 @@ class Library:
         return {"extractive": plainly} if model is None else {"extractive": plainly, "model": model}
 
     def ingest(self, *, model: Prepare | None = None, **how: Any) -> IngestReport:
-        how.setdefault("workshop", LocalExecutor(self.ways(model), at_once=2))
+        how.setdefault("executor", LocalExecutor(self.ways(model), at_once=2))
         return ingest(
             DOMAIN,
             sources=[self.shelves],
             stage=self.index.stage,
             pipeline=how.pop("pipeline", "1"),
             model=MODEL if model else "",
-            handed=self.handed,
+            store=self.handed,
             suspects=lambda: CrashSuspects(self.engine, DOMAIN, pardon=how.get("full", False)),
             **how,
         )

@@ -61,7 +61,7 @@ class Hands:
     def embed(self, domain: str, chunks: Sequence[Chunk]) -> int:
         return self._library.index.embed_ahead(domain, chunks)
 
-    def handed_over(self, domain: str) -> PreparationStore:
+    def store_of(self, domain: str) -> PreparationStore:
         return self._library.handed
 
 
@@ -76,13 +76,13 @@ class Others:
         self.working = True
         self._more = threading.Condition()
 
-    def workshop(self, *, model: str = "", run: str = "run") -> QueueExecutor:
+    def executor(self, *, model: str = "", run: str = "run") -> QueueExecutor:
         return QueueExecutor(
             run=run,
             domain=DOMAIN,
             options=self.library.options,
             model=model,
-            handed=self.library.handed,
+            store=self.library.handed,
             assign=self._assign,
         )
 
@@ -138,7 +138,7 @@ def test_what_others_prepare_is_what_this_process_would(
     way = with_a_model if model else None
     library = Library(tmp_path, database_url=a_database(server))
     with Others(library).at_work() as others:
-        report = library.ingest(model=way, workshop=others.workshop(model=model))
+        report = library.ingest(model=way, executor=others.executor(model=model))
     alone = Library(tmp_path / "alone")
     expected = alone.ingest(model=way)
     assert content(library) == content(alone)
@@ -146,7 +146,7 @@ def test_what_others_prepare_is_what_this_process_would(
     assert report.embedded == expected.embedded
     assert library.handed.versions() == {}
     assert not rows(library.engine, "index_unpublished_vectors")
-    assert library.ingest(model=way, workshop=others.workshop(model=model)).changed == ()
+    assert library.ingest(model=way, executor=others.executor(model=model)).changed == ()
     library.index.close()
 
 
@@ -154,10 +154,10 @@ def test_what_was_prepared_for_a_run_that_broke_off_is_not_prepared_again(
     library: Library, others: Others
 ) -> None:
     for document in library.shelves.says:
-        workshop = others.workshop()
-        workshop.give(library.shelves._load(document), "extractive")
+        executor = others.executor()
+        executor.submit(library.shelves._load(document), "extractive")
     until(lambda: len(others.hands.prepared) == 4 and not others.given)
-    report = library.ingest(workshop=others.workshop(run="another"))
+    report = library.ingest(executor=others.executor(run="another"))
     assert len(report.added) == 4
     assert len(others.hands.prepared) == 4
 
@@ -170,9 +170,9 @@ def test_what_ends_a_run_ends_it_and_is_tried_again_by_the_next(
 
     others.hands.does = away
     with pytest.raises(CopilotError, match="the embeddings server is away; start it"):
-        library.ingest(workshop=others.workshop())
+        library.ingest(executor=others.executor())
     others.hands.does = lambda document: None
-    assert len(library.ingest(workshop=others.workshop()).added) == 4
+    assert len(library.ingest(executor=others.executor()).added) == 4
 
 
 def test_a_model_that_was_away_for_two_runs_is_asked_by_the_third(
@@ -186,10 +186,10 @@ def test_a_model_that_was_away_for_two_runs_is_asked_by_the_third(
 
     others.hands.describe = describe
     for _ in range(2):
-        report = library.ingest(model=describe, workshop=others.workshop(model=MODEL))
+        report = library.ingest(model=describe, executor=others.executor(model=MODEL))
         assert report.unenriched == 4
     is_away = False
-    report = library.ingest(model=describe, workshop=others.workshop(model=MODEL))
+    report = library.ingest(model=describe, executor=others.executor(model=MODEL))
     assert report.unenriched == 0
     assert all(one.summary == "By the model." for one in library.cards().values())
 
@@ -205,7 +205,7 @@ def test_one_that_cannot_be_embedded_is_a_failure_of_its_own(
         return embed(domain, chunks)
 
     monkeypatch.setattr(others.hands, "embed", broken)
-    report = library.ingest(workshop=others.workshop())
+    report = library.ingest(executor=others.executor())
     assert [error.document for error in report.failed] == ["book-1"]
     assert len(report.added) == 3
 
@@ -220,7 +220,7 @@ def test_a_step_forgets_nothing_that_it_did_not_publish(library: Library, others
             super().took(publish)
 
     report = library.ingest(
-        model=with_a_model, workshop=others.workshop(model=MODEL), steps=Slow(0.0)
+        model=with_a_model, executor=others.executor(model=MODEL), steps=Slow(0.0)
     )
     assert {card.enriched_by for card in library.cards().values()} == {MODEL}
     assert len(report.added) == 4
@@ -231,12 +231,12 @@ def test_documents_of_which_nothing_is_heard_are_handed_out_again(
 ) -> None:
     monkeypatch.setattr("jobs.ingest.shared_queue.SILENCE_SECONDS", 0.5)
     lost: list[PreparationTask] = []
-    workshop = others.workshop()
-    kept, workshop._assign = workshop._assign, lambda assignment, work: lost.append(assignment)
-    workshop.give(library.shelves._load("book-0"), "extractive")
-    workshop._assign = kept
+    executor = others.executor()
+    kept, executor._assign = executor._assign, lambda assignment, work: lost.append(assignment)
+    executor.submit(library.shelves._load("book-0"), "extractive")
+    executor._assign = kept
     found: list[Prepared] = []
-    until(lambda: found.extend(workshop.finished(0.1)) or found)
+    until(lambda: found.extend(executor.completed(0.1)) or found)
     assert [one.document for one in found] == ["book-0"]
     assert len(lost) == 1
 
@@ -247,7 +247,7 @@ def test_a_broken_document_fails_alone(library: Library, others: Others) -> None
             raise ValueError("nobody foresaw this")
 
     others.hands.does = broken
-    report = library.ingest(workshop=others.workshop())
+    report = library.ingest(executor=others.executor())
     assert [error.document for error in report.failed] == ["book-1"]
     assert "ValueError" in report.failed[0].reason
     assert len(report.added) == 3
@@ -257,7 +257,7 @@ def test_an_assignment_whose_document_changed_meanwhile_is_left_out(
     library: Library, others: Others
 ) -> None:
     handed, shelves = library.handed, library.shelves
-    stale = others.workshop()
+    stale = others.executor()
     loaded = handed.keep(shelves._load("book-0"))
     shelves.says["book-0"] = "two"
     handed.keep(shelves._load("book-0"))
@@ -268,7 +268,7 @@ def test_an_assignment_whose_document_changed_meanwhile_is_left_out(
         )
     )  # fmt: skip
     assert others.hands.prepared == []
-    assert stale.at_work == 0
+    assert stale.pending == 0
 
 
 @pytest.mark.kill
@@ -294,14 +294,14 @@ def test_one_that_kills_three_processes_is_set_aside_and_its_neighbours_are_not(
             cwd=ROOT,
         )
         assert died.returncode == -signal.SIGKILL
-    report = library.ingest(workshop=others.workshop())
+    report = library.ingest(executor=others.executor())
     assert [error.document for error in report.failed] == ["book-2"]
     assert "3 processes died" in report.failed[0].reason
     assert len(report.added) == 3
-    report = library.ingest(workshop=others.workshop())
+    report = library.ingest(executor=others.executor())
     assert [error.document for error in report.failed] == ["book-2"], "it kills nobody any more"
     assert ("book-2", "extractive") not in others.hands.prepared
-    report = library.ingest(workshop=others.workshop(), full=True)
+    report = library.ingest(executor=others.executor(), full=True)
     assert report.failed == ()
 
 
@@ -310,7 +310,7 @@ def test_a_process_that_is_told_to_end_is_none_of_a_documents_deaths(
 ) -> None:
     let_go = threading.Event()
     others.hands.does = lambda document: let_go.wait(30)
-    others.workshop().give(library.shelves._load("book-0"), "extractive")
+    others.executor().submit(library.shelves._load("book-0"), "extractive")
     until(lambda: deaths(library) == 1)
     others.bench.leave()
     assert deaths(library) == 0
@@ -336,7 +336,7 @@ def test_suspects_are_worked_on_alone(library: Library, others: Others) -> None:
     for name in library.shelves.says:
         library.handed.keep(library.shelves._load(name))
         library.handed.begin(name)
-    library.ingest(workshop=others.workshop())
+    library.ingest(executor=others.executor())
     assert together == [1, 1, 1, 1]
 
 

@@ -80,7 +80,7 @@ class WatchedDomain:
             stage=partial(
                 copilot.index.stage, accepts=lambda following: canary.accepts(following, serving)
             ),
-            workshop=LocalExecutor({"extractive": enrich}),
+            executor=LocalExecutor({"extractive": enrich}),
             reads=canary.reads,
             pipeline="another",
         )
