@@ -1,6 +1,6 @@
-"""The `oncall` command: one module for each group of commands.
+"""The `oncall` command: one module per group of commands.
 
-Everything heavy is imported inside the command that needs it: `oncall --help` is quick."""
+Each command imports heavy libraries itself, so that `oncall --help` is quick."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands share: their options, the wired product, JSON on standard output."""
+"""Shared by the commands: options, the wired product, JSON on standard output."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Every route and its guard. A test holds this table against the app: no route without a row.
-
-A request turned away, in one line that holds nothing of the request."""
+"""Every route and its guard, and the rejection of a request. A test compares the table with the
+app: no route without a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The web server under the API, bounded where the app can't see: before a request is whole."""
+"""The web server under the API. It limits what the app cannot see: incomplete requests."""
 
 from __future__ import annotations
 

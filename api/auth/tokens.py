@@ -1,8 +1,5 @@
-"""`api_tokens.yaml`: the API's tokens by name, as hashes.
-
-Who uses the API: the bearer of a token, or whoever sits at this machine.
-
-Which token a request bears, by the file as it is now."""
+"""`api_tokens.yaml`: the API's tokens as hashes, by name, and the caller that a token or this
+machine identifies. The file is read again when it changes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""What each tool returns: fields for programs, and the same as text that reads well.
-
-A document, or one heading of it, as markdown, from what the index holds of it."""
+"""What each tool returns: fields for programs, and the same as readable text; documents and single
+sections as Markdown, from the index."""
 
 from __future__ import annotations
 

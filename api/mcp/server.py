@@ -1,6 +1,5 @@
-"""The tools over the protocol, by the official SDK, whatever carries it.
-
-What carries the protocol: standard input and output, or the HTTP API's server."""
+"""The tools over the protocol, by the official SDK: on standard input and output, or on the HTTP
+API's server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The three tools: what they take, and what they do for whoever asks."""
+"""The three tools: their arguments, and what they do for a caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/api/conversations/{id}`: what is kept of a conversation over the API, shown or erased."""
+"""`/api/conversations/{id}`: shows or erases a stored conversation."""
 
 from __future__ import annotations
 

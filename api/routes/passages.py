@@ -1,4 +1,4 @@
-"""What the index holds, without an answer: passages, documents, places, entities."""
+"""Content of the index without an answer: passages, documents, citations, entities."""
 
 from __future__ import annotations
 

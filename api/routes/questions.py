@@ -1,6 +1,5 @@
-"""An answer as server-sent events, while it is written.
-
-`/api/agentic_qna`: a question to the agents, answered at once or as it is written."""
+"""`/api/agentic_qna`: a question to the agents, answered as one JSON response or as server-sent
+events."""
 
 from __future__ import annotations
 

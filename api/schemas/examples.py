@@ -1,5 +1,5 @@
-"""Requests and responses to copy, of the demo's documents without a model. A test sends every one
-of the requests to a server over them, and holds what comes back against its schema."""
+"""Example requests and responses, of the demo's documents without a model. A test sends every
+request to a server over them, and checks the responses against their schema."""
 
 from __future__ import annotations
 

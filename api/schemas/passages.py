@@ -1,4 +1,4 @@
-"""`/api/retrieve`, and what a domain holds: what is sent, and what comes back."""
+"""Request and response of `/api/retrieve`, and the responses about documents and entities."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""`/api/agentic_qna`: what is sent, and what comes back.
-
-`/api/conversations/{conversation_id}`: what comes back.
-
-What every JSON body is held to: its own keys alone, and the nearest one named for a mistyped."""
+"""Request and response of `/api/agentic_qna`, response of `/api/conversations/{conversation_id}`,
+and the rules for every JSON body: unknown keys are rejected, with the nearest key."""
 
 from __future__ import annotations
 

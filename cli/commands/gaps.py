@@ -1,4 +1,4 @@
-"""What people asked in vain, put together."""
+"""`oncall gaps`: documentation gaps, worst first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`oncall jobs`: refreshing domains on their schedules, and what came of it."""
+"""`oncall jobs`: refreshes domains on their schedules, and lists the runs."""
 
 from __future__ import annotations
 

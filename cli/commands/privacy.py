@@ -1,10 +1,4 @@
-"""What is kept about people: purged, handed out, erased.
-
-JSON that holds what people said: to standard output, or into a file of its owner's.
-
-The audit log, handed out.
-
-Answers that are given again to the same question."""
+"""Personal data, the audit log and cached answers: exported, purged, erased."""
 
 from __future__ import annotations
 
@@ -21,28 +15,15 @@ import typer
 from cli.options import wired
 from config.errors import UsageError
 
-
-def written_to(file: Path | None, values: Iterable[object], *, indent: int | None = None) -> None:
-    """Each value as JSON on a line of its own; a new file is 0600, an existing one is refused.
-
-    Raises UsageError when it can't be written."""
-    lines = (json.dumps(one, ensure_ascii=False, indent=indent, default=str) for one in values)
-    if file is None:
-        for line in lines:
-            sys.stdout.write(line + "\n")
-        return
-    try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except OSError as error:
-        raise UsageError(
-            f"cannot write {file}: {error.strerror}", remedy="name a file that isn't there yet"
-        ) from error
-    with os.fdopen(descriptor, "w", encoding="utf-8") as out:
-        out.writelines(line + "\n" for line in lines)
-
-
 app = typer.Typer()
 privacy_app = typer.Typer(no_args_is_help=True, help="What is kept about people.")
+audit_app = typer.Typer(no_args_is_help=True, help="Who was shown which documents.")
+cache_app = typer.Typer(
+    no_args_is_help=True, help="Answers that are given again to the same question."
+)
+app.add_typer(cache_app, name="cache")
+app.add_typer(privacy_app, name="privacy")
+app.add_typer(audit_app, name="audit")
 
 User = Annotated[str, typer.Argument(metavar="USER", help="Slack user id, or e-mail address.")]
 OutFile = Annotated[
@@ -67,7 +48,7 @@ def privacy_purge() -> None:
 def privacy_export(user: User, file: OutFile = None) -> None:
     """Print all that is kept about a person, as JSON."""
     privacy = wired().privacy
-    written_to(file, [privacy.export(privacy.person(user))], indent=2)
+    _write_json(file, [privacy.export(privacy.person(user))], indent=2)
 
 
 @privacy_app.command("erase")
@@ -97,9 +78,6 @@ def privacy_erase(
         raise typer.Exit(1)
 
 
-audit_app = typer.Typer(no_args_is_help=True, help="Who was shown which documents.")
-
-
 @audit_app.command("export")
 def audit_export(
     since: Annotated[
@@ -120,12 +98,7 @@ def audit_export(
         document=document,
         domain=domain,
     )
-    written_to(file, rows)
-
-
-cache_app = typer.Typer(
-    no_args_is_help=True, help="Answers that are given again to the same question."
-)
+    _write_json(file, rows)
 
 
 @cache_app.command("list")
@@ -142,12 +115,26 @@ def cache_clear(
     """Forget the answers of a domain, or of all: each question is answered anew."""
     copilot = wired()
     store = copilot.cached_answers
-    # One whose file is gone can be cleared as long as something is kept of it.
+    # A domain whose file was deleted can be cleared as long as it has cached answers.
     if domain and domain not in store.counts():
         copilot.domain(domain)
     typer.echo(f"{store.clear(domain)} answers forgotten")
 
 
-app.add_typer(cache_app, name="cache")
-app.add_typer(privacy_app, name="privacy")
-app.add_typer(audit_app, name="audit")
+def _write_json(file: Path | None, values: Iterable[object], *, indent: int | None = None) -> None:
+    """Each value as JSON on a line of its own; a new file is 0600, an existing one is refused.
+
+    Raises UsageError if the file cannot be written."""
+    lines = (json.dumps(one, ensure_ascii=False, indent=indent, default=str) for one in values)
+    if file is None:
+        for line in lines:
+            sys.stdout.write(line + "\n")
+        return
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {file}: {error.strerror}", remedy="name a file that isn't there yet"
+        ) from error
+    with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+        out.writelines(line + "\n" for line in lines)

@@ -1,4 +1,4 @@
-"""Golden questions: checked, imported, proposed."""
+"""`oncall golden`: checks, imports and proposes golden questions."""
 
 from __future__ import annotations
 

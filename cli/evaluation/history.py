@@ -1,4 +1,4 @@
-"""`oncall evaluate history` and `show`: what came of earlier runs."""
+"""`oncall evaluate history` and `show`: earlier runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One `oncall evaluate run`, from what was asked for to the exit code."""
+"""One `oncall evaluate run`, from its options to the exit code."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""What golden questions are asked of: the agents as they are, with other settings, a baseline.
-
-Who judges the answers of `oncall evaluate --judge`.
-
-Reports as people name them on the command line."""
+"""The systems that golden questions are asked of (the agents, plain RAG), the judge, and reports by
+name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command line was given and can't be used: one line, with what was probably meant."""
+"""Usage errors: one line, with the nearest command or option."""
 
 from __future__ import annotations
 

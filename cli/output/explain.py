@@ -1,4 +1,4 @@
-"""`oncall ask --explain`: why this answer, readable in a minute."""
+"""`oncall ask --explain`: the steps that led to an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An ingestion run as people see it: a bar while it lasts, a table when it is over."""
+"""An ingestion run in the terminal: a progress bar, then a table."""
 
 from __future__ import annotations
 

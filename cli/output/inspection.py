@@ -1,4 +1,4 @@
-"""What an administrator looks at when an answer surprises: documents, chunks, generations."""
+"""Documents, chunks and generations for an administrator who checks an answer."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Text of answers and documents on a terminal or in a pipe: no link or command is ever broken.
-
-Text of others on a terminal, which obeys control characters."""
+"""Answers and documents on a terminal or in a pipe. Links and commands stay on one line; control
+characters in untrusted text are made visible."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""`oncall init` and `oncall doctor`: an installation, asked together and looked over."""
+"""`oncall init` and `oncall doctor`: sets up an installation, and checks it."""

@@ -1,8 +1,7 @@
-"""What can be wrong with an installation besides Slack, each check by itself.
+"""Checks of an installation besides Slack.
 
-What only the place where it runs can tell of a domain file: its files, its rota, its documents.
-
-Not asked at the start of the bot, which needs none of the files to answer."""
+Checks of a domain file that depend on this machine: its files, its rota, its documents. The bot
+skips them at its start, because it needs none of the files to answer."""
 
 from __future__ import annotations
 

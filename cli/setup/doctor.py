@@ -1,4 +1,4 @@
-"""`oncall doctor`: everything that a question needs, looked at in turn."""
+"""`oncall doctor`: checks everything that a question needs, in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`oncall init`: where the documents are, and the key to Google where they are there."""
+"""`oncall init`: where the documents are, and the key for those in Google Drive."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""A team's own files: where they are, the domain file, its schema, the manifest.
-
-Settings written to `.env`: for its owner alone, and every other line as it was."""
+"""A team's own files: domain file, its schema, the manifest, and settings in `.env`, which keeps
+all other lines and is readable by its owner alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`oncall init`, from a Slack app to the first answer; what works already is kept."""
+"""`oncall init`: from a Slack app to the first answer. Steps that already work are skipped."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Questions on the terminal, or down a pipe: asked, checked at once, asked again.
-
-What the command line has answered before anything is asked."""
+"""Questions on the terminal or over a pipe, validated at once and repeated; options of the command
+line answer them in advance."""
 
 from __future__ import annotations
 

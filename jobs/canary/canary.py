@@ -1,8 +1,8 @@
-"""The canary: what was found before is still found, or the generation before it stays.
+"""The canary: keeps the previous generation if golden questions lose their evidence.
 
-Golden questions are looked for again, without a model, before a new generation is answered from,
-and after an edit of the domain file or an upgrade of the product. Text that left the documents
-takes its questions along; what counts is text that is there and isn't found any more."""
+It asks golden questions without a model before a new generation is published, and after an edit of
+the domain file or an upgrade of the product. A question whose text left the documents does not
+count; a question whose text is there but is not found does."""
 
 from __future__ import annotations
 

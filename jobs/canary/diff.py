@@ -1,6 +1,4 @@
-"""What an edit of a domain file does to answers, as Markdown for a pull request.
-
-What an edit of a domain file changes, and whether answers can change by it."""
+"""What an edit of a domain file changes in its answers, as Markdown for a pull request."""
 
 from __future__ import annotations
 

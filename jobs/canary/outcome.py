@@ -1,4 +1,4 @@
-"""What a canary found: golden questions whose evidence was found before and isn't now."""
+"""Result of a canary: golden questions whose evidence is no longer found."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""How each domain's golden questions fared last, in the state database.
-
-Which golden questions find their evidence in one generation, and where it stands."""
+"""Which golden questions find their evidence in a generation and where, and each domain's last
+result in the state database."""
 
 from __future__ import annotations
 
@@ -9,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
+from typing import cast
 
-from sqlalchemy import Column, DateTime, Engine, Integer, MetaData, String, Table, Text
+from sqlalchemy import Engine, String, Table, Text
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from agents.graph import build_ask
 from config.domain import Domain
@@ -73,17 +74,22 @@ def evidence_seen(
     return seen
 
 
-_RESULTS = Table(
-    "canary_results",
-    MetaData(),
-    Column("domain", String(64), primary_key=True),
-    Column("generation", Integer, nullable=False),
-    Column("version", String(64), nullable=False, comment="of the product's code"),
-    Column("configuration", String(64), nullable=False, comment="of the domain file"),
-    Column("seen", Text, nullable=False, comment="JSON: question → its evidence"),
-    Column("told", String(64), nullable=False, comment="digest of what the admins were told last"),
-    Column("measured_at", DateTime, nullable=False, comment="UTC"),
-)
+class _Base(DeclarativeBase):
+    pass
+
+
+class CanaryRow(_Base):
+    __tablename__ = "canary_results"
+
+    domain: Mapped[str] = mapped_column(String(64), primary_key=True)
+    generation: Mapped[int]
+    version: Mapped[str] = mapped_column(String(64), comment="of the product's code")
+    configuration: Mapped[str] = mapped_column(String(64), comment="of the domain file")
+    seen: Mapped[str] = mapped_column(Text, comment="JSON: question → its evidence")
+    told: Mapped[str] = mapped_column(
+        String(64), comment="digest of what the admins were told last"
+    )
+    measured_at: Mapped[datetime] = mapped_column(comment="UTC")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +107,7 @@ class CanaryStore:
     """Of one domain. Creates its table when something is kept."""
 
     def __init__(self, engine: Engine, domain: str) -> None:
-        self._rows = KeyValueTable(engine, _RESULTS)
+        self._rows = KeyValueTable(engine, cast("Table", CanaryRow.__table__))
         self._domain = domain
 
     def last(self) -> CanaryBaseline | None:

@@ -6,11 +6,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
-from sqlalchemy import Column, Engine, MetaData, String, Table, Text
+from sqlalchemy import Engine, String, Table, Text
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from agents.judging.judge import ACCEPTABLE, HIGHEST
 from index.store.vectors import KeyValueTable
@@ -224,13 +226,18 @@ def _rate(seen: np.ndarray, sensitivity: np.ndarray, specificity: np.ndarray) ->
     return np.asarray(np.clip((seen + specificity - 1) / tells, 0.0, 1.0))
 
 
-_CARDS = Table(
-    "judge_cards",
-    MetaData(),
-    Column("domain", String(64), primary_key=True),
-    Column("judge", String(200), primary_key=True, comment="its model"),
-    Column("card", Text, nullable=False, comment="JSON"),
-)
+class _Base(DeclarativeBase):
+    pass
+
+
+class JudgeCardRow(_Base):
+    __tablename__ = "judge_cards"
+
+    domain: Mapped[str] = mapped_column(String(64), primary_key=True)
+    judge: Mapped[str] = mapped_column(String(200), primary_key=True, comment="its model")
+    card: Mapped[str] = mapped_column(Text, comment="JSON")
+
+
 _agreement = TypeAdapter(Agreement)
 NEVER_CHECKED = (
     "Nobody has scored answers beside this judge yet, so its figures are its own word. "
@@ -242,7 +249,7 @@ class JudgeCardStore:
     """The agreement of each judge with people, by domain. Creates its table at the first write."""
 
     def __init__(self, engine: Engine) -> None:
-        self._rows = KeyValueTable(engine, _CARDS)
+        self._rows = KeyValueTable(engine, cast("Table", JudgeCardRow.__table__))
 
     def keep(self, domain: str, judge: str, found: Agreement) -> None:
         card = _agreement.dump_json(found).decode()

@@ -1,6 +1,5 @@
-"""Golden questions, asked: several at a time, none twice.
-
-What makes an answer: as long as it is the same, an answer need not be asked for again."""
+"""Asks golden questions, several at a time. While the version of everything that makes an answer is
+the same, no question is asked twice."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""The metrics of many questions, summed up by kind and tag, with intervals.
-
-Two runs of the same questions, question by question."""
+"""Metrics of many questions, aggregated by kind and tag with intervals, and two runs compared
+question by question."""
 
 from __future__ import annotations
 

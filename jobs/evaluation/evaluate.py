@@ -1,8 +1,5 @@
-"""The golden questions, asked of a system: metrics, a report, limits kept or broken.
-
-What golden questions say of the confidence of their answers.
-
-Limits that a run has to keep: for CI."""
+"""Asks a system the golden questions: metrics, thresholds for confidence, a report, and limits for
+CI."""
 
 from __future__ import annotations
 

@@ -14,14 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import (
-    Column,
-    DateTime,
     Engine,
-    Integer,
-    LargeBinary,
-    MetaData,
     String,
-    Table,
     Text,
     delete,
     insert,
@@ -29,6 +23,7 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.errors import ConfigError, UsageError
 from durable.migration import migrate
@@ -39,23 +34,31 @@ WHOLE_REPORTS = 50
 LAST = "last"
 _MLFLOW_NAME = re.compile(r"[^\w\-. /]")
 _MAX_MLFLOW_NAME_CHARS = 250
-_METADATA = MetaData()
-_RUNS = Table(
-    "evaluation_runs",
-    _METADATA,
-    Column("id", String(128), primary_key=True),
-    Column("domain", String(64), nullable=False, index=True),
-    Column("started_at", DateTime, nullable=False, comment="UTC"),
-    Column("system", String(200), nullable=False),
-    Column("model", String(200), nullable=False, comment="empty without one"),
-    Column("judge", String(200), nullable=False, comment="empty where nothing was judged"),
-    Column("version", String(64), nullable=False, comment="of all that makes an answer"),
-    Column("generation", Integer, nullable=False),
-    Column("questions", Integer, nullable=False),
-    Column("metrics", Text, nullable=False, comment="JSON: group → metric → value"),
-    Column("report", LargeBinary, comment="report.json, deflated; null once it is dropped"),
-)
-_SHOWN = [column for column in _RUNS.columns if column.name != "report"]
+
+
+class _Base(DeclarativeBase):
+    pass
+
+
+class EvaluationRow(_Base):
+    __tablename__ = "evaluation_runs"
+
+    id: Mapped[str] = mapped_column(String(128), primary_key=True)
+    domain: Mapped[str] = mapped_column(String(64), index=True)
+    started_at: Mapped[datetime] = mapped_column(comment="UTC")
+    system: Mapped[str] = mapped_column(String(200))
+    model: Mapped[str] = mapped_column(String(200), comment="empty without one")
+    judge: Mapped[str] = mapped_column(String(200), comment="empty where nothing was judged")
+    version: Mapped[str] = mapped_column(String(64), comment="of all that makes an answer")
+    generation: Mapped[int]
+    questions: Mapped[int]
+    metrics: Mapped[str] = mapped_column(Text, comment="JSON: group → metric → value")
+    report: Mapped[bytes | None] = mapped_column(
+        comment="report.json, deflated; null once it is dropped"
+    )
+
+
+_LISTED = [one for one in EvaluationRow.__table__.columns if one.name != "report"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +81,7 @@ class KeptRun:
 
 def keep_run(engine: Engine, report: EvaluationReport) -> None:
     """Creates the table with the first run. A run that is kept already is written anew."""
-    migrate(engine, _METADATA, "evaluation runs")
+    migrate(engine, _Base.metadata, "evaluation runs")
     run = report.run
     values = {
         "id": run.id,
@@ -93,21 +96,27 @@ def keep_run(engine: Engine, report: EvaluationReport) -> None:
         "metrics": json.dumps(report.metrics),
         "report": zlib.compress(report.model_dump_json().encode()),
     }
-    of_domain = _RUNS.c.domain == run.domain
+    of_domain = EvaluationRow.domain == run.domain
     with engine.begin() as connection:
-        connection.execute(delete(_RUNS).where(_RUNS.c.id == run.id))
-        connection.execute(insert(_RUNS).values(values))
-        newest = select(_RUNS.c.id).where(of_domain, _RUNS.c.report.is_not(None)).order_by(*_NEWEST)
+        connection.execute(delete(EvaluationRow).where(EvaluationRow.id == run.id))
+        connection.execute(insert(EvaluationRow).values(values))
+        newest = (
+            select(EvaluationRow.id)
+            .where(of_domain, EvaluationRow.report.is_not(None))
+            .order_by(*_NEWEST)
+        )
         dropped = list(connection.scalars(newest.offset(WHOLE_REPORTS)))
         if dropped:
-            connection.execute(update(_RUNS).where(_RUNS.c.id.in_(dropped)).values(report=None))
+            connection.execute(
+                update(EvaluationRow).where(EvaluationRow.id.in_(dropped)).values(report=None)
+            )
 
 
 def runs(engine: Engine, domain: str | None = None, *, limit: int = 20) -> list[KeptRun]:
     """Newest first; none where nothing was ever kept."""
-    wanted = select(*_SHOWN).order_by(*_NEWEST).limit(limit)
+    wanted = select(*_LISTED).order_by(*_NEWEST).limit(limit)
     if domain is not None:
-        wanted = wanted.where(_RUNS.c.domain == domain)
+        wanted = wanted.where(EvaluationRow.domain == domain)
     return [_kept(row._mapping) for row in _rows(engine, wanted)]
 
 
@@ -115,13 +124,13 @@ def run_report(engine: Engine, name: str, domain: str | None = None) -> Evaluati
     """`name`: a run's id, a beginning that only one run has, or `last`, of this domain if any.
 
     Raises UsageError: no such run, several, or one whose report was dropped."""
-    wanted = select(_RUNS.c.id, _RUNS.c.report).order_by(*_NEWEST)
+    wanted = select(EvaluationRow.id, EvaluationRow.report).order_by(*_NEWEST)
     if domain is not None:
-        wanted = wanted.where(_RUNS.c.domain == domain)
+        wanted = wanted.where(EvaluationRow.domain == domain)
     if name == LAST:
         found = _rows(engine, wanted.limit(1))
     else:
-        beginning = _RUNS.c.id.startswith(name, autoescape=True)
+        beginning = EvaluationRow.id.startswith(name, autoescape=True)
         found = _rows(engine, wanted.where(beginning).limit(10))
         found = [row for row in found if row.id == name] or found
     if not found:
@@ -137,7 +146,7 @@ def run_report(engine: Engine, name: str, domain: str | None = None) -> Evaluati
     return EvaluationReport.model_validate_json(zlib.decompress(found[0].report))
 
 
-_NEWEST = (_RUNS.c.started_at.desc(), _RUNS.c.id.desc())
+_NEWEST = (EvaluationRow.started_at.desc(), EvaluationRow.id.desc())
 
 
 def _rows(engine: Engine, wanted: Any) -> Sequence[Any]:

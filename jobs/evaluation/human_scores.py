@@ -1,4 +1,4 @@
-"""What people gave the answers of a report, as the scoring page saves it."""
+"""People's scores of a report's answers, as the scoring page saves them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replies to golden questions, put before a judge: several at a time, each by itself."""
+"""Judges replies to golden questions, several at a time."""
 
 from __future__ import annotations
 

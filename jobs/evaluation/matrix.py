@@ -1,4 +1,4 @@
-"""The same questions with other settings of the domain, side by side."""
+"""The same questions with other settings of the domain."""
 
 from __future__ import annotations
 

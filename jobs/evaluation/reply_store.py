@@ -1,4 +1,4 @@
-"""Replies to golden questions, kept by version and question: a run that was killed goes on."""
+"""Replies to golden questions, stored by version and question: a killed run can continue."""
 
 from __future__ import annotations
 
@@ -8,13 +8,8 @@ from typing import Protocol
 
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import (
-    Column,
-    DateTime,
     Engine,
-    Integer,
-    MetaData,
     String,
-    Table,
     Text,
     delete,
     func,
@@ -22,6 +17,7 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from agents.answer import Answer
 from durable.migration import migrate
@@ -30,17 +26,23 @@ from jobs.golden.questions import GoldenQuestion
 
 VERSIONS = 10
 """Kept for each domain: those that replies were last given by."""
-_METADATA = MetaData()
-_REPLIES = Table(
-    "evaluation_replies",
-    _METADATA,
-    Column("version", String(64), primary_key=True),
-    Column("question", String(64), primary_key=True, comment="hash of all that is asked"),
-    Column("repeat", Integer, primary_key=True),
-    Column("domain", String(64), nullable=False, index=True),
-    Column("given_at", DateTime, nullable=False, comment="UTC"),
-    Column("reply", Text, nullable=False),
-)
+
+
+class _Base(DeclarativeBase):
+    pass
+
+
+class ReplyRow(_Base):
+    __tablename__ = "evaluation_replies"
+
+    version: Mapped[str] = mapped_column(String(64), primary_key=True)
+    question: Mapped[str] = mapped_column(
+        String(64), primary_key=True, comment="hash of all that is asked"
+    )
+    repeat: Mapped[int] = mapped_column(primary_key=True)
+    domain: Mapped[str] = mapped_column(String(64), index=True)
+    given_at: Mapped[datetime] = mapped_column(comment="UTC")
+    reply: Mapped[str] = mapped_column(Text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,14 +82,14 @@ class SqlReplyStore:
     ) -> None:
         """`ask_again`: what is known of this version is forgotten first."""
         self._engine, self._domain, self._version = engine, domain, version
-        migrate(engine, _METADATA, "evaluation replies")
+        migrate(engine, _Base.metadata, "evaluation replies")
         self._forget([version] if ask_again else [])
 
     def find(self, question: GoldenQuestion, repeat: int) -> GivenReply | None:
-        wanted = select(_REPLIES.c.reply).where(
-            _REPLIES.c.version == self._version,
-            _REPLIES.c.question == question.digest,
-            _REPLIES.c.repeat == repeat,
+        wanted = select(ReplyRow.reply).where(
+            ReplyRow.version == self._version,
+            ReplyRow.question == question.digest,
+            ReplyRow.repeat == repeat,
         )
         with self._engine.connect() as connection:
             text = connection.execute(wanted).scalar()
@@ -108,7 +110,7 @@ class SqlReplyStore:
         )
 
     def keep(self, reply: GivenReply) -> None:
-        reply_row = _Reply(
+        stored = _Reply(
             answer=reply.answer,
             retrieved=reply.retrieved,
             first_token_ms=reply.first_token_ms,
@@ -120,27 +122,27 @@ class SqlReplyStore:
             "repeat": reply.repeat,
             "domain": self._domain,
             "given_at": datetime.now(UTC).replace(tzinfo=None),
-            "reply": _reply.dump_json(reply_row).decode(),
+            "reply": _reply.dump_json(stored).decode(),
         }
         try:
             with self._engine.begin() as connection:
-                connection.execute(insert(_REPLIES).values(row))
+                connection.execute(insert(ReplyRow).values(row))
         except IntegrityError:
             return  # another run of the same version was faster
 
     def _forget(self, versions: list[str]) -> None:
         """These, and of the domain's others all but the newest."""
-        last = func.max(_REPLIES.c.given_at)
+        last = func.max(ReplyRow.given_at)
         newest = (
-            select(_REPLIES.c.version)
-            .where(_REPLIES.c.domain == self._domain)
-            .group_by(_REPLIES.c.version)
+            select(ReplyRow.version)
+            .where(ReplyRow.domain == self._domain)
+            .group_by(ReplyRow.version)
             .order_by(last.desc())
         )
         with self._engine.begin() as connection:
             known = list(connection.execute(newest).scalars())
             old = [one for one in known[VERSIONS:] if one != self._version]
-            expired = delete(_REPLIES).where(
-                _REPLIES.c.domain == self._domain, _REPLIES.c.version.in_([*versions, *old])
+            expired = delete(ReplyRow).where(
+                ReplyRow.domain == self._domain, ReplyRow.version.in_([*versions, *old])
             )
             connection.execute(expired)

@@ -1,4 +1,4 @@
-"""`report.json`: what an evaluation found. Its JSON Schema is docs/report.schema.json.
+"""`report.json`: the result of an evaluation. Its JSON Schema is docs/report.schema.json.
 
 Fields are added, never renamed: others read these files."""
 

@@ -1,4 +1,4 @@
-"""Replies as a report shows them: one entry for each question, its repeats below it."""
+"""Replies as report entries: one per question, with its repeats."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""What is wrong with golden questions although each can be read.
-
-Whether two writings say the same words: a fact in an answer, a quote in a document.
-
-Evidence that the published documents hold no more."""
+"""Problems of golden questions that can be read: text comparison of facts and quotes, and evidence
+that the published documents no longer contain."""
 
 from __future__ import annotations
 

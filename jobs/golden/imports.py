@@ -1,6 +1,4 @@
-"""Golden questions out of a table, as experts keep them in a spreadsheet.
-
-Tables as spreadsheets write them: any encoding, any of three delimiters."""
+"""Golden questions from a spreadsheet: any encoding, any of three delimiters."""
 
 from __future__ import annotations
 

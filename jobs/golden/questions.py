@@ -1,6 +1,5 @@
-"""Golden files, read as a compiler reads: every entry, and what is wrong with it at its place.
-
-Golden questions: what people ask, and what an acceptable answer holds."""
+"""Golden questions and their files. The reader reports every problem with its place, as a compiler
+does."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Questions that have no answer in a domain's documents: proposed by a model, confirmed by people.
+"""Questions without an answer in a domain's documents: proposed by a model, confirmed by people.
 
-Six sorts of them, since an assistant that refuses one sort may still answer another.
+Six categories, because an assistant that refuses one may answer another.
 Source: Peng et al., UAEval4RAG, ACL 2025."""
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Where documents are prepared: the port, and the workshop of a process that works alone.
-
-Several at a time, handed on in order, and never many more held than are at work."""
+"""Where documents are prepared: the port, and the executor of a process that works alone."""
 
 from __future__ import annotations
 
@@ -29,42 +27,42 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """What became of a document that was given to a workshop."""
+    """The result of a submitted document."""
 
     document: str
     """Its id."""
     way: Way
     enriched: Enriched | CopilotError
     embedded: int = 0
-    """Texts of it that went through the embedding model already."""
+    """Texts of it that the embedding model has already embedded."""
 
 
 class PreparationExecutor(Protocol):
-    """Takes loaded documents and gives back what is published of them, in any order."""
+    """Prepares loaded documents for publishing. Results arrive in any order."""
 
     def has_capacity(self, way: Way) -> bool:
-        """Whether another one may be given; who gives more waits."""
+        """Whether another document can be submitted without waiting."""
         ...
 
     def submit(self, document: Document, way: Way) -> None: ...
 
     def completed(self, wait_seconds: float = 0.0) -> list[Prepared]:
-        """What is ready and was not handed out yet; waits so long for the first. Raises what
-        concerns the whole run, as an embeddings server that is away."""
+        """New results; waits up to `wait_seconds` for the first. Raises errors that concern the
+        whole run, such as an unreachable embeddings server."""
         ...
 
     @property
     def pending(self) -> int:
-        """Given, and not handed out yet."""
+        """Documents submitted and not yet returned."""
         ...
 
     def close(self) -> None:
-        """What is at work need not be finished."""
+        """Pending documents need not be finished."""
         ...
 
 
 class LocalExecutor:
-    """Prepares without a model when it is given, and with one in threads, as these wait."""
+    """Prepares without a model at once, and with a model in threads, which mostly wait."""
 
     def __init__(
         self,
@@ -115,7 +113,7 @@ class LocalExecutor:
 
 
 def attempt(name: str, act: Callable[[], Result], seconds: float) -> Result | LoadError:
-    """Raises what concerns the whole run; what concerns this document alone is returned."""
+    """Raises errors that concern the whole run; returns those of this document alone."""
     try:
         with time_limit(name, seconds):
             return act()
@@ -135,8 +133,9 @@ Item = TypeVar("Item")
 def map_in_order(
     act: Callable[[Item], Result], items: Iterable[Item], at_once: int
 ) -> Iterator[Result]:
-    """Results in the order of `items`, which are asked for as there is room; one at a time in the
-    thread that asks. What `act` raises ends it."""
+    """Results in the order of `items`, which are consumed as capacity allows.
+
+    `act` runs in the calling thread if `at_once` is 1; its exception ends the iteration."""
     if at_once <= 1:
         yield from map(act, items)
         return

@@ -1,7 +1,7 @@
-"""Loaded documents that wait for somebody, and what came of them, in the state database.
+"""Loaded documents that wait for preparation, and the results, in the state database.
 
-One that was read once is not read again: not by the process that prepares it, not by the run that
-goes on where another stopped."""
+A document is read once: neither the process that prepares it nor a run that continues another
+reads it again."""
 
 from __future__ import annotations
 
@@ -15,13 +15,8 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 from sqlalchemy import (
-    Column,
     Engine,
-    Integer,
-    LargeBinary,
-    MetaData,
     String,
-    Table,
     Text,
     delete,
     insert,
@@ -30,6 +25,7 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.errors import CopilotError, LoadError
 from durable.migration import migrate
@@ -43,33 +39,37 @@ from loaders.document import Document
 COMPRESSION = 1
 ROWS_AT_ONCE = 200
 
-_METADATA = MetaData()
-_LOADED = Table(
-    "ingest_loaded",
-    _METADATA,
-    Column("domain", String(63), primary_key=True),
-    Column("document_id", Text, primary_key=True),
-    Column("digest", String(64), nullable=False, comment="of what it holds and is known of it"),
-    Column("content_hash", Text, nullable=False),
-    Column("version", Text, nullable=False),
-    Column("document", LargeBinary, nullable=False),
-    Column("deaths", Integer, nullable=False, comment="processes that began and never finished it"),
-)
-_PREPARED = Table(
-    "ingest_prepared",
-    _METADATA,
-    Column("domain", String(63), primary_key=True),
-    Column("document_id", Text, primary_key=True),
-    Column("way", String(16), primary_key=True),
-    Column(
-        "digest", String(64), nullable=False, comment="of the loaded document, and the pipeline"
-    ),
-    Column("result", LargeBinary, nullable=False),
-)
+
+class _Base(DeclarativeBase):
+    pass
+
+
+class LoadedRow(_Base):
+    __tablename__ = "ingest_loaded"
+
+    domain: Mapped[str] = mapped_column(String(63), primary_key=True)
+    document_id: Mapped[str] = mapped_column(Text, primary_key=True)
+    digest: Mapped[str] = mapped_column(String(64), comment="of what it holds and is known of it")
+    content_hash: Mapped[str] = mapped_column(Text)
+    version: Mapped[str] = mapped_column(Text)
+    document: Mapped[bytes]
+    deaths: Mapped[int] = mapped_column(comment="processes that began and never finished it")
+
+
+class PreparedRow(_Base):
+    __tablename__ = "ingest_prepared"
+
+    domain: Mapped[str] = mapped_column(String(63), primary_key=True)
+    document_id: Mapped[str] = mapped_column(Text, primary_key=True)
+    way: Mapped[str] = mapped_column(String(16), primary_key=True)
+    digest: Mapped[str] = mapped_column(
+        String(64), comment="of the loaded document, and the pipeline"
+    )
+    result: Mapped[bytes]
 
 
 class _Result(BaseModel):
-    """An `Enriched`, or why there is none."""
+    """An `Enriched`, or the reason there is none."""
 
     card: DocumentCard | None = None
     chunks: tuple[Chunk, ...] = ()
@@ -83,7 +83,7 @@ class _Result(BaseModel):
     remedy: str = ""
     embedded: int = 0
     of_the_run: bool = False
-    """The reason concerns more than this document."""
+    """The reason concerns the whole run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,8 +101,8 @@ def _documents() -> TypeAdapter[Document]:
 
 
 _URI = re.compile(rb'"uri":"(?:[^"\\]|\\.)*"')
-"""Of a picture in JSON: whoever holds it can fetch the picture, and Google gives another each time.
-Within a text its quotation marks would be escaped."""
+"""A picture's address in JSON. Anyone who has it can fetch the picture, and Google issues a new one
+each time. Inside a text its quotation marks would be escaped."""
 
 
 class PreparationStore:
@@ -111,10 +111,10 @@ class PreparationStore:
     def __init__(self, engine: Engine, domain: str) -> None:
         self._engine = engine
         self._domain = domain
-        migrate(engine, _METADATA, "ingest-handed-over")
+        migrate(engine, _Base.metadata, "ingest-handed-over")
 
     def keep(self, document: Document) -> str:
-        """Its digest. How many died over it stays on record while it is the same."""
+        """Store a document; returns its digest. An unchanged document keeps its count of deaths."""
         payload = _URI.sub(b'"uri":""', _documents().dump_json(document))
         digest = hashlib.sha256(payload).hexdigest()
         row = {
@@ -124,13 +124,15 @@ class PreparationStore:
             "document": zlib.compress(payload, COMPRESSION),
         }
         with self._engine.begin() as connection:
-            stored_digest = connection.scalar(self._of(_LOADED, document.id, _LOADED.c.digest))
+            stored_digest = connection.scalar(self._of(LoadedRow, document.id, LoadedRow.digest))
             if stored_digest is None:
                 key = {"domain": self._domain, "document_id": document.id}
-                connection.execute(insert(_LOADED).values(**key, **row, deaths=0))
+                connection.execute(insert(LoadedRow).values(**key, **row, deaths=0))
             elif stored_digest != digest:
                 connection.execute(
-                    update(_LOADED).where(*self._row(_LOADED, document.id)).values(**row, deaths=0)
+                    update(LoadedRow)
+                    .where(*self._row(LoadedRow, document.id))
+                    .values(**row, deaths=0)
                 )
         return digest
 
@@ -138,7 +140,7 @@ class PreparationStore:
         with self._engine.connect() as connection:
             row = connection.execute(
                 self._of(
-                    _LOADED, document_id, _LOADED.c.document, _LOADED.c.digest, _LOADED.c.deaths
+                    LoadedRow, document_id, LoadedRow.document, LoadedRow.digest, LoadedRow.deaths
                 )
             ).first()
         if row is None:
@@ -147,22 +149,24 @@ class PreparationStore:
         return Loaded(document=document, digest=row.digest, deaths=row.deaths)
 
     def versions(self) -> dict[str, tuple[str, str]]:
-        """(content hash, version) of all that are kept, by id."""
-        columns = (_LOADED.c.document_id, _LOADED.c.content_hash, _LOADED.c.version)
+        """Document id → (content hash, version)."""
+        columns = (LoadedRow.document_id, LoadedRow.content_hash, LoadedRow.version)
         with self._engine.connect() as connection:
-            rows = connection.execute(select(*columns).where(_LOADED.c.domain == self._domain))
+            rows = connection.execute(select(*columns).where(LoadedRow.domain == self._domain))
             return {row.document_id: (row.content_hash, row.version) for row in rows}
 
     def begin(self, document_id: str) -> None:
-        """Whoever doesn't come back to `finish` died over it."""
-        deaths = _LOADED.c.deaths
+        """Count a death in advance; `clear` takes it back."""
+        deaths = LoadedRow.deaths
         with self._engine.begin() as connection:
             connection.execute(
-                update(_LOADED).where(*self._row(_LOADED, document_id)).values(deaths=deaths + 1)
+                update(LoadedRow)
+                .where(*self._row(LoadedRow, document_id))
+                .values(deaths=deaths + 1)
             )
 
     def finish(self, prepared: Prepared, digest: str) -> None:
-        """`digest`: of what it was made from, and how; of a failure, also by which run."""
+        """`digest`: of the input and the way it was prepared; for a failure also of the run."""
         row = {
             "domain": self._domain,
             "document_id": prepared.document,
@@ -170,30 +174,30 @@ class PreparationStore:
             "digest": digest,
             "result": _packed(prepared),
         }
-        row_filter = (*self._row(_PREPARED, prepared.document), _PREPARED.c.way == prepared.way)
+        row_filter = (*self._row(PreparedRow, prepared.document), PreparedRow.way == prepared.way)
         try:
             with self._engine.begin() as connection:
-                connection.execute(delete(_PREPARED).where(*row_filter))
-                connection.execute(insert(_PREPARED).values(row))
+                connection.execute(delete(PreparedRow).where(*row_filter))
+                connection.execute(insert(PreparedRow).values(row))
         except IntegrityError:
             return  # another process finished the same a moment ago
 
     def clear(self, document_id: str) -> None:
-        """It did no harm."""
+        """Reset the count of deaths."""
         with self._engine.begin() as connection:
             connection.execute(
-                update(_LOADED).where(*self._row(_LOADED, document_id)).values(deaths=0)
+                update(LoadedRow).where(*self._row(LoadedRow, document_id)).values(deaths=0)
             )
 
     def completed(self, digests: Mapping[tuple[str, Way], Collection[str]]) -> list[Prepared]:
-        """Those of (id, way) → digests that are ready."""
+        """Stored results; `digests`: (id, way) → acceptable digests."""
         ready, keys = [], list(digests)
-        at = tuple_(_PREPARED.c.document_id, _PREPARED.c.way)
+        at = tuple_(PreparedRow.document_id, PreparedRow.way)
         with self._engine.connect() as connection:
             for start in range(0, len(keys), ROWS_AT_ONCE):
                 some = keys[start : start + ROWS_AT_ONCE]
                 rows = connection.execute(
-                    select(_PREPARED).where(_PREPARED.c.domain == self._domain, at.in_(some))
+                    select(PreparedRow).where(PreparedRow.domain == self._domain, at.in_(some))
                 )
                 ready += [
                     _unpacked(row.document_id, row.way, row.result)
@@ -203,37 +207,39 @@ class PreparationStore:
         return ready
 
     def is_finished(self, document_id: str, way: Way, digest: str) -> bool:
-        query = self._of(_PREPARED, document_id, _PREPARED.c.digest)
+        query = self._of(PreparedRow, document_id, PreparedRow.digest)
         with self._engine.connect() as connection:
-            return bool(connection.scalar(query.where(_PREPARED.c.way == way)) == digest)
+            return bool(connection.scalar(query.where(PreparedRow.way == way)) == digest)
 
     def forget_prepared(self, results: Collection[tuple[str, Way]]) -> None:
-        """(id, way) of what is published."""
-        at = tuple_(_PREPARED.c.document_id, _PREPARED.c.way)
-        self._forget(_PREPARED, at, sorted(results))
+        """`results`: (id, way) of published documents."""
+        at = tuple_(PreparedRow.document_id, PreparedRow.way)
+        self._forget(PreparedRow, at, sorted(results))
 
     def forget_all_but(self, documents: Collection[str]) -> None:
-        """What nobody will ask for again."""
+        """Delete everything else."""
         unneeded = self.versions().keys() - set(documents)
-        self._forget(_LOADED, _LOADED.c.document_id, sorted(unneeded))
+        self._forget(LoadedRow, LoadedRow.document_id, sorted(unneeded))
         with self._engine.begin() as connection:
-            mine = _PREPARED.c.domain == self._domain
-            loaded = select(_LOADED.c.document_id).where(_LOADED.c.domain == self._domain)
+            mine = PreparedRow.domain == self._domain
+            loaded = select(LoadedRow.document_id).where(LoadedRow.domain == self._domain)
             connection.execute(
-                delete(_PREPARED).where(mine, _PREPARED.c.document_id.not_in(loaded))
+                delete(PreparedRow).where(mine, PreparedRow.document_id.not_in(loaded))
             )
 
-    def _forget(self, table: Table, column: Any, values: Sequence[Any]) -> None:
+    def _forget(
+        self, table: type[LoadedRow | PreparedRow], column: Any, values: Sequence[Any]
+    ) -> None:
         with self._engine.begin() as connection:
             for start in range(0, len(values), ROWS_AT_ONCE):
                 some = column.in_(values[start : start + ROWS_AT_ONCE])
-                connection.execute(delete(table).where(table.c.domain == self._domain, some))
+                connection.execute(delete(table).where(table.domain == self._domain, some))
 
-    def _of(self, table: Table, document_id: str, *columns: Any) -> Any:
+    def _of(self, table: type[LoadedRow | PreparedRow], document_id: str, *columns: Any) -> Any:
         return select(*columns).where(*self._row(table, document_id))
 
-    def _row(self, table: Table, document_id: str) -> tuple[Any, Any]:
-        return table.c.domain == self._domain, table.c.document_id == document_id
+    def _row(self, table: type[LoadedRow | PreparedRow], document_id: str) -> tuple[Any, Any]:
+        return table.domain == self._domain, table.document_id == document_id
 
 
 def _packed(prepared: Prepared) -> bytes:

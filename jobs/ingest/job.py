@@ -37,23 +37,21 @@ def ingest(
 ) -> IngestReport:
     """Publish what changed since the last run.
 
-    Where that takes long, what is ready is published in `steps`: first as it can be described
-    without the model, then as the model describes it.
-    `pipeline` names the way documents are split, enriched and embedded: one that was made in
-    another way is made again. `model`: its name, empty for none. `store` keeps loaded documents
-    until nobody needs them any more, and is needed with a model. `reads` sees each document that
-    is read. `spent` is asked at the end.
-    `document_seconds` of computing may go into loading one document. One that takes longer, or
-    that breaks its loader, is reported like any that can't be read: its last good version stays,
-    and all others go on.
+    A long run publishes in `steps`: first without the model's descriptions, then with them.
+    `pipeline` identifies how documents are split, enriched and embedded; documents prepared
+    differently are prepared again. `model`: its name, empty for none. `store` holds loaded
+    documents while they are needed; a model requires it. `reads` gets each document that is read.
+    `spent` is called at the end. `document_seconds`: computing time for loading one document. A
+    document that takes longer or breaks its loader is reported as unreadable, its last good
+    version stays, and the run continues.
 
     Raises PublishError, IndexUnavailable, ModelUnavailable for its embeddings, or a source's
-    ConfigError; what was published last serves on.
+    ConfigError; the last publication stays in use.
     """
     watch = watch or IngestProgress()
     started = time.monotonic()
     with closing(executor), stage(domain) as staging:
-        suspected = suspects()  # those of the last run, now that it is known to be over
+        suspected = suspects()  # of the last run, which is over by now
         run = RunInProgress(
             staging=staging,
             executor=executor,

@@ -1,4 +1,4 @@
-"""What the ingestion job needs of the index and of whoever watches it, and what it reports."""
+"""What the ingestion job needs of the index, its progress port, and its report."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class IngestReport:
     unenriched: int = 0
     """Documents whose model enrichment failed; tried again at the next run."""
     canaries: tuple[CanaryOutcome, ...] = ()
-    """How the golden questions fare, where something changed that they could notice."""
+    """Results of the golden questions, if something changed that affects them."""
     usage: Usage = Usage()
     seconds: float = 0.0
 
     @property
     def alarms(self) -> bool:
-        """Golden questions were lost, beyond the domain's limit."""
+        """Whether more golden questions were lost than the domain allows."""
         return any(one.alarms for one in self.canaries)
 
 
@@ -59,7 +59,7 @@ class Published(Protocol):
 
 
 class NextGeneration(Protocol):
-    """The next generation in the making; what is neither put nor removed is carried over."""
+    """The next generation while it is built. Documents neither put nor removed are carried over."""
 
     @property
     def domain(self) -> str: ...
@@ -71,7 +71,7 @@ class NextGeneration(Protocol):
 
     @property
     def held_back(self) -> bool:
-        """Whether the last thing committed was not to be published."""
+        """Whether the last commit was not published."""
         ...
 
     @property
@@ -85,12 +85,12 @@ class NextGeneration(Protocol):
     def remove(self, document_id: str) -> None: ...
 
     def commit(self, cursors: Mapping[str, str], *, is_step: bool = False) -> Published:
-        """Publish what there is; may be called again when there is more."""
+        """Publish the present state; may be called again."""
         ...
 
 
 class IngestProgress:
-    """Told how far the run is; this one looks away."""
+    """Reports the progress of a run; this one ignores it."""
 
     def loading(self, total: int) -> None: ...
 

@@ -1,4 +1,4 @@
-"""How a loaded document becomes what is published, in whichever process does it."""
+"""Prepares loaded documents for publishing, in any process."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from loaders.document import Document
 from loaders.time_limit import outside_time_limit
 
 RUNS = 64
-"""Whose budgets are remembered."""
+"""Whose budgets are cached."""
 
 
 class Preparation:
-    """With the models and the database of this process. Thread-safe."""
+    """Uses the models and the database of this process. Thread-safe."""
 
     def __init__(
         self,
@@ -39,8 +39,8 @@ class Preparation:
         vision_model: ChatModel | None = None,
         vision_budget: Callable[[str], Budget] | None = None,
     ) -> None:
-        """`budget` of a run; all who work on it in this process have the same one. What
-        `vision_budget` of it spends counts there too."""
+        """`budget` of a run: one for all its workers in this process. Spending of `vision_budget`
+        counts there too."""
         self._embedder = embedder
         self._embed_ahead = embed_ahead
         self._model = model
@@ -70,7 +70,7 @@ class Preparation:
         return {"extractive": plainly, "model": asking}
 
     def vision(self, run: str) -> Vision | None:
-        """What describes pictures; None where no model is named for it."""
+        """Describes pictures; None without a vision model."""
         if self._vision_model is None:
             return None
         return Vision(
@@ -82,7 +82,7 @@ class Preparation:
 
     @contextmanager
     def release(self, run: str) -> Iterator[None]:
-        """Nobody waits any longer in this run for either model."""
+        """A context in which nothing in this run waits for either model."""
         with self.budget(run).let_go(), self._vision_budget(run).let_go():
             yield
 

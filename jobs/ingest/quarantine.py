@@ -1,4 +1,4 @@
-"""Documents that take down whoever reads them: found out, done alone, and set aside in the end."""
+"""Quarantines documents that crash the process: retried alone, skipped after three crashes."""
 
 from __future__ import annotations
 
@@ -6,34 +6,38 @@ import json
 from collections.abc import Iterable, Mapping
 from threading import Lock
 
-from sqlalchemy import Column, Engine, MetaData, String, Table, Text, delete, insert, select
+from sqlalchemy import Engine, String, Text, delete, insert, select
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.errors import LoadError
 from durable.migration import migrate
 
 MAX_DEATHS = 3
 
-_METADATA = MetaData()
-_PROGRESS = Table(
-    "ingest_progress",
-    _METADATA,
-    Column("domain", String(63), primary_key=True),
-    Column("at_work", Text, nullable=False, comment="JSON: documents that are being read now"),
-    Column("deaths", Text, nullable=False, comment="JSON: document → runs that ended with it"),
-)
+
+class _Base(DeclarativeBase):
+    pass
+
+
+class ProgressRow(_Base):
+    __tablename__ = "ingest_progress"
+
+    domain: Mapped[str] = mapped_column(String(63), primary_key=True)
+    at_work: Mapped[str] = mapped_column(Text, comment="JSON: documents that are being read now")
+    deaths: Mapped[str] = mapped_column(Text, comment="JSON: document → runs that ended with it")
 
 
 class CrashSuspects:
-    """Of one domain, for one run, which is the only one. What was being read when the last run's
-    process died may have been the cause. Thread-safe."""
+    """Of one domain, for its only run. Documents that were being read when the last run's process
+    died are suspects. Thread-safe."""
 
     def __init__(self, engine: Engine, domain: str, *, pardon: bool = False) -> None:
-        """`pardon`: whatever happened before is forgotten."""
+        """`pardon`: forget earlier crashes."""
         self._engine = engine
         self._domain = domain
         self._lock = Lock()
         self._at_work: set[str] = set()
-        migrate(engine, _METADATA, "ingest-progress")
+        migrate(engine, _Base.metadata, "ingest-progress")
         at_work, deaths = ((), {}) if pardon else self._left()
         self._deaths = {name: deaths.get(name, 0) + 1 for name in at_work} | {
             name: count for name, count in deaths.items() if name not in at_work
@@ -41,11 +45,11 @@ class CrashSuspects:
         self._keep()
 
     def alone(self, names: Iterable[str]) -> list[str]:
-        """Those to be read last, and one at a time: an innocent neighbour is cleared so."""
+        """Suspects, to be read last and one at a time, which clears the innocent."""
         return [name for name in names if name in self._deaths]
 
     def begin(self, name: str) -> None:
-        """Raises LoadError for one that is set aside."""
+        """Raises LoadError for a quarantined document."""
         with self._lock:
             if (died := self._deaths.get(name, 0)) >= MAX_DEATHS:
                 raise quarantined(name, died, self._domain)
@@ -53,7 +57,7 @@ class CrashSuspects:
             self._keep()
 
     def end(self, name: str) -> None:
-        """It did no harm. Written down with the next one that begins, or when none is left."""
+        """Clear a document. Stored when the next one begins, or when none is left."""
         with self._lock:
             self._at_work.discard(name)
             if self._deaths.get(name, MAX_DEATHS) < MAX_DEATHS:
@@ -62,7 +66,7 @@ class CrashSuspects:
                 self._keep()
 
     def close(self) -> None:
-        """The run is over, well or not: its process lives."""
+        """The run is over and its process lives, so nothing is suspect."""
         with self._lock:
             self._at_work.clear()
             self._keep()
@@ -70,7 +74,7 @@ class CrashSuspects:
     def _left(self) -> tuple[list[str], Mapping[str, int]]:
         with self._engine.connect() as connection:
             row = connection.execute(
-                select(_PROGRESS).where(_PROGRESS.c.domain == self._domain)
+                select(ProgressRow).where(ProgressRow.domain == self._domain)
             ).first()
         return (json.loads(row.at_work), json.loads(row.deaths)) if row else ([], {})
 
@@ -81,8 +85,8 @@ class CrashSuspects:
             "deaths": json.dumps(self._deaths),
         }
         with self._engine.begin() as connection:
-            connection.execute(delete(_PROGRESS).where(_PROGRESS.c.domain == self._domain))
-            connection.execute(insert(_PROGRESS).values(row))
+            connection.execute(delete(ProgressRow).where(ProgressRow.domain == self._domain))
+            connection.execute(insert(ProgressRow).values(row))
 
 
 def quarantined(name: str, deaths: int, domain: str) -> LoadError:

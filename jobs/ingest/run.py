@@ -1,6 +1,4 @@
-"""A run of the ingestion job while it lasts: documents in, prepared ones out, steps published.
-
-When a long run publishes what it has so far."""
+"""A run of the ingestion job: documents in, prepared documents out, published in steps."""
 
 from __future__ import annotations
 
@@ -33,11 +31,11 @@ from telemetry import metrics
 
 FIRST_SECONDS = 60.0
 SHARE = 0.1
-"""Of a run's time that its steps take at most, as a publication takes longer the larger it is."""
+"""Of a run's time, the most that its steps take: a larger index takes longer to publish."""
 
 
 class PublishSchedule:
-    """The first after a minute, the next when all of them together cost little."""
+    """The first step after a minute, the next when all steps together cost little time."""
 
     def __init__(
         self, seconds: float = FIRST_SECONDS, *, clock: Callable[[], float] = time.monotonic
@@ -48,11 +46,11 @@ class PublishSchedule:
         self._next = clock() + seconds
 
     def due(self, something: bool) -> bool:
-        """Whether it is time, where there is something to publish."""
+        """Whether a step is due."""
         return something and self._clock() >= self._next
 
     def took(self, publish: Callable[[], None]) -> None:
-        """Publish, and measure it."""
+        """Publish, and measure the time."""
         began = self._clock()
         publish()
         now = self._clock()
@@ -66,14 +64,14 @@ class PublishSchedule:
 log = structlog.get_logger()
 
 LOADERS = 4
-"""Documents loaded at the same time, by one process: Google's limit is for all of them together,
-and reading takes a twentieth of what embedding takes."""
+"""Documents that one process loads at a time: Google's limit covers all of them together, and
+reading takes a twentieth of the time of embedding."""
 WAIT_SECONDS = 1.0
 
 
 @dataclass(kw_only=True)
 class RunInProgress:
-    """A run in progress: what it works on, and its tally."""
+    """The state of a run, and its counts."""
 
     staging: NextGeneration
     executor: PreparationExecutor
@@ -97,22 +95,22 @@ class RunInProgress:
     paths: dict[str, str] = field(default_factory=dict)
     """Id → what it was loaded from: two sources of one id would overwrite each other."""
     cursors: dict[str, str] = field(default_factory=dict)
-    """Source → where it got to."""
+    """By source name."""
     complete: bool = True
-    """Every source could be listed to its end."""
+    """Whether every source was listed to its end."""
     embedded: int = 0
     tables: TableReport = field(default_factory=TableReport)
     pictures: PictureReport = field(default_factory=PictureReport)
     unenriched: set[str] = field(default_factory=set)
     unread: set[str] = field(default_factory=set)
-    """Of those: some pictures have to be fetched again, which only who loads it can."""
+    """Unenriched documents with pictures that only a new load can fetch."""
     awaited: deque[str] = field(default_factory=deque)
-    """Those that wait for room where a model is asked."""
+    """Documents that wait for capacity of the model."""
     plain: dict[str, Enriched] = field(default_factory=dict)
-    """Made without the model, and published where its answer takes longer than a step."""
+    """Prepared without the model, published if the model takes longer than a step."""
     unpublished: set[str] = field(default_factory=set)
     taken: set[tuple[str, Way]] = field(default_factory=set)
-    """Out of the executor since something was published."""
+    """Completed since the last publication."""
 
     def __post_init__(self) -> None:
         self.before = dict(self.staging.documents)
@@ -124,7 +122,7 @@ class RunInProgress:
             self.store.forget_all_but(())
 
     def _settled(self) -> frozenset[str]:
-        """Ids of those that need no work unless they changed."""
+        """Ids of documents that need no work unless they changed."""
         # Cards of older releases don't say what made them.
         made = {self.mark}
         if self.staging.cursors.get("pipeline") == self.pipeline:
@@ -137,7 +135,7 @@ class RunInProgress:
         )
 
     def _read_before(self) -> frozenset[str]:
-        """Ids of those that need work, and are there as they were read last."""
+        """Ids of documents that need work and are stored as last read."""
         versions = self.store.versions() if self.store else {}
         return frozenset(
             one
@@ -146,7 +144,7 @@ class RunInProgress:
         )
 
     def read(self, source: DocumentSource) -> None:
-        """Hand on what changed in a source."""
+        """Load and submit the changed documents of a source."""
         changes = source.changes(
             cursor="" if self.full else self.staging.cursors.get(source.name, ""),
             indexed=self.before,
@@ -181,8 +179,8 @@ class RunInProgress:
         self.watch.publishing()
         published = self._commit({"pipeline": self.pipeline, **self._cursors_to_keep()})
         if self.store:
-            # Whom the model failed is asked about at the next run, without being read again; and
-            # it stays known how many died over one that failed.
+            # The next run retries documents that the model failed on without reading them again,
+            # and the count of deaths of failed documents stays.
             failed = {error.document for error in self.failed}
             self.store.forget_all_but((self.unenriched - self.unread) | failed)
         return published
@@ -207,7 +205,7 @@ class RunInProgress:
         return name, attempt(name, load, self.seconds)
 
     def _is_new(self, name: str, document: Document) -> bool:
-        """Whether it holds something new."""
+        """Whether the document has new content."""
         if (other := self.paths.setdefault(document.id, name)) != name:
             reason = f"its id {document.id!r} is already that of {other}"
             self._fail(name, LoadError(name, reason, remedy="give one of them another `id`"))
@@ -233,7 +231,7 @@ class RunInProgress:
             self._fail(document.id, LoadError(name, "its text is not valid Unicode"))
 
     def _go_on_with(self, name: str) -> None:
-        """One that was read by an earlier run."""
+        """Submit a document that an earlier run read."""
         loaded = self.store.loaded(name) if self.store else None
         if loaded is not None:
             self.paths[name] = name
@@ -244,7 +242,7 @@ class RunInProgress:
             self._collect(WAIT_SECONDS)
 
     def _collect(self, wait_seconds: float = 0.0) -> None:
-        """Take what is ready, and publish it when it is time for a step."""
+        """Take completed documents, and publish them when a step is due."""
         for one in self.executor.completed(wait_seconds):
             self._take(one)
         while self.awaited and self.executor.has_capacity("model"):
@@ -274,7 +272,7 @@ class RunInProgress:
             self._keep(enriched)
 
     def _keep(self, enriched: Enriched) -> None:
-        """It is as good as this run makes it."""
+        """Stage a document in its final form of this run."""
         name = enriched.card.id
         if self._put(enriched):
             self.tables.add(enriched.tables)
@@ -303,14 +301,14 @@ class RunInProgress:
         return True
 
     def _fail(self, name: str, error: LoadError) -> None:
-        """Its last good version stays: a stumble must not take an answer away."""
+        """The last good version stays: a failed load must not remove an answer."""
         self.failed.append(error)
         self.present |= {name} & self.staging.documents.keys()
         metrics.INGEST_DOCUMENTS.labels(self.staging.domain, "failed").inc()
         self.watch.done(name)
 
     def _step(self) -> None:
-        """What is ready by now; where the sources were got to is known at the end."""
+        """Publish completed documents. Cursors of the sources are stored at the end only."""
         for enriched in self.plain.values():
             self._put(enriched)
         self.plain.clear()
@@ -332,7 +330,7 @@ class RunInProgress:
         return published
 
     def _cursors_to_keep(self) -> Mapping[str, str]:
-        """After a failure the old ones, so that the next run sees the same changes again."""
+        """The old cursors after a failure, so that the next run sees the same changes again."""
         if not self.failed:
             return self.cursors
         return {name: self.staging.cursors.get(name, "") for name in self.cursors}
@@ -360,7 +358,7 @@ class RunInProgress:
 
 
 def _same(card: DocumentCard, document: Document) -> bool:
-    """Nothing that the index keeps of it differs; a moved link would break citations."""
+    """Whether all that the index stores of it is equal; a moved link would break citations."""
     return (
         card.content_hash == document.content_hash
         and card.title == document.title

@@ -1,6 +1,6 @@
-"""Documents prepared by every process that runs `oncall jobs run`, on whichever machine.
+"""Documents prepared by every process that runs `oncall jobs run`, on any machine.
 
-What is store out is stored, so a process that dies leaves its documents to the others; see
+Tasks are stored, so the others take over those of a process that dies; see
 docs/decisions/102-ingestion-at-scale.md."""
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ log = structlog.get_logger()
 
 WORK = "prepare"
 MAX_PENDING: dict[Way, int] = {"extractive": 64, "model": 128}
-"""Documents of one run that are in the queues at a time: another domain's wait no longer than for
-these, and no more of them are held anywhere."""
+"""Documents of one run in the queues at a time: another domain's documents wait for no more than
+these."""
 LOOK_SECONDS = 0.25
 SILENCE_SECONDS = 1_200.0
-"""Longer than a document waits for a model that refuses everything. Handed out twice, one is still
-prepared once, or as if it were."""
+"""Longer than a document waits for a model that refuses everything. Enqueueing a document twice is
+harmless."""
 PAUSES = (1.0, 5.0, 20.0)
-"""Before work that the database left alone is tried again."""
+"""Before each retry during a database outage."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,29 +49,29 @@ class PreparationTask:
     """One document to prepare, as the queue holds it."""
 
     run: str
-    """Whose budget pays for it."""
+    """Its budget pays."""
     start: str
-    """Of that run: a failure concerns this one alone."""
+    """Of that run; a failure counts for this start only."""
     domain: str
     document: str
     loaded: str
-    """Digest of the loaded document: another one by now is somebody else's assignment."""
+    """Digest of the loaded document: if it differs by now, the document has another task."""
     way: Way
     options: ChunkOptions
     model: str
-    """Its name; empty for none. What was made with another one isn't what is asked for."""
+    """Its name; empty for none. Results of another model do not count."""
     made_with: str = ""
-    """Pipeline and models, as the queues: likewise, after an upgrade for instance."""
+    """Pipeline and models; results of others, as before an upgrade, do not count."""
 
     @property
     def digest(self) -> str:
-        """Of all that decides what comes of it."""
+        """Of everything that determines the result."""
         text = f"{self.loaded} {self.way} {self.options!r} {self.model} {self.made_with}"
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def failure(self) -> str:
-        """Stands for the digest where nothing came of it, or not all that the model would say."""
+        """Replaces the digest of a failed or incomplete result."""
         return hashlib.sha256(f"{self.start} {self.digest}".encode()).hexdigest()
 
 
@@ -81,7 +81,7 @@ def _assignments() -> TypeAdapter[PreparationTask]:
 
 
 def written_assignment(assignment: PreparationTask) -> str:
-    """JSON, as the queue keeps it."""
+    """JSON, as the queue stores it."""
     return _assignments().dump_json(assignment).decode()
 
 
@@ -96,24 +96,23 @@ class Enqueue(Protocol):
 
 
 class Preparing(Protocol):
-    """What a process needs to work off assignments."""
+    """What a process needs to work on tasks."""
 
     def prepare(self, assignment: PreparationTask, document: Document) -> Enriched: ...
 
     def embed(self, domain: str, chunks: Sequence[Chunk]) -> int:
-        """Vectors of what is new in them are kept where the publishing process finds them; how
-        many that were."""
+        """Store vectors of new chunks for the publishing process; returns their number."""
         ...
 
     def store_of(self, domain: str) -> PreparationStore: ...
 
 
 Assign = Callable[[PreparationTask, str], None]
-"""(assignment, id) → stored when it returns."""
+"""(task, id) → stored when it returns."""
 
 
 class QueueExecutor:
-    """The workshop of a run whose documents are prepared wherever a process is free."""
+    """Executor of a run whose documents any free process prepares."""
 
     def __init__(
         self,
@@ -133,7 +132,7 @@ class QueueExecutor:
         self._made_with = made_with
         self._store = store
         self._assign = assign
-        # A run that is gone on with elsewhere hands out anew: a known id would do nothing.
+        # A run that continues elsewhere enqueues again: a known id would do nothing.
         self._start = uuid.uuid4().hex[:8]
         self._wanted: dict[tuple[str, Way], PreparationTask] = {}
         self._heard = time.monotonic()
@@ -179,7 +178,7 @@ class QueueExecutor:
         return len(self._wanted)
 
     def close(self) -> None:
-        """What is in the queues is prepared, and found by the next run."""
+        """Queued documents are still prepared; the next run finds them."""
 
     def _look(self) -> list[Prepared]:
         marks = {key: (one.digest, one.failure) for key, one in self._wanted.items()}
@@ -192,7 +191,7 @@ class QueueExecutor:
 
 
 class PreparationWorker:
-    """What each process does with the assignments that it takes."""
+    """Works on the tasks that this process takes."""
 
     def __init__(
         self,
@@ -203,10 +202,9 @@ class PreparationWorker:
         embedding_at_once: int = 1,
         seconds: float = SECONDS,
     ) -> None:
-        """`made_with`: pipeline and models: processes that have others take from other queues.
-        `at_once`: documents that wait for a model; `embedding_at_once`: those that are prepared
-        without one, more than one where a server embeds. `seconds` of computing may go into each.
-        """
+        """`made_with`: pipeline and models; processes with others use other queues. `at_once`:
+        documents that wait for a model; `embedding_at_once`: documents prepared without one,
+        above 1 if a server embeds. `seconds`: computing time for each."""
         self._preparing = preparing
         self._seconds = seconds
         self._alone = _Alone()
@@ -222,7 +220,7 @@ class PreparationWorker:
         return tuple(self._queues.values())
 
     def assigning(self, enqueue: Enqueue) -> Assign:
-        """Hand out to whoever takes from these queues."""
+        """Enqueue a task for any process that takes from these queues."""
 
         def assign(assignment: PreparationTask, work: str) -> None:
             payload = written_assignment(assignment)
@@ -231,7 +229,7 @@ class PreparationWorker:
         return assign
 
     def register(self, worker: DurableWorker) -> None:
-        """Name the work to DBOS."""
+        """Register the workflow with DBOS."""
         from dbos import DBOS
 
         @DBOS.workflow(name=WORK)
@@ -240,7 +238,7 @@ class PreparationWorker:
                 self._through_outages(read_assignment(payload), worker)
 
     def leave(self) -> None:
-        """This process ends, and no document is the reason."""
+        """This process ends, and no document is the cause."""
         for domain, name in list(self._at_work):
             self._preparing.store_of(domain).clear(name)
 
@@ -258,8 +256,8 @@ class PreparationWorker:
                 worker.wait_until_able()
 
     def do(self, assignment: PreparationTask) -> None:
-        """Prepare the document and keep what came of it; nothing where somebody did already, or
-        its source changed meanwhile."""
+        """Prepare the document and store the result; does nothing if a result exists or the source
+        changed meanwhile."""
         store = self._preparing.store_of(assignment.domain)
         name, way, digest = assignment.document, assignment.way, assignment.digest
         loaded = store.loaded(name)
@@ -308,8 +306,8 @@ class PreparationWorker:
 
 
 class _Alone:
-    """A document that somebody died over is worked on while nothing else is, in this process: its
-    neighbours would be suspected with it."""
+    """While a document that crashed a process is prepared, this process does nothing else, so that
+    no other document becomes a suspect."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

@@ -1,4 +1,4 @@
-"""The head of the page: what was run, what to know of it, and the figures to look at first."""
+"""The head of the page: the run, its warnings, and the headline figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What metrics are called for readers, and what they mean to one who never saw them."""
+"""Names of metrics for readers, with one sentence about each."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""One question of the report, from what was asked to what the answerer read.
-
-An answer's Markdown as HTML that can do nothing but be read.
-
-Where the expected quotes stand in a passage."""
+"""One question of the report: its answer as inert HTML, expectations, verdict, and the passages
+that the answerer read with the expected quotes marked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An evaluation report as one HTML page that needs nothing but itself."""
+"""An evaluation report as one self-contained HTML page."""
 
 from __future__ import annotations
 

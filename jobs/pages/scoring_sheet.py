@@ -1,4 +1,4 @@
-"""A page on which an expert scores answers blind: one file, no server, nothing from outside."""
+"""A self-contained page on which an expert scores answers blind."""
 
 from __future__ import annotations
 

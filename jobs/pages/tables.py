@@ -1,4 +1,4 @@
-"""The tables of the page: by kind and tag, all figures, comparisons, time and cost, runs before."""
+"""Tables of the page: by kind and tag, all figures, comparisons, time and cost, earlier runs."""
 
 from __future__ import annotations
 

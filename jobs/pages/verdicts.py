@@ -1,4 +1,4 @@
-"""What came of each question, in the few words that a report sorts and filters by."""
+"""The outcome of each question, in the words that a report sorts and filters by."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Domains refreshed on their own schedules, and what is kept of each run."""
+"""Refreshes domains on their own schedules, and records each run."""

@@ -1,7 +1,7 @@
-"""When a domain is to be refreshed. Pure: the clock is an argument.
+"""When a domain is due for a refresh. Pure: the clock is an argument.
 
-A planned time is known by what a clock on the wall shows then, so the hour that comes twice in
-autumn has each of its times once, and a clock that is put back runs nothing again."""
+A planned time is identified by its wall-clock time. So the hour that autumn repeats runs each of
+its times once, and a clock that is set back runs nothing again."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""How fresh a domain's index is, and what its admins should know of it. Pure.
-
-How old the indexes are, for whoever scrapes: the same in the runner of jobs and in the bot, so
-that an index grows old in sight when no runner runs."""
+"""How fresh a domain's index is, the warnings for its admins, and the age of each index as metrics,
+in the runner of jobs and in the bot: an index ages visibly when no runner runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several runners under one parent, which starts those again that die."""
+"""Several runners under one parent, which restarts those that die."""
 
 from __future__ import annotations
 

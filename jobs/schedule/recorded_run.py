@@ -1,6 +1,5 @@
-"""A run of the ingestion job with what is kept of it, whoever started it.
-
-What admins are to be told, kept until they can be: one message to each of them."""
+"""A recorded run of the ingestion job, and the notices for admins, stored until they are
+delivered."""
 
 from __future__ import annotations
 
@@ -15,13 +14,9 @@ from typing import Any
 
 import structlog
 from sqlalchemy import (
-    Column,
-    DateTime,
     Delete,
     Engine,
-    MetaData,
     String,
-    Table,
     Text,
     delete,
     insert,
@@ -30,6 +25,7 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.engine import Connection
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.errors import AnotherRun, CopilotError
 from config.models import Usage
@@ -165,16 +161,19 @@ TRIED_FOR = timedelta(days=1)
 PAUSE = timedelta(seconds=60)
 """Between two tries, and for whoever is trying: one that died in it is followed by another."""
 
-_METADATA = MetaData()
-_NOTICES = Table(
-    "ingest_notices",
-    _METADATA,
-    Column("id", String(32), primary_key=True),
-    Column("person", String(64), nullable=False, comment="a Slack user id"),
-    Column("lines", Text, nullable=False, comment="JSON"),
-    Column("kept_at", DateTime, nullable=False, comment="UTC"),
-    Column("try_at", DateTime, nullable=False, comment="UTC"),
-)
+
+class _Base(DeclarativeBase):
+    pass
+
+
+class NoticeRow(_Base):
+    __tablename__ = "ingest_notices"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    person: Mapped[str] = mapped_column(String(64), comment="a Slack user id")
+    lines: Mapped[str] = mapped_column(Text, comment="JSON")
+    kept_at: Mapped[datetime] = mapped_column(comment="UTC")
+    try_at: Mapped[datetime] = mapped_column(comment="UTC")
 
 
 class NoticeStore:
@@ -195,7 +194,7 @@ class NoticeStore:
             rows.append({**row, "kept_at": moment, "try_at": moment})
         if rows:
             connection.execute(_too_old(moment))
-            connection.execute(insert(_NOTICES), rows)
+            connection.execute(insert(NoticeRow), rows)
 
     def send(self, tell: Tell, now: Callable[[], datetime]) -> None:
         """Tell what is due, the oldest first. After one that could not be told all wait: the way
@@ -207,35 +206,35 @@ class NoticeStore:
             delivered = tell(row.person, json.loads(row.lines))
             with self._engine.begin() as connection:
                 if delivered:
-                    connection.execute(delete(_NOTICES).where(_NOTICES.c.id == row.id))
+                    connection.execute(delete(NoticeRow).where(NoticeRow.id == row.id))
                     continue
-                connection.execute(update(_NOTICES).values(try_at=_stored(now() + self._pause)))
+                connection.execute(update(NoticeRow).values(try_at=_stored(now() + self._pause)))
                 return
 
     def _due(self, now: datetime) -> Sequence[Any]:
         # One kept by a clock that was ahead is due as well.
-        is_due = or_(_NOTICES.c.try_at <= now, _NOTICES.c.kept_at > now)
+        is_due = or_(NoticeRow.try_at <= now, NoticeRow.kept_at > now)
         with self._engine.begin() as connection:
             connection.execute(_too_old(now))
             return connection.execute(
-                select(_NOTICES).where(is_due).order_by(_NOTICES.c.kept_at)
+                select(NoticeRow).where(is_due).order_by(NoticeRow.kept_at)
             ).all()
 
     def _is_mine(self, row: Any, now: datetime) -> bool:
         """No other runner tries while this one does."""
-        same = (_NOTICES.c.id == row.id) & (_NOTICES.c.try_at == row.try_at)
+        same = (NoticeRow.id == row.id) & (NoticeRow.try_at == row.try_at)
         later = {"try_at": _stored(now + self._pause), "kept_at": min(row.kept_at, _stored(now))}
         with self._engine.begin() as connection:
-            return bool(connection.execute(update(_NOTICES).where(same).values(later)).rowcount)
+            return bool(connection.execute(update(NoticeRow).where(same).values(later)).rowcount)
 
     def make_room(self) -> None:
         if not self._migrated:
-            migrate(self._engine, _METADATA, "ingest-notices")
+            migrate(self._engine, _Base.metadata, "ingest-notices")
             self._migrated = True
 
 
 def _too_old(now: datetime) -> Delete:
-    return delete(_NOTICES).where(_NOTICES.c.kept_at < now - TRIED_FOR)
+    return delete(NoticeRow).where(NoticeRow.kept_at < now - TRIED_FOR)
 
 
 def _stored(moment: datetime) -> datetime:

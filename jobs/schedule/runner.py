@@ -1,11 +1,9 @@
-"""`oncall jobs run`: each domain is refreshed on its schedule, exactly once however many run.
+"""`oncall jobs run`: refreshes each domain on its schedule, exactly once with any number of
+runners.
 
-What is due is looked up every few seconds, so a clock that jumps and a machine that slept are
-seen at the next look; see docs/decisions/101-schedules.md.
-
-Planned runs that take down every runner: how often one began, so that it is given up in the end.
-
-A document that does so is set aside after fewer deaths, and the run gets through without it."""
+The runner looks for due runs every few seconds, so it notices a clock that jumps and a machine
+that slept; see docs/decisions/101-schedules.md. It abandons a planned run after six crashed
+processes; a document that crashes them is quarantined earlier, so the run succeeds without it."""
 
 from __future__ import annotations
 
@@ -18,9 +16,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import structlog
-from sqlalchemy import Column, Engine, Integer, MetaData, String, Table, delete, insert, update
+from sqlalchemy import Engine, String, delete, insert, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.domain import Domain
 from config.errors import AnotherRun, CopilotError
@@ -50,13 +49,16 @@ from telemetry import metrics
 
 MAX_DEATHS = 6
 
-_METADATA = MetaData()
-_BEGUN = Table(
-    "ingest_begun",
-    _METADATA,
-    Column("run", String(200), primary_key=True),
-    Column("times", Integer, nullable=False),
-)
+
+class _Base(DeclarativeBase):
+    pass
+
+
+class RunAttemptRow(_Base):
+    __tablename__ = "ingest_begun"
+
+    run: Mapped[str] = mapped_column(String(200), primary_key=True)
+    times: Mapped[int]
 
 
 class RunAttemptStore:
@@ -67,30 +69,32 @@ class RunAttemptStore:
 
     def begin(self, run: str) -> int:
         """How many processes died with this run before."""
-        migrate(self._engine, _METADATA, "ingest-begun")
-        mine = _BEGUN.c.run == run
-        more = update(_BEGUN).where(mine).values(times=_BEGUN.c.times + 1)
+        migrate(self._engine, _Base.metadata, "ingest-begun")
+        mine = RunAttemptRow.run == run
+        more = update(RunAttemptRow).where(mine).values(times=RunAttemptRow.times + 1)
         while True:
             with self._engine.begin() as connection:
-                found = connection.execute(more.returning(_BEGUN.c.times)).scalar()
-                if found is not None:
-                    return int(found) - 1
+                times = connection.execute(more.returning(RunAttemptRow.times)).scalar()
+                if times is not None:
+                    return times - 1
             try:
                 with self._engine.begin() as connection:
-                    connection.execute(insert(_BEGUN).values(run=run, times=1))
+                    connection.execute(insert(RunAttemptRow).values(run=run, times=1))
                 return 0
             except IntegrityError:
                 continue  # another runner was faster
 
     def let_go(self, run: str) -> None:
         """Its process ends by intention: the next beginning is none after a death."""
-        mine = _BEGUN.c.run == run
+        mine = RunAttemptRow.run == run
         with self._engine.begin() as connection:
-            connection.execute(update(_BEGUN).where(mine).values(times=_BEGUN.c.times - 1))
+            connection.execute(
+                update(RunAttemptRow).where(mine).values(times=RunAttemptRow.times - 1)
+            )
 
     def end(self, run: str) -> None:
         with self._engine.begin() as connection:
-            connection.execute(delete(_BEGUN).where(_BEGUN.c.run == run))
+            connection.execute(delete(RunAttemptRow).where(RunAttemptRow.run == run))
 
 
 log = structlog.get_logger()

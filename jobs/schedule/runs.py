@@ -1,4 +1,4 @@
-"""Runs of the ingestion job, in the state database: what each did, and who should be told."""
+"""Runs of the ingestion job in the state database, and the last complaints that admins got."""
 
 from __future__ import annotations
 
@@ -9,15 +9,10 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from sqlalchemy import (
-    Column,
-    DateTime,
     Engine,
     Float,
     Index,
-    Integer,
-    MetaData,
     String,
-    Table,
     Text,
     delete,
     func,
@@ -28,6 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from durable.migration import migrate
 from jobs.ingest.ports import IngestReport
@@ -39,42 +35,50 @@ its process died, and nobody went on with it."""
 GOOD: frozenset[str] = frozenset({"published", "unchanged"})
 UNDECIDED: frozenset[str] = frozenset({"running", "broken"})
 """Another process may go on with it."""
-KEPT = 200
+MAX_RUNS = 200
 """Runs of each domain."""
 
-_METADATA = MetaData()
-_RUNS = Table(
-    "ingest_runs",
-    _METADATA,
-    Column("id", String(200), primary_key=True),
-    Column("domain", String(63), nullable=False),
-    Column("planned_at", DateTime, comment="UTC; null for a run that somebody started"),
-    Column("wall", String(16), nullable=False, comment="as a clock showed planned_at; or empty"),
-    Column("started_at", DateTime, nullable=False, comment="UTC"),
-    Column("finished_at", DateTime, comment="UTC"),
-    Column("runner", String(200), nullable=False),
-    Column("outcome", String(16), nullable=False),
-    Column("generation", Integer, nullable=False),
-    Column("added", Integer, nullable=False),
-    Column("changed", Integer, nullable=False),
-    Column("removed", Integer, nullable=False),
-    Column("unchanged", Integer, nullable=False),
-    Column("unenriched", Integer, nullable=False),
-    Column("failures", Text, nullable=False, comment="JSON: document → reason"),
-    Column("problem", Text, nullable=False, comment="why the whole run failed; or empty"),
-    Column("calls", Integer, nullable=False),
-    Column("input_tokens", Integer, nullable=False),
-    Column("output_tokens", Integer, nullable=False),
-    Column("seconds", Float, nullable=False),
-    Column("cost", Float, comment="US dollars; null where no prices were set"),
-    Index("ingest_runs_by_domain", "domain", "started_at"),
-)
-_TOLD = Table(
-    "ingest_told",
-    _METADATA,
-    Column("domain", String(63), primary_key=True),
-    Column("complaints", Text, nullable=False, comment="JSON: what its admins were told last"),
-)
+
+class _Base(DeclarativeBase):
+    pass
+
+
+class RunRow(_Base):
+    __tablename__ = "ingest_runs"
+    __table_args__ = (Index("ingest_runs_by_domain", "domain", "started_at"),)
+
+    id: Mapped[str] = mapped_column(String(200), primary_key=True)
+    domain: Mapped[str] = mapped_column(String(63))
+    planned_at: Mapped[datetime | None] = mapped_column(
+        comment="UTC; null for a run that somebody started"
+    )
+    wall: Mapped[str] = mapped_column(String(16), comment="as a clock showed planned_at; or empty")
+    started_at: Mapped[datetime] = mapped_column(comment="UTC")
+    finished_at: Mapped[datetime | None] = mapped_column(comment="UTC")
+    runner: Mapped[str] = mapped_column(String(200))
+    outcome: Mapped[str] = mapped_column(String(16))
+    generation: Mapped[int]
+    added: Mapped[int]
+    changed: Mapped[int]
+    removed: Mapped[int]
+    unchanged: Mapped[int]
+    unenriched: Mapped[int]
+    failures: Mapped[str] = mapped_column(Text, comment="JSON: document → reason")
+    problem: Mapped[str] = mapped_column(Text, comment="why the whole run failed; or empty")
+    calls: Mapped[int]
+    input_tokens: Mapped[int]
+    output_tokens: Mapped[int]
+    seconds: Mapped[float] = mapped_column(Float)
+    cost: Mapped[float | None] = mapped_column(
+        Float, comment="US dollars; null where no prices were set"
+    )
+
+
+class ComplaintRow(_Base):
+    __tablename__ = "ingest_told"
+
+    domain: Mapped[str] = mapped_column(String(63), primary_key=True)
+    complaints: Mapped[str] = mapped_column(Text, comment="JSON: what its admins were told last")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,15 +147,15 @@ class RunStore:
         """Keep a run that begins, or begins again in another process."""
         self._make_room()
         with self.engine.begin() as connection:
-            connection.execute(delete(_RUNS).where(_RUNS.c.id == run.id))
-            connection.execute(insert(_RUNS).values(_row(run)))
+            connection.execute(delete(RunRow).where(RunRow.id == run.id))
+            connection.execute(insert(RunRow).values(_row(run)))
 
     def leave_out(self, run: IngestRun) -> bool:
         """Keep that it is skipped; False when something is kept of it already, which stays."""
         self._make_room()
         try:
             with self.engine.begin() as connection:
-                connection.execute(insert(_RUNS).values(_row(run)))
+                connection.execute(insert(RunRow).values(_row(run)))
         except IntegrityError:
             return False
         return True
@@ -159,7 +163,7 @@ class RunStore:
     def find(self, run_id: str) -> IngestRun | None:
         self._make_room()
         with self.engine.connect() as connection:
-            found = connection.execute(select(_RUNS).where(_RUNS.c.id == run_id)).mappings()
+            found = connection.execute(select(RunRow).where(RunRow.id == run_id)).mappings()
             return next(map(_run, found), None)
 
     def last_planned(self, domain: str, now: datetime) -> Planned | None:
@@ -168,9 +172,9 @@ class RunStore:
         Later ones were handled by a clock that was ahead; they count when they have come."""
         self._make_room()
         query = (
-            select(_RUNS.c.planned_at, _RUNS.c.wall)
-            .where(_RUNS.c.domain == domain, _RUNS.c.planned_at <= _stored(now))
-            .order_by(_RUNS.c.planned_at.desc())
+            select(RunRow.planned_at, RunRow.wall)
+            .where(RunRow.domain == domain, RunRow.planned_at <= _stored(now))
+            .order_by(RunRow.planned_at.desc())
             .limit(1)
         )
         with self.engine.connect() as connection:
@@ -182,37 +186,37 @@ class RunStore:
 
         One before it that never ended is known to be broken by then: two can't be at it."""
         self._make_room()
-        same = _RUNS.c.domain == run.domain
-        newest = select(_RUNS.c.started_at).where(same).order_by(_RUNS.c.started_at.desc())
-        oldest = newest.offset(KEPT - 1).limit(1).scalar_subquery()
+        same = RunRow.domain == run.domain
+        newest = select(RunRow.started_at).where(same).order_by(RunRow.started_at.desc())
+        oldest = newest.offset(MAX_RUNS - 1).limit(1).scalar_subquery()
         # What was planned last stays: without it, that time would be run again.
-        planned = select(func.max(_RUNS.c.planned_at)).where(same).scalar_subquery()
-        is_old = (_RUNS.c.started_at < oldest) & func.coalesce(_RUNS.c.planned_at != planned, True)
+        planned = select(func.max(RunRow.planned_at)).where(same).scalar_subquery()
+        is_old = (RunRow.started_at < oldest) & func.coalesce(RunRow.planned_at != planned, True)
         with self.engine.begin() as connection:
-            connection.execute(delete(_RUNS).where(_RUNS.c.id == run.id))
-            connection.execute(insert(_RUNS).values(_row(run)))
-            connection.execute(delete(_RUNS).where(same, is_old))
+            connection.execute(delete(RunRow).where(RunRow.id == run.id))
+            connection.execute(insert(RunRow).values(_row(run)))
+            connection.execute(delete(RunRow).where(same, is_old))
             if run.outcome != "skipped":
                 connection.execute(
-                    update(_RUNS)
-                    .where(same, _RUNS.c.outcome == "running")
-                    .where(_RUNS.c.started_at < _stored(run.started_at))
+                    update(RunRow)
+                    .where(same, RunRow.outcome == "running")
+                    .where(RunRow.started_at < _stored(run.started_at))
                     .values(outcome="broken", finished_at=_stored(run.finished_at))
                 )
 
-    def of(self, domain: str, most: int = KEPT) -> list[IngestRun]:
+    def of(self, domain: str, most: int = MAX_RUNS) -> list[IngestRun]:
         """Newest first. Raises what the database raises: an outage is not a domain without runs."""
         query = (
-            select(_RUNS)
-            .where(_RUNS.c.domain == domain)
-            .order_by(_RUNS.c.started_at.desc())
+            select(RunRow)
+            .where(RunRow.domain == domain)
+            .order_by(RunRow.started_at.desc())
             .limit(most)
         )
         try:
             with self.engine.connect() as connection:
                 return [_run(row) for row in connection.execute(query).mappings()]
         except DBAPIError:
-            if inspect(self.engine).has_table(_RUNS.name):
+            if inspect(self.engine).has_table(RunRow.__tablename__):
                 raise
             return []
 
@@ -227,20 +231,22 @@ class RunStore:
         self._make_room()
         now, before = json.dumps(list(complaints)), ()
         with self.engine.begin() as connection:
-            held = connection.scalar(select(_TOLD.c.complaints).where(_TOLD.c.domain == domain))
+            held = connection.scalar(
+                select(ComplaintRow.complaints).where(ComplaintRow.domain == domain)
+            )
             if held == now or (held is None and not complaints):
                 return None
             if held is not None:
                 before = tuple(json.loads(held))
-                same = (_TOLD.c.domain == domain) & (_TOLD.c.complaints == held)
-                taken = connection.execute(update(_TOLD).where(same).values(complaints=now))
+                same = (ComplaintRow.domain == domain) & (ComplaintRow.complaints == held)
+                taken = connection.execute(update(ComplaintRow).where(same).values(complaints=now))
                 if not taken.rowcount:
                     return None
                 keep(connection, before)
                 return before
         try:
             with self.engine.begin() as connection:
-                connection.execute(insert(_TOLD).values(domain=domain, complaints=now))
+                connection.execute(insert(ComplaintRow).values(domain=domain, complaints=now))
                 keep(connection, before)
         except IntegrityError:
             return None  # another runner was faster
@@ -248,12 +254,12 @@ class RunStore:
 
     def _make_room(self) -> None:
         if not self._migrated:
-            migrate(self.engine, _METADATA, "ingest-runs")
+            migrate(self.engine, _Base.metadata, "ingest-runs")
             self._migrated = True
 
 
 def _row(run: IngestRun) -> dict[str, Any]:
-    row = {name: getattr(run, name) for name in _RUNS.columns.keys()}  # noqa: SIM118
+    row = {name: getattr(run, name) for name in RunRow.__table__.columns.keys()}  # noqa: SIM118
     for name in ("planned_at", "started_at", "finished_at"):
         row[name] = _stored(row[name])
     return {**row, "failures": json.dumps(run.failures)}

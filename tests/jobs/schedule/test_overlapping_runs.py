@@ -22,7 +22,7 @@ from jobs.ingest.ports import IngestReport
 from jobs.schedule.due import latest
 from jobs.schedule.recorded_run import NoticeStore, Started, recorded
 from jobs.schedule.runner import JobRunner, Registration, RunAttemptStore
-from jobs.schedule.runs import KEPT, IngestRun, RunStore
+from jobs.schedule.runs import MAX_RUNS, IngestRun, RunStore
 from tests.bot.fakes import domain
 from tests.databases import breakable_postgresql
 
@@ -161,7 +161,7 @@ def test_a_time_that_was_run_is_not_run_again_when_its_work_is_forgotten(tmp_pat
                 outcome="published",
             )
         )
-        for number in range(KEPT + 1):  # by hand, since
+        for number in range(MAX_RUNS + 1):  # by hand, since
             hand = IngestRun(
                 id=f"security+{number}",
                 domain="security",
@@ -170,7 +170,7 @@ def test_a_time_that_was_run_is_not_run_again_when_its_work_is_forgotten(tmp_pat
             )
             works.runs.leave_out(hand)
         works.runs.end(hand)
-        assert len(works.runs.of("security", 2 * KEPT)) <= KEPT + 1
+        assert len(works.runs.of("security", 2 * MAX_RUNS)) <= MAX_RUNS + 1
         works.runner.plan()
         assert works.runner.worker.backlog() == 0
     assert works.began == []

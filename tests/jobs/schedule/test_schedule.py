@@ -12,7 +12,7 @@ from sqlalchemy import create_engine
 from config.domain import Refresh
 from jobs.schedule.due import Planned, due, is_overdue, latest, upcoming
 from jobs.schedule.freshness import freshness
-from jobs.schedule.runs import KEPT, IngestRun, Outcome, RunStore
+from jobs.schedule.runs import MAX_RUNS, IngestRun, Outcome, RunStore
 from tests.bot.fakes import domain
 
 NIGHTLY = Refresh(cron="0 3 * * *")
@@ -164,10 +164,10 @@ def test_runs_are_kept_and_a_change_of_complaints_is_told_once(tmp_path: Any) ->
     assert other.told_anew("security", ["it failed"]) is None
     assert other.told_anew("security", []) == ("it failed",)
     assert kept.told_anew("security", []) is None
-    for number in range(KEPT + 5):
+    for number in range(MAX_RUNS + 5):
         started = at("2026-12-01T03:00") + timedelta(minutes=number)
         kept.end(IngestRun(id=str(number), domain="security", started_at=started, outcome="failed"))
-    *newest, oldest = kept.of("security", 2 * KEPT)
-    assert len(newest) == KEPT
+    *newest, oldest = kept.of("security", 2 * MAX_RUNS)
+    assert len(newest) == MAX_RUNS
     assert oldest.planned_at == at("2026-11-02T03:00")  # or that time would be run again
     engine.dispose()
