@@ -92,7 +92,7 @@ class OwnersFound:
     title: str = ""
     """As the document is called now."""
     url: str = ""
-    gone: bool = False
+    deleted: bool = False
     """Deleted, in the trash, or no longer shared with us: Google doesn't tell the first from the
     last."""
     later: bool = False
@@ -107,7 +107,9 @@ def owners_of(document: str, calls: DriveCalls) -> OwnersFound:
     try:
         file = calls.client.call(request)
     except GoogleRefused as refused:
-        return OwnersFound(gone=refused.no_access and not refused.of_account, later=_later(refused))
+        return OwnersFound(
+            deleted=refused.no_access and not refused.of_account, later=_later(refused)
+        )
     people: dict[str, OwnerRole] = {}
     for email, role in _named_person(file):
         people.setdefault(email, role)
@@ -118,7 +120,7 @@ def owners_of(document: str, calls: DriveCalls) -> OwnersFound:
         people=tuple(people.items()),
         title=str(file.get("name") or ""),
         url=str(file.get("webViewLink") or "").partition("?")[0],
-        gone=bool(file.get("trashed")),
+        deleted=bool(file.get("trashed")),
     )
 
 
@@ -180,7 +182,7 @@ class GoogleOwners:
 
     def comment(self, document: str, *, mark: str, content: str, quoted: str) -> Commented:
         if not self.comments_are_on:
-            return Commented(outcome="gone" if self.owners(document).gone else "off")
+            return Commented(outcome="gone" if self.owners(document).deleted else "off")
         return comment_once(self._writing, document, mark=mark, content=content, quoted=quoted)
 
     @cached_property

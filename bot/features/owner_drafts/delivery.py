@@ -117,7 +117,7 @@ class DraftDelivery:
         if draft is None or draft.state not in {"waiting", "gone"}:
             return
         owners = self._owners(draft)
-        if draft.state == "gone" or (draft.document and owners.gone):
+        if draft.state == "gone" or (draft.document and owners.deleted):
             self.close(key)
             return
         addressed = draft if self._has_addressee(draft) else self._assign(draft, owners)
@@ -152,7 +152,7 @@ class DraftDelivery:
         card = snapshot.documents.get(draft.document) if snapshot else None
         title = owners.title or (card.title if card else "")
         url = _url(snapshot, draft) or owners.url or (card.url if card else "")
-        document = "" if owners.gone else draft.document
+        document = "" if owners.deleted else draft.document
         self.drafts.set(
             draft.key, addressee=addressee.user, role=addressee.role, title=title, url=url,
             document=document,

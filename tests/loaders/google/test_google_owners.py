@@ -69,12 +69,12 @@ def test_who_is_asked_first(google: GoogleStandIn, tmp_path: Path) -> None:
 
 def test_gone_and_not_answering_are_told_apart(google: GoogleStandIn, tmp_path: Path) -> None:
     asked = desk(google, tmp_path)
-    assert asked.owners("nothing").gone
+    assert asked.owners("nothing").deleted
     google.drive.trash("mine")
-    assert asked.owners("mine").gone
+    assert asked.owners("mine").deleted
     google.faults.add(GoogleFault(method="files.get", status=503, times=None))
     away = asked.owners("shared")
-    assert (away.later, away.gone) == (True, False)
+    assert (away.later, away.deleted) == (True, False)
 
 
 @pytest.mark.parametrize("kind", ["drop", "truncate", "garble"])
