@@ -22,5 +22,6 @@ def drawn(*lines: str, size: tuple[int, int] = (640, 320), kind: str = "PNG") ->
 
 def blank(width: int, height: int, kind: str = "PNG") -> bytes:
     written = io.BytesIO()
-    Image.new("1", (width, height), "white").save(written, kind)
+    mode = "1" if width * height > 10**7 else "RGB"  # a large one is quick to write in one bit
+    Image.new(mode, (width, height), "white").save(written, kind)
     return written.getvalue()

@@ -242,7 +242,7 @@ def google_pauses(town: Town, settings: Settings) -> object:
     clock = Clock()
     source = Copilot(settings).domain("drive").sources.google_drive
     with open_drive(settings, clock=clock, sleep=clock.sleep) as drive:
-        for file in drive.sync(source, cursor="", known={}).changed:
+        for file in drive.sync(source, cursor="", indexed={}).changed:
             drive.load(file)
     return sum(clock.pauses)
 

@@ -291,7 +291,7 @@ def test_the_first_verdicts_may_be_kept_at_the_same_time(engine: Engine) -> None
 
     def keep(number: int) -> None:
         ready.wait(timeout=120)
-        kept.keep(f"key-{number}", prompt, "strict", JudgeVerdict(**GOOD))
+        kept.save(f"key-{number}", prompt, "strict", JudgeVerdict(**GOOD))
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(keep, range(8)))
