@@ -81,7 +81,7 @@ class CachedMembers:
 
 @dataclass(frozen=True, kw_only=True)
 class Groups:
-    """See `readers.IdentitiesOf`: the person's own, and the groups that they are in.
+    """See `rules.IdentitiesOf`: the person's own, and the groups that they are in.
 
     A group that the domain file names has the members that stand there; the directory is asked
     about the others, and about no group that opens nothing in the domain."""

@@ -164,13 +164,13 @@ class _Cards(Mapping[str, DocumentCard]):
 class Guarded(ReaderView):
     """A generation of a domain that answers each asker from what they may read.
 
-    By itself it shows what is open to everyone; `as_read_by` opens the rest."""
+    By itself it shows what is open to everyone; `visible_to` opens the rest."""
 
     def __init__(self, whole: Snapshot, permissions: CurrentPermissions) -> None:
         super().__init__(whole, permissions, frozenset())
 
     def read_by(self, readers: frozenset[str] | None) -> Snapshot:
-        """See `index.permissions.rules.as_read_by`."""
+        """See `index.permissions.rules.visible_to`."""
         if readers is None:
             return self._whole
         return ReaderView(self._whole, self._permissions, readers)
