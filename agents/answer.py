@@ -1,4 +1,4 @@
-"""What the agents are asked, and what they answer. The bot and the HTTP API know only this."""
+"""Questions and answers: all that the bot and the HTTP API know of the agents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AnswerPath = Literal[
 ]
 
 _LEFT_OUT = "\n…\n"
-CITED = re.compile(r"\s?\[(\d{1,3})\]")
+CITATION = re.compile(r"\s?\[(\d{1,3})\]")
 """A `[n]` in an answer's text, with the space before it."""
 FOUND_NOTHING: frozenset[AnswerPath] = frozenset(("no_answer_found",))
 FROM_DOCUMENTS: frozenset[AnswerPath] = frozenset(
@@ -34,7 +34,7 @@ FROM_DOCUMENTS: frozenset[AnswerPath] = frozenset(
 UNSURE: frozenset[AnswerPath] = frozenset(
     ("no_answer_found", "company_specific_rag_failure", "passages_found")
 )
-"""What people are offered a human for before anything else."""
+"""Paths whose answers offer a human first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,15 +55,15 @@ class Cited:
 
 @dataclass(frozen=True, kw_only=True)
 class EarlierTurn:
-    """What the agents keep of a question, for those that follow it in its thread: no word of the
-    answer, only where it came from."""
+    """What is stored of a question for follow-ups in its thread: no text of the answer, only its
+    sources."""
 
     id: str
-    """Of the asking message: asked again, it is the same turn."""
+    """Id of the message; asked again, it is the same turn."""
     asker: str
     """See `Conversation.asker`."""
     asked: str
-    """The asker's own words."""
+    """The user's own words."""
     question: str
     """The same, self-contained."""
     path: str
@@ -71,25 +71,24 @@ class EarlierTurn:
     """See `Answer.drawn_from`."""
     cited: tuple[Cited, ...] = ()
     options: tuple[str, ...] = ()
-    """The readings that were offered, in order."""
+    """The readings that the answer offered, in order."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Conversation:
-    """The thread that a question is part of."""
+    """The thread of a question."""
 
     place: str
-    """The same for all its questions and for no other's; who may ask in it may lean on it."""
+    """Identifies the thread. Anyone who may ask in it may refer to its earlier turns."""
     message: str
     """The id of this question's own message."""
     asker: str
-    """Slack user id, e-mail address or name of a token; what is kept is handed out and erased by
-    it."""
+    """Slack user id, e-mail address or name of a token: the key for exports and erasure."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What somebody asked, with what the agents may know about it."""
+    """One question with its context."""
 
     text: str
     history: tuple[Turn, ...] = ()
@@ -99,51 +98,49 @@ class Question:
     asked_at: datetime = field(default_factory=lambda: datetime.now(UTC), compare=False)
     """UTC."""
     time_zone: str = "UTC"
-    """Where the asker is, as IANA names it; see `agents/thread/turns.py`."""
+    """IANA zone of the user; see `agents/thread/turns.py`."""
     conversation: Conversation | None = None
-    """None: nothing is kept of it."""
+    """None: nothing is stored."""
     earlier: tuple[EarlierTurn, ...] = ()
-    """What is kept of the thread, oldest first; not what was said."""
+    """Stored turns of the thread, oldest first."""
     by_bot: bool = False
-    """Posted by a bot that is there to post alerts."""
+    """Posted by an alerting bot."""
 
 
-LONGEST_QUESTION = 8_000
-"""Characters, behind every door. A longer paste keeps its beginning and its end: the question is
-at one of them."""
-_MOST_TURNS = 30
-_LONGEST_HISTORY = 24_000
+MAX_QUESTION_CHARS = 8_000
+"""For every entry point. A longer text keeps its two ends: the question is at one of them."""
+_MAX_TURNS = 30
+_MAX_HISTORY_CHARS = 24_000
 """Characters of all turns."""
 
 
-def bounded(text: str) -> str:
-    """Both ends of a text that is longer than a question may be."""
-    if len(text) <= LONGEST_QUESTION:
+def shorten(text: str) -> str:
+    """Both ends of a text above MAX_QUESTION_CHARS."""
+    if len(text) <= MAX_QUESTION_CHARS:
         return text
-    half = (LONGEST_QUESTION - len(_LEFT_OUT)) // 2
+    half = (MAX_QUESTION_CHARS - len(_LEFT_OUT)) // 2
     return f"{text[:half]}{_LEFT_OUT}{text[-half:]}"
 
 
-def bounded_history(turns: Sequence[Turn]) -> tuple[Turn, ...]:
-    """Oldest first. The root always stays (an alert, or the first question); of the rest the
-    newest."""
+def shorten_history(turns: Sequence[Turn]) -> tuple[Turn, ...]:
+    """Oldest first. Keeps the root (an alert, or the first question) and the newest turns."""
     short = [
-        replace(turn, content=bounded(turn.content))
-        for turn in (*turns[:1], *turns[1:][1 - _MOST_TURNS :])
+        replace(turn, content=shorten(turn.content))
+        for turn in (*turns[:1], *turns[1:][1 - _MAX_TURNS :])
     ]
-    room = _LONGEST_HISTORY - sum(len(turn.content) for turn in short[:1])
-    kept: list[Turn] = []
+    room = _MAX_HISTORY_CHARS - sum(len(turn.content) for turn in short[:1])
+    recent: list[Turn] = []
     for turn in reversed(short[1:]):
         room -= len(turn.content)
         if room < 0:
             break
-        kept.append(turn)
-    return (*short[:1], *reversed(kept))
+        recent.append(turn)
+    return (*short[:1], *reversed(recent))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Citation:
-    """A source of the answer; `[number]` in the text points here."""
+    """A source of the answer: `[number]` in its text."""
 
     number: int
     document: str
@@ -152,23 +149,23 @@ class Citation:
     heading: str
     url: str
     quote: str
-    """The words that support the answer, verbatim."""
+    """The supporting words, verbatim."""
     modified_at: datetime | None = None
     page: int | None = None
     chunk_id: str = ""
     from_picture: bool = False
-    """A model described a picture in these words; `url` opens where the picture is."""
+    """The quote is a model's description of a picture; `url` opens the picture's place."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Passage:
-    """A place where the documents speak of what was asked; no answer by itself."""
+    """A place in the documents that mentions the question's subject; no answer by itself."""
 
     citation: Citation
-    """Where it opens; its quote is the most telling sentence or row."""
+    """Its quote is the best matching sentence or row."""
     text: str
-    """Markdown: sentences and list items verbatim, or rows as a table with its header; the words
-    that tell are bold, and … stands for what is left out."""
+    """Markdown: sentences and list items verbatim, or table rows with their header. Matching words
+    are bold, `…` stands for omitted text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,40 +176,40 @@ class AlternativeDomain:
     title: str
     generation: int = 0
     passages: tuple[Passage, ...] = ()
-    """What its documents say, numbered on from the answer's own; none where it is only named."""
+    """From its documents, numbered on from the answer's citations; none when it is only named."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Contradiction:
-    """Two sources in force that say different things about the same, met while answering."""
+    """Two sources in force that disagree, noticed while answering."""
 
     about: str
     """In a few words."""
     one: Citation
-    """Its number is that of the answer's `[n]`; 0 where the answer doesn't cite it."""
+    """Its number is the answer's `[n]`; 0 when the answer does not cite it."""
     other: Citation
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fallback:
-    """An agent that took its second way."""
+    """An agent that did not follow its model."""
 
     node: str
     reason: str
-    """A kind, of which there are few: `config.errors.ModelFailure`; `held_back`, what the model
-    wrote stands in no source; `empty`, it wrote nothing; `kept_looking`, it never answered."""
+    """One of few kinds: `config.errors.ModelFailure`; `held_back` (no sentence is grounded);
+    `empty` (an empty reply); `kept_looking` (no answer after all lookups)."""
     outage: bool = True
-    """It went on without its model; False: the model was there, and was not followed."""
+    """The model failed; False: its reply was rejected."""
 
 
 RefusalReason = Literal["", "nothing_found", "too_little", "not_in_documents"]
-"""Why there is no answer: nothing was found, what was found speaks too little of the question, or
-a model read it and says that the documents don't say."""
+"""Why there is no answer: no passages, passages with too little on the question, or a model that
+read them and found no answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """The outcome of one question. Always present, also when nothing was found."""
+    """The outcome of one question, also when the documents don't answer it."""
 
     text: str
     """Markdown with inline `[n]`."""
@@ -222,55 +219,54 @@ class Answer:
     confidence_parts: Mapping[str, float] = field(default_factory=dict)
     citations: tuple[Citation, ...] = ()
     passages: tuple[Passage, ...] = ()
-    """Of path `passages_found`: at most three, most telling first. `text` holds them too, each
-    with its title and `[n]`, after a line that says why there is no answer: `lead`."""
+    """For the path `passages_found`: at most three, best first. `text` contains them too, each with
+    title and `[n]`, below the `lead`, which says why there is no answer."""
     lead: str = ""
     context: tuple[Chunk, ...] = ()
-    """What the answerer saw, in order."""
+    """The answerer's passages, in order."""
     documents: frozenset[str] = frozenset()
-    """Ids of every document whose words or title the answer, its options or the question back
-    were made from: more than it cites."""
+    """Ids of all documents whose text or title went into answer or options, cited or not."""
     options: tuple[str, ...] = ()
-    """Self-contained questions to choose from, when the question was ambiguous."""
+    """Self-contained questions to choose from when the question is ambiguous."""
     nearest: tuple[Citation, ...] = ()
-    """Where a human would look next, when nothing was found."""
+    """The nearest places, for a refusal."""
     from_title: str = ""
-    """Of the domain that answers, where it was chosen among several."""
+    """Title of the answering domain, when it was chosen among several."""
     beside: tuple[AlternativeDomain, ...] = ()
-    """Of path `passages_found`, a second domain that may be meant as well; of `ambiguous_query`,
-    all that the asker is to choose from. `text` names them, and holds their passages."""
+    """For the path `passages_found` a second likely domain, for `ambiguous_query` all domains to
+    choose from. `text` names them and contains their passages."""
     degraded: tuple[str, ...] = ()
-    """Agents that fell back to their deterministic version although a model is configured."""
+    """Agents that used their deterministic version although a model is configured."""
     fallbacks: tuple[Fallback, ...] = ()
-    """Each with its reason; beside those of `degraded`, where a model was not followed."""
+    """With reasons; includes rejected replies, which `degraded` does not."""
     refusal: RefusalReason = ""
-    """Of path `no_answer_found`."""
+    """For the path `no_answer_found`."""
     contradictions: tuple[Contradiction, ...] = ()
-    """For people to settle: an answer is never changed by them."""
+    """For people to settle; the answer does not depend on them."""
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     generation: int = 0
     standalone_question: str = ""
-    """The question after the thread was resolved into it."""
+    """The question with the thread resolved into it."""
     cut: bool = False
-    """A model wrote it and came to the limit of its length."""
+    """The model reached its length limit."""
     of_the_moment: bool = False
-    """A tool of others was asked for it, whether it is cited or not."""
+    """A third-party tool was called for it, cited or not."""
     cache_similarity: float | None = None
-    """Cosine of the question with the one that was answered before (path `cached`), or else with
-    the nearest one that is kept; None where none is, or nothing is kept."""
+    """Cosine with the question of the cached answer (path `cached`), else with the nearest cached
+    question; None without any."""
     trace: Trace | None = field(default=None, repr=False, compare=False)
-    """The steps taken; for `--explain`."""
+    """For `--explain`."""
 
     @property
     def drawn_from(self) -> frozenset[str]:
-        """Documents that the reader of any of it has to be allowed to read."""
-        named = (one.document for one in (*self.citations, *self.nearest) if one.document)
-        return self.documents.union(named)
+        """Documents that a reader of the answer must be allowed to read."""
+        documents = (one.document for one in (*self.citations, *self.nearest) if one.document)
+        return self.documents.union(documents)
 
     @property
     def from_documents(self) -> bool:
-        """What it says stands in the documents, and is cited."""
+        """Its statements are cited from documents."""
         return self.path in FROM_DOCUMENTS
 
     @property
@@ -280,23 +276,25 @@ class Answer:
 
     @property
     def unsure(self) -> bool:
-        """A human may know better."""
+        """Whether to offer a human first."""
         return self.path in UNSURE
 
 
-def shown_by(answer: Answer) -> dict[str, list[str]]:
-    """How → ids of the documents that an answer shows or, beyond those, was drawn from."""
+def document_uses(answer: Answer) -> dict[str, list[str]]:
+    """How a document is used → ids of the documents."""
     cited, nearest = (
-        [c.document for c in found if c.document] for found in (answer.citations, answer.nearest)
+        [c.document for c in group if c.document] for group in (answer.citations, answer.nearest)
     )
     rest = answer.drawn_from - {*cited, *nearest}
     return {"cited": cited, "nearest": nearest, "drawn_from": sorted(rest)}
 
 
-def shown_of_each(answer: Answer, domain: str) -> Iterator[tuple[str, int, dict[str, list[str]]]]:
-    """(domain, generation, documents as `shown_by` has them) of each domain that it shows;
-    `domain`: the one that answers."""
-    yield domain, answer.generation, shown_by(answer)
+def document_uses_by_domain(
+    answer: Answer, domain: str
+) -> Iterator[tuple[str, int, dict[str, list[str]]]]:
+    """(domain, generation, `document_uses`) of each domain in the answer. `domain`: the answering
+    one."""
+    yield domain, answer.generation, document_uses(answer)
     for one in answer.beside:
         if one.passages:
             documents = [passage.citation.document for passage in one.passages]

@@ -1,21 +1,14 @@
-"""Thresholds that golden questions bore out, by domain and model, in the state database.
+"""Confidence: the probability that an expert would accept an answer, 0–1; and its thresholds.
 
-Confidence: the probability that an expert would accept this answer, 0–1.
+For a refusal it is the probability that the documents don't say, for passages that they contain the
+answer. Four logistic functions of few named signals, each 0–1, one for each kind of answer: see
+docs/decisions/086-what-confidence-means.md.
 
-For a refusal: that the documents really don't say; of passages found, that the answer stands in
-them. Four logistic functions of few named signals,
-each 0–1, one for each kind of answer. docs/decisions/086-what-confidence-means.md.
-
-What people are told of a confidence, the probability that an expert would accept the answer.
-
-The confidence from which on, golden questions show, few enough answers are wrong.
-
-Learn then Test: each threshold is a hypothesis, "of the answers from here on more than `most` are
-wrong", tested from the strictest on and in a fixed order, so that all tests together are wrong at
-most once in ten evaluations, however many thresholds there are.
-Source: Angelopoulos, Bates, Candès, Jordan & Lei, Learn then Test, arXiv 2110.01052, 2021.
-
-Which answers are good enough to give to people who did not ask for them."""
+A threshold is the confidence from which, by golden questions, few enough answers are wrong. Each is
+a hypothesis, "of the answers from here on more than `most` are wrong". They are tested from the
+strictest on in a fixed order, so all tests together fail at most once in ten evaluations, whatever
+the number of thresholds. Source: Angelopoulos, Bates, Candès, Jordan & Lei, Learn then Test,
+arXiv 2110.01052, 2021."""
 
 from __future__ import annotations
 
@@ -39,7 +32,7 @@ class Calibration:
     weights: Mapping[str, float]
 
     def probability(self, parts: Mapping[str, float]) -> float:
-        """0–1; a signal that is missing counts as 0."""
+        """0–1; missing signals count as 0."""
         total = self.bias + sum(w * parts.get(name, 0.0) for name, w in self.weights.items())
         return 1 / (1 + math.exp(-total))
 
@@ -68,23 +61,20 @@ def calibration_of(*, refused: bool, by_model: bool) -> Calibration:
 def confidence(
     parts: Mapping[str, float], *, refused: bool = False, by_model: bool = False
 ) -> float:
-    """Probability that an expert would accept the answer; of a refusal, that the documents don't
-    say.
-
-    `parts`: `confidence_parts`, with `share shown` of passages found, with `groundedness` and
-    `looked again` (1 after another round of searches) of what a model wrote."""
+    """`parts`: `confidence_parts`; for passages also `share shown`, for a model's answer also
+    `groundedness` and `looked again` (1 after another round of searches)."""
     return calibration_of(refused=refused, by_model=by_model).probability(parts)
 
 
 MEDIUM = 0.4
-"""Below this, people are told that it is low, and an answer is shown with reserve."""
+"""Below this, the confidence is called low and the answer is marked."""
 CONFIDENT = 0.6
-"""An unasked-for answer below this is noise."""
+"""Below this, an answer that nobody requested is noise."""
 HIGH = 0.9
-"""One in ten of the answers that are just as sure is wrong; without a model none is so sure."""
+"""One in ten answers of this confidence is wrong; without a model none reaches it."""
 
 
-def in_words(confidence: float) -> str:
+def confidence_level(confidence: float) -> str:
     """high | medium | low"""
     if confidence >= HIGH:
         return "high"
@@ -92,45 +82,44 @@ def in_words(confidence: float) -> str:
 
 
 def path_for(path: AnswerPath, confidence: float, needed: float = MEDIUM) -> AnswerPath:
-    """An answer from documents that is hardly to be relied on says so by its path.
+    """The path of an answer from documents depends on its confidence.
 
-    `needed`: confidence from which on it is shown without reserve, 0–1."""
+    `needed`: confidence from which it is shown without reserve, 0–1."""
     failing = path == "company_specific_rag_success" and confidence < needed
     return "company_specific_rag_failure" if failing else path
 
 
 RISK = 0.1
-"""Share of evaluations whose threshold may let more wrong answers through than was asked for."""
+"""Share of evaluations whose threshold may let too many wrong answers through."""
 NEVER = 1.01
 """A threshold that no confidence reaches."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
-    """A golden question that was answered from documents."""
+class JudgedAnswer:
+    """The answer to a golden question, from documents."""
 
     confidence: float
     acceptable: bool
 
 
-def fewest_answers(most: float) -> int:
-    """Answers, all right, that it takes to show that at most this share is wrong: 45 for 0.05."""
+def answers_needed(most: float) -> int:
+    """Correct answers needed to show that at most this share is wrong: 45 for 0.05."""
     return math.ceil(math.log(RISK) / math.log1p(-most))
 
 
-def threshold_for(most: float, judged: Sequence[Judged]) -> float | None:
-    """The lowest confidence that passes, 0–1; None when the golden questions show of none that at
-    most this share is wrong.
+def threshold_for(most: float, answers: Sequence[JudgedAnswer]) -> float | None:
+    """The lowest confidence that passes, 0–1; None when none does.
 
-    `most`: share of wrong answers among those at or above the threshold, 0–1. The strictest
-    threshold tested is the first that so few answers could bear out, which the confidences alone
-    decide; the first failure ends the test."""
-    ranked = sorted(judged, key=lambda one: -one.confidence)
+    `most`: share of wrong answers at or above the threshold, 0–1. The first threshold tested is the
+    strictest with enough answers to pass, which depends on the confidences alone. The first failure
+    ends the test."""
+    ranked = sorted(answers, key=lambda one: -one.confidence)
     passed, wrong = None, 0
     for count, one in enumerate(ranked, start=1):
         wrong += not one.acceptable
         tied = count < len(ranked) and ranked[count].confidence == one.confidence
-        if tied or count < fewest_answers(most):
+        if tied or count < answers_needed(most):
             continue
         if chance_of_so_few(wrong, count, most) > RISK:
             break
@@ -161,7 +150,7 @@ _THRESHOLDS = Table(
 
 @dataclass(frozen=True, kw_only=True)
 class Threshold:
-    """The confidence from which on answers are shown without reserve, and what it rests on."""
+    """The confidence from which answers are shown without reserve, and its evidence."""
 
     max_wrong: float
     threshold: float
@@ -170,7 +159,7 @@ class Threshold:
     wrong: int = 0
     """Of them."""
     borne_out: bool = False
-    """By these answers; else it is that of the built-in calibration."""
+    """Shown by these answers; False: the built-in calibration."""
 
     def __str__(self) -> str:
         rests_on = f"{self.answers} answers to golden questions, {self.wrong} of them wrong"
@@ -181,51 +170,51 @@ class Threshold:
             return f"{from_on}, by {rests_on}"
         return (
             f"{from_on}, by the built-in calibration: {rests_on}, "
-            f"and it takes {fewest_answers(self.max_wrong)} right ones to show it here"
+            f"and it takes {answers_needed(self.max_wrong)} right ones to show it here"
         )
 
 
-def built_in(max_wrong: float) -> Threshold:
-    """Where the calibration itself expects that share of wrong answers at most."""
+def built_in_threshold(max_wrong: float) -> Threshold:
+    """From the calibration alone."""
     return Threshold(max_wrong=max_wrong, threshold=1 - max_wrong)
 
 
-def measured(max_wrong: float, judged: list[Judged]) -> Threshold:
-    """What the golden questions bear out; where they are too few, the built-in threshold; where
-    they are enough and contradict it, none."""
-    passed = threshold_for(max_wrong, judged)
-    sure = sum(one.confidence >= 1 - max_wrong for one in judged)
-    threshold = 1 - max_wrong if sure < fewest_answers(max_wrong) else NEVER
+def measure_threshold(max_wrong: float, answers: list[JudgedAnswer]) -> Threshold:
+    """By the golden questions; the built-in threshold when they are too few; NEVER when enough of
+    them contradict it."""
+    passed = threshold_for(max_wrong, answers)
+    sure = sum(one.confidence >= 1 - max_wrong for one in answers)
+    threshold = 1 - max_wrong if sure < answers_needed(max_wrong) else NEVER
     return Threshold(
         max_wrong=max_wrong,
         threshold=threshold if passed is None else passed,
-        answers=len(judged),
-        wrong=sum(not one.acceptable for one in judged),
+        answers=len(answers),
+        wrong=sum(not one.acceptable for one in answers),
         borne_out=passed is not None,
     )
 
 
 class ThresholdStore:
-    """Of all domains. Creates its table when something is kept."""
+    """By domain and model. Creates its table at the first write."""
 
     def __init__(self, engine: Engine, model: str) -> None:
         """`model`: its name; empty without one."""
         self._rows = KeyValueTable(engine, _THRESHOLDS)
         self._model = model[:200]
 
-    def keep(self, domain: str, found: Threshold) -> None:
-        values = {**asdict(found), "borne_out": int(found.borne_out)}
+    def keep(self, domain: str, threshold: Threshold) -> None:
+        values = {**asdict(threshold), "borne_out": int(threshold.borne_out)}
         self._rows.keep(domain=domain, model=self._model, **values)
 
     def needed(self, domain: str, max_wrong: float | None) -> float:
-        """Confidence from which on a domain's answers are shown without reserve."""
+        """Confidence from which a domain's answers are shown without reserve."""
         return MEDIUM if max_wrong is None else self.of(domain, max_wrong).threshold
 
     def of(self, domain: str, max_wrong: float) -> Threshold:
-        """The built-in one where none was measured for this share of wrong answers."""
+        """The built-in threshold unless one was measured for this share."""
         row = self._rows.find(domain=domain, model=self._model)
         if row is None or row.max_wrong != max_wrong:
-            return built_in(max_wrong)
+            return built_in_threshold(max_wrong)
         return Threshold(
             max_wrong=max_wrong,
             threshold=row.threshold,
@@ -235,12 +224,10 @@ class ThresholdStore:
         )
 
 
-def kept_threshold(settings: Settings, domain: str, model: str, max_wrong: float) -> Threshold:
-    """Without anything else of the product, and creating nothing.
-
-    Raises ConfigError for a database that can't be reached."""
+def read_threshold(settings: Settings, domain: str, model: str, max_wrong: float) -> Threshold:
+    """Reads without creating a database. Raises ConfigError when it is unreachable."""
     if not (settings.database_url or (settings.data_dir / FILE_NAME).exists()):
-        return built_in(max_wrong)
+        return built_in_threshold(max_wrong)
     engine = open_database(settings)
     try:
         return ThresholdStore(engine, model).of(domain, max_wrong)
@@ -249,7 +236,7 @@ def kept_threshold(settings: Settings, domain: str, model: str, max_wrong: float
 
 
 def is_confident_enough(answer: Answer) -> bool:
-    """Good enough to say without being asked."""
+    """Whether to post an answer that nobody requested."""
     return (
         answer.from_documents
         and not answer.unsure

@@ -29,51 +29,51 @@ HELD_BACK = "What the language model wrote could not be held against the documen
 BY_WORDS = f"{NO_MODEL}, so I only match words: others may find it."
 _SPEAK = "here is where the documents speak of this:"
 _SHARED = 0.2
-"""Share of a question's rarity that a statement has to hold when vectors can't tell its meaning."""
+"""Share of a question's rarity that a statement must cover where vectors can't tell its meaning."""
 
 
 def signals(state: State) -> dict[str, float]:
-    """What speaks for and against an answer, each 0–1."""
-    found = confidence_parts(state["plan"], state["snapshot"], state["scored"])
-    return {**found, "looked again": float(state.get("rounds", 0) > 0)}
+    """Signals for the confidence, each 0–1."""
+    parts = confidence_parts(state["plan"], state["snapshot"], state["scored"])
+    return {**parts, "looked again": float(state.get("rounds", 0) > 0)}
 
 
 def extractive_draft(
     state: State, domain: Domain, *, has_model: bool, held_back: bool = False
 ) -> Draft:
-    """Without a model: the one cell or sentence that answers all of the question, else where the
-    documents speak of it; a refusal when they hardly do.
+    """Without a model: the cell or sentence that answers the whole question, else passages that
+    mention it, else a refusal.
 
-    `has_model`: there is one, and it didn't answer. `held_back`: it did, in words that no source
-    shares, in another language for instance."""
+    `has_model`: a model is configured and did not answer. `held_back`: its answer is not grounded,
+    for instance because it is in another language."""
     parts, snapshot = signals(state), state["snapshot"]
     aspects = aspects_of(state["plan"], snapshot, domain.glossary)
-    found = quotable(state["scored"], state["context"], aspects[0], snapshot.documents)
+    units = quotable(state["scored"], state["context"], aspects[0], snapshot.documents)
     why = HELD_BACK if held_back else MODEL_AWAY if has_model else NO_MODEL
     lead = f"{why}, so {_SPEAK}"
     language = foreign_language(state["plan"].question, snapshot)
     if language and not held_back:
         lead = f"{foreign_notice(language, snapshot)}\n\n{_SPEAK.capitalize()}"
-        found = [unit for unit in found if unit.coverage >= _SHARED]
-    elif direct := direct_answer(found, aspects, snapshot):
+        units = [unit for unit in units if unit.coverage >= _SHARED]
+    elif direct := direct_answer(units, aspects, snapshot):
         return _direct_draft(direct, state, parts)
-    shown = passages_of(found, aspects, snapshot.documents)
-    if is_too_little(parts) or not shown.passages:
-        refused = refusal_draft(state, domain, parts)
+    excerpt = passages_of(units, aspects, snapshot.documents)
+    if is_too_little(parts) or not excerpt.passages:
+        draft = refusal_draft(state, domain, parts)
         if held_back:
-            text = f"{HELD_BACK}. {refused.text}"
+            text = f"{HELD_BACK}. {draft.text}"
         elif language:
-            text = f"{foreign_notice(language, snapshot)}\n\n{refused.text}"
+            text = f"{foreign_notice(language, snapshot)}\n\n{draft.text}"
         else:
-            text = refused.text if has_model else f"{refused.text} {BY_WORDS}"
-        return replace(refused, text=text)
-    parts["share shown"] = shown.share_visible
+            text = draft.text if has_model else f"{draft.text} {BY_WORDS}"
+        return replace(draft, text=text)
+    parts["share shown"] = excerpt.share_visible
     return Draft(
-        text=passages_text(lead, shown.passages),
+        text=passages_text(lead, excerpt.passages),
         path="passages_found",
         lead=lead,
-        passages=shown.passages,
-        citations=tuple(one.citation for one in shown.passages),
+        passages=excerpt.passages,
+        citations=tuple(one.citation for one in excerpt.passages),
         documents=documents_read(state),
         confidence=confidence(parts),
         confidence_parts=parts,
@@ -92,23 +92,23 @@ def _direct_draft(direct: Direct, state: State, parts: Mapping[str, float]) -> D
 
 
 def refusal_draft(
-    state: State, domain: Domain, parts: Mapping[str, float], *, judged: bool = False
+    state: State, domain: Domain, parts: Mapping[str, float], *, by_model: bool = False
 ) -> Draft:
-    """The documents don't say; where a human would look next. `judged`: by a model."""
+    """A refusal with the nearest documents. `by_model`: a model read the passages."""
     snapshot = state["snapshot"]
-    found: RefusalReason = "too_little" if state.get("context") else "nothing_found"
+    reason: RefusalReason = "too_little" if state.get("context") else "nothing_found"
     return Draft(
-        refusal="not_in_documents" if judged else found,
+        refusal="not_in_documents" if by_model else reason,
         text=refusal(domain, snapshot),
         path="no_answer_found",
         nearest=nearest_documents(snapshot, state.get("hits", [])),
-        confidence=confidence(parts, refused=True, by_model=judged),
+        confidence=confidence(parts, refused=True, by_model=by_model),
         confidence_parts=parts,
     )
 
 
 def documents_read(state: State) -> frozenset[str]:
-    """Documents that the answerer saw, cited or not."""
+    """All documents of the context, cited or not."""
     return frozenset(chunk.document_id for chunk in state["context"])
 
 
@@ -152,7 +152,7 @@ def final_answer(state: State, total_ms: float, needed: float) -> Answer:
 
 def _documents_used(draft: Draft, documents: Mapping[str, DocumentCard]) -> frozenset[str]:
     """Documents of the draft, and the successors that are named next to outdated ones."""
-    named = {one.document for one in (*draft.citations, *draft.nearest) if one.document}
-    used = draft.documents | named
+    cited = {one.document for one in (*draft.citations, *draft.nearest) if one.document}
+    used = draft.documents | cited
     successors = {documents[one].superseded_by for one in used if one in documents}
     return used | (successors & set(documents))

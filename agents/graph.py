@@ -29,7 +29,7 @@ from agents.steps import NullProgress, Progress
 from agents.thorough.gates import gates
 from agents.thorough.routing import MAX_STEPS, Edge, with_gates
 from agents.thorough.state import ThoroughState
-from agents.thread.turns import resolved, zone_notes
+from agents.thread.turns import resolve, zone_notes
 from agents.tools.toolbox import Toolbox
 from config.domain import Domain
 from config.models import ChatModel, Usage
@@ -68,7 +68,7 @@ def build_ask(
 
     def ask(question: Question, progress: Progress | None = None) -> Answer:
         visible = visible_to(snapshot(), question.readers)
-        short = resolved(question, visible.documents)
+        short = resolve(question, visible.documents)
         start: State = {
             "question": short,
             "snapshot": visible,
@@ -76,12 +76,12 @@ def build_ask(
             "usage": Usage(),
             "notes": zone_notes(question),
         }
-        begun = time.perf_counter()
+        started = time.perf_counter()
         # A follow-up is self-contained only once it is planned.
         if not short.history:
             start = look_up(cache, short.text, start)
         if "cached" in start:
-            return cached_answer(start, (time.perf_counter() - begun) * 1000)
+            return cached_answer(start, (time.perf_counter() - started) * 1000)
         answer = answer_from(graph, start, needed=needed())
         if cache:
             cache.keep(answer, short, start["snapshot"])
@@ -94,9 +94,9 @@ def answer_from(
     graph: CompiledStateGraph[Any, Any, Any, Any], start: State, *, needed: float = MEDIUM
 ) -> Answer:
     """Run a compiled graph to its end. `needed`: see `build_ask`."""
-    begun = time.perf_counter()
+    started = time.perf_counter()
     state = cast("State", graph.invoke(start))
-    total_ms = (time.perf_counter() - begun) * 1000
+    total_ms = (time.perf_counter() - started) * 1000
     if "cached" in state:
         return cached_answer(state, total_ms)
     return final_answer(state, total_ms, needed)
@@ -222,11 +222,11 @@ def is_supported(state: State) -> Literal["__end__", "answer"]:
 
 def _timed(name: str, run: Node) -> Node:
     def timed(state: State) -> State:
-        begun = time.perf_counter()
+        started = time.perf_counter()
         with span(f"node {name}", {"oncall.node": name}) as traced:
             update = run(state)
             traced.set(fallbacks_of(update.get("fallbacks", ())))
-        update["timings_ms"] = {name: (time.perf_counter() - begun) * 1000}
+        update["timings_ms"] = {name: (time.perf_counter() - started) * 1000}
         return update
 
     return timed

@@ -15,7 +15,7 @@ from agents.drafts import refusal_draft
 from agents.extractive.conversation import clean_message
 from agents.extractive.relevance import score_units
 from agents.plan import Plan, SourceChoice
-from agents.query_optimizer import PlanRequest, query_optimizer, titles_shown
+from agents.query_optimizer import PlanRequest, planner_titles, query_optimizer
 from agents.retrieval import RetrievalRequest, retrieve
 from agents.source_identifier import SourceRequest, source_identifier
 from agents.state import Draft, Node, State, cost_of
@@ -152,7 +152,7 @@ def _titled_documents(state: State) -> frozenset[str]:
     by_model = state["usage"].calls > 0 and state["plan"].kind == "small_talk"
     if not by_model:
         return frozenset()
-    return frozenset(titles_shown(state["snapshot"], clean_message(state["question"].text)))
+    return frozenset(planner_titles(state["snapshot"], clean_message(state["question"].text)))
 
 
 def answer_from_general_knowledge(domain: Domain, model: ChatModel | None) -> Node:

@@ -1,9 +1,7 @@
-"""One line in the log for each question, whichever door it came by.
+"""One log line per question for every entry point, metrics per domain, warnings of fallbacks.
 
-It holds what an operator wants to count and sort by, and no word of what was asked or answered
-unless that is switched on.
-
-What one domain's agents did with a question, as figures; and no fallback is silent."""
+The log line contains fields to count and sort by, and no text of questions or answers unless that
+is switched on."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from typing import Any, Literal
 import structlog
 
 from agents.answer import Answer, Ask, AskWrapper, Fallback, Question
-from agents.confidence import in_words
+from agents.confidence import confidence_level
 from agents.steps import Progress
 from config.domain import Domain
 from config.models import Prices, Usage
@@ -25,12 +23,12 @@ from telemetry.tracing import span
 
 log = structlog.get_logger()
 
-TOLD_EVERY = 60.0
-"""Seconds between two warnings of the same kind: a model that is away for an hour is no flood."""
+WARN_EVERY = 60.0
+"""Seconds between two warnings of one kind: an outage of an hour must not flood the log."""
 
 
 class FallbackWarnings:
-    """Warns of the first fallback of a kind at once, then of how many came since. Thread-safe."""
+    """Warns of the first fallback of a kind, then counts the next ones. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -42,7 +40,7 @@ class FallbackWarnings:
         key, now = (domain, fallback), self._clock()
         with self._lock:
             times = self._untold.get(key, 0) + 1
-            due = now - self._told_at.get(key, float("-inf")) >= TOLD_EVERY
+            due = now - self._told_at.get(key, float("-inf")) >= WARN_EVERY
             self._untold[key] = 0 if due else times
             if due:
                 self._told_at[key] = now
@@ -132,15 +130,12 @@ QuestionDoor = Literal[
 ]
 
 AskIn = Callable[[Domain, Question], Answer]
-"""The agents of one domain."""
 Among = Callable[[AskIn], tuple[Answer, Domain]]
-"""Asks one domain or more, and says which of the answers counts."""
+"""Asks one or more domains and returns the answer that counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionOrigin:
-    """Where a question came from."""
-
     id: str
     door: QuestionDoor
     text: str
@@ -149,29 +144,29 @@ class QuestionOrigin:
 @dataclass(frozen=True, kw_only=True)
 class QuestionLog:
     words: bool = False
-    """The question's and the answer's own words are in the line, too."""
+    """The line also contains the texts of question and answer."""
     prices: Prices | None = None
 
     def answered(
         self, through: QuestionOrigin, domains: Sequence[Domain], ask: AskIn, among: Among
     ) -> tuple[Answer, Domain]:
-        """What `among` says, asking domains by what it is given for it; what it raises is in the
-        line as its kind. The answer's usage is that of all that was done for it."""
-        began, given = time.perf_counter(), list[Answer]()
+        """The result of `among`, which asks domains through the callable it gets. Its errors are
+        logged by kind and raised. The answer's usage covers all calls made for it."""
+        began, answers = time.perf_counter(), list[Answer]()
 
-        def asked_in(domain: Domain, question: Question) -> Answer:
-            given.append(ask(domain, question))
-            return given[-1]
+        def ask_domain(domain: Domain, question: Question) -> Answer:
+            answers.append(ask(domain, question))
+            return answers[-1]
 
         about = {"oncall.question.id": through.id, "oncall.door": through.door}
         with span("question", about) as traced:
             try:
-                answer, domain = among(asked_in)
+                answer, domain = among(ask_domain)
             except BaseException as error:
-                usage = sum((one.usage for one in given), Usage())
+                usage = sum((one.usage for one in answers), Usage())
                 log.warning(
                     "question",
-                    **self._common(through, began, len(given), usage),
+                    **self._common(through, began, len(answers), usage),
                     domain=domains[0].domain if domains else "",
                     path="failed" if isinstance(error, Exception) else "abandoned",
                     error=type(error).__name__,
@@ -180,7 +175,7 @@ class QuestionLog:
             traced.set({"oncall.domain": domain.domain, "oncall.path": answer.path})
         log.info(
             "question",
-            **self._common(through, began, len(given), answer.usage),
+            **self._common(through, began, len(answers), answer.usage),
             **_about(answer),
             domain=domain.domain,
             **({"answer": answer.text} if self.words else {}),
@@ -188,14 +183,13 @@ class QuestionLog:
         return answer, domain
 
     def _common(
-        self, through: QuestionOrigin, began: float, asked: int, usage: Usage
+        self, through: QuestionOrigin, began: float, domains_asked: int, usage: Usage
     ) -> dict[str, Any]:
-        """`asked`: domains whose agents were."""
         return {
             "id": through.id,
             "door": through.door,
             "ms": round((time.perf_counter() - began) * 1000, 1),
-            "domains_asked": asked,
+            "domains_asked": domains_asked,
             "calls": usage.calls,
             "input_tokens": usage.input_tokens,
             "output_tokens": usage.output_tokens,
@@ -209,7 +203,7 @@ def _about(answer: Answer) -> dict[str, Any]:
     return {
         "path": answer.path,
         "confidence": answer.confidence,
-        "confidence_level": in_words(answer.confidence),
+        "confidence_level": confidence_level(answer.confidence),
         "cached": answer.path == "cached",
         "refusal": answer.refusal,
         "fallbacks": [f"{one.node}: {one.reason}" for one in answer.fallbacks],

@@ -1,6 +1,4 @@
-"""What the query optimizer decides: the whole retrieval, in one value.
-
-What an administrator needs to understand one answer."""
+"""The plan of a retrieval, the choice of sources, and the trace of one answer."""
 
 from __future__ import annotations
 
@@ -55,7 +53,7 @@ class Plan(BaseModel):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What is looked up apart: sub-questions, and what an open question may mean."""
+        """Searched separately: sub-questions, and the readings of an open question."""
         return (*self.sub_questions, *self.readings)
 
 
@@ -66,12 +64,12 @@ class SourceChoice:
     documents: tuple[str, ...] = ()
     """Best first; empty: search all."""
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """Document id → why it was chosen, or passed over."""
+    """Document id → why it was selected or skipped."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trace:
-    """The steps of one answer, as they were taken."""
+    """How one answer came about, for administrators."""
 
     plan: Plan | None = None
     sources: SourceChoice = SourceChoice()
@@ -80,4 +78,4 @@ class Trace:
     dropped: Mapping[str, str] = field(default_factory=dict)
     """Chunk id → why it is not in the context."""
     notes: tuple[str, ...] = ()
-    """What the agents had to say, in order: fallbacks, verification, the decision."""
+    """Notes of the agents in order: fallbacks, verification, the decision."""

@@ -1,4 +1,4 @@
-"""Agent 1: plans the whole retrieval from one message and its thread."""
+"""Agent 1: plans the retrieval from one message and its thread."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from agents.extractive.language import glossary_prompt, other_ways
 from agents.plan import Plan
 from agents.prompts import render
 from agents.state import AgentResult, with_fallback
-from agents.thread.turns import in_words, said_at
+from agents.thread.turns import question_time, thread_lines
 from config.domain import Domain
 from config.models import ChatModel, Usage
 from config.prompts import Foreign, listed
@@ -35,14 +35,14 @@ logger = logging.getLogger(__name__)
 
 _TURNS = 8
 _TURN_CHARACTERS = 600
-_MOST_PARTS = 4
-_MOST_OTHER_WAYS = 8
-_MOST_TITLES = 80
+_MAX_PARTS = 4
+_MAX_OTHER_WAYS = 8
+_MAX_TITLES = 80
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanRequest:
-    """What the planner sees."""
+    """The planner's input."""
 
     question: Question
     snapshot: Snapshot
@@ -51,23 +51,23 @@ class PlanRequest:
 def query_optimizer(
     domain: Domain, model: ChatModel | None
 ) -> Callable[[PlanRequest], AgentResult[Plan]]:
-    """Small talk is told without asking the model: it needs no plan."""
+    """Recognizes small talk without the model."""
     plan_question = with_fallback(
         "query_optimizer",
         plan_with_model(domain, model) if model else None,
         plan_without_model(domain),
     )
 
-    def run(asked: PlanRequest) -> AgentResult[Plan]:
-        reply = small_talk_reply(clean_message(asked.question.text), domain.title)
-        return AgentResult(value=_small_talk(asked, reply)) if reply else plan_question(asked)
+    def run(request: PlanRequest) -> AgentResult[Plan]:
+        reply = small_talk_reply(clean_message(request.question.text), domain.title)
+        return AgentResult(value=_small_talk(request, reply)) if reply else plan_question(request)
 
     return run
 
 
 def search_planner(domain: Domain, model: ChatModel | None, snapshot: Snapshot) -> Planner:
-    """The same plan, for searching without an answer: all its wordings, whatever its kind, and
-    its hypothetical answer, whatever the domain file makes of one."""
+    """The plan for a search without an answer: all wordings, for every kind of question, and the
+    hypothetical answer even where the domain file turns it off."""
     policy = domain.retrieval.model_copy(update={"hyde": True})
     optimize = query_optimizer(domain.model_copy(update={"retrieval": policy}), model)
 
@@ -88,15 +88,15 @@ def search_planner(domain: Domain, model: ChatModel | None, snapshot: Snapshot) 
 
 
 def plan_without_model(domain: Domain) -> Callable[[PlanRequest], Plan]:
-    """Follow-ups keep the words of the turn they lean on; several questions are told apart; what
-    asks nothing of documents is replied to. A model is left to make more of the last."""
+    """Follow-ups keep the words of the turn they refer to, and several questions are separated.
+    Small talk gets a reply."""
 
-    def run(asked: PlanRequest) -> Plan:
-        text = clean_message(asked.question.text)
+    def run(request: PlanRequest) -> Plan:
+        text = clean_message(request.question.text)
         if reply := plain_reply(text, domain.title):
-            return _small_talk(asked, reply)
-        previous = leans_on(text, asked.question.history, asked.question.earlier)
-        others = [other for _, other in other_ways(domain.glossary, text)][:_MOST_OTHER_WAYS]
+            return _small_talk(request, reply)
+        previous = leans_on(text, request.question.history, request.question.earlier)
+        others = [other for _, other in other_ways(domain.glossary, text)][:_MAX_OTHER_WAYS]
         expanded = " ".join([written_out(text), *others])
         return Plan(
             question=join_follow_up(previous, text),
@@ -114,42 +114,48 @@ def plan_without_model(domain: Domain) -> Callable[[PlanRequest], Plan]:
 def plan_with_model(
     domain: Domain, model: ChatModel
 ) -> Callable[[PlanRequest], tuple[Plan, Usage]]:
-    def run(asked: PlanRequest) -> tuple[Plan, Usage]:
-        text = clean_message(asked.question.text)
-        titles = titles_shown(asked.snapshot, text).values()
+    def run(request: PlanRequest) -> tuple[Plan, Usage]:
+        text = clean_message(request.question.text)
+        titles = planner_titles(request.snapshot, text).values()
         prompt = render(
             "plan",
             title=domain.title,
-            today=said_at(asked.question),
+            today=question_time(request.question),
             instructions=domain.answer.instructions or "none",
             glossary=glossary_prompt(domain.glossary),
-            documents=Foreign(_listing(len(titles), len(asked.snapshot.documents)), listed(titles)),
-            history=Foreign("earlier turns", _history(asked.question)),
+            documents=Foreign(
+                _listing(len(titles), len(request.snapshot.documents)), listed(titles)
+            ),
+            history=Foreign("earlier turns", _history(request.question)),
             question=Foreign("message", text),
         )
         plan, usage = model.structured(prompt, Plan)
-        read = " ".join((*titles, _history(asked.question)))
-        return _bounded(plan, text, asked.question, domain, read), usage
+        planner_text = " ".join((*titles, _history(request.question)))
+        return _within_limits(plan, text, request.question, domain, planner_text), usage
 
     return run
 
 
-def _bounded(plan: Plan, text: str, question: Question, domain: Domain, read: str) -> Plan:
-    """The model's plan within our limits; what it left out is filled in.
+def _within_limits(
+    plan: Plan, text: str, question: Question, domain: Domain, planner_text: str
+) -> Plan:
+    """The model's plan within limits, missing parts filled in.
 
-    Its reply to small talk is shown without a look at the documents, and the planner reads titles
-    and what others said in the thread (`read`): it may say little besides the asker's words."""
+    A reply to small talk is displayed unchecked, and the planner reads titles and other people's
+    messages (`planner_text`): so the reply may add little to the user's own words."""
     reply = plan.small_talk_reply
-    if not reply or not adds_little(reply, context=f"{text} {domain.title}", most=8, but=read):
+    if not reply or not adds_little(
+        reply, context=f"{text} {domain.title}", most=8, but=planner_text
+    ):
         reply = f"Ask me anything about {domain.title}."
-    known = stems(" ".join((text, read, glossary_prompt(domain.glossary))))
-    # A name that is only guessed pulls the keyword search away from what is there.
-    keywords = [one for one in plan.keywords if stems(one) and stems(one) <= known]
+    known_stems = stems(" ".join((text, planner_text, glossary_prompt(domain.glossary))))
+    # A guessed name pulls the keyword search away from the right passages.
+    keywords = [one for one in plan.keywords if stems(one) and stems(one) <= known_stems]
     return plan.model_copy(
         update={
             "question": plan.question.strip() or self_contained(question),
-            "sub_questions": _distinct(plan.sub_questions)[:_MOST_PARTS],
-            "readings": _distinct(plan.readings)[:_MOST_PARTS],
+            "sub_questions": _distinct(plan.sub_questions)[:_MAX_PARTS],
+            "readings": _distinct(plan.readings)[:_MAX_PARTS],
             "paraphrases": _distinct(plan.paraphrases)[:3],
             "keywords": _distinct([*keywords, *codes(text)])[:12],
             "hypothetical_answer": plan.hypothetical_answer if domain.retrieval.hyde else "",
@@ -159,33 +165,35 @@ def _bounded(plan: Plan, text: str, question: Question, domain: Domain, read: st
     )
 
 
-def _small_talk(asked: PlanRequest, reply: str) -> Plan:
-    return Plan(question=asked.question.text[:200], kind="small_talk", small_talk_reply=reply)
+def _small_talk(request: PlanRequest, reply: str) -> Plan:
+    return Plan(question=request.question.text[:200], kind="small_talk", small_talk_reply=reply)
 
 
 def _history(question: Question) -> str:
-    said = [(turn.role, turn.content) for turn in question.history[-_TURNS:]]
+    turns = [(turn.role, turn.content) for turn in question.history[-_TURNS:]]
     return listed(
         f"{who}: {' '.join(clean_text(words).split())[:_TURN_CHARACTERS]}"
-        for who, words in (*said, *in_words(question))
+        for who, words in (*turns, *thread_lines(question))
     )
 
 
-def titles_shown(snapshot: Snapshot, text: str) -> dict[str, str]:
-    """Document id → title, of those that a model is told of when it plans: of many, the ones that
-    a search for the message finds."""
+def planner_titles(snapshot: Snapshot, text: str) -> dict[str, str]:
+    """Document id → title, of the documents that the planner reads about. When there are many, a
+    search for the message selects them."""
     documents: Iterable[str] = snapshot.documents
-    if len(snapshot.documents) > _MOST_TITLES:
-        hits = snapshot.search(SearchQuery(variants=(text,), limit=4 * _MOST_TITLES))
-        documents = islice(dict.fromkeys(hit.chunk.document_id for hit in hits), _MOST_TITLES)
+    if len(snapshot.documents) > _MAX_TITLES:
+        hits = snapshot.search(SearchQuery(variants=(text,), limit=4 * _MAX_TITLES))
+        documents = islice(dict.fromkeys(hit.chunk.document_id for hit in hits), _MAX_TITLES)
     return {card.id: card.title for card in snapshot.cards(documents)}
 
 
-def _listing(shown: int, there: int) -> str:
+def _listing(listed_count: int, total: int) -> str:
     """The label of the list of titles."""
-    if shown == there:
+    if listed_count == total:
         return "documents of this channel"
-    return f"documents of this channel, the {shown} of {there} that are most like the message"
+    return (
+        f"documents of this channel, the {listed_count} of {total} that are most like the message"
+    )
 
 
 def _distinct(texts: list[str]) -> list[str]:

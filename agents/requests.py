@@ -1,5 +1,5 @@
-"""What an answerer may ask for: passages by words, a section by its heading, what stands beside;
-and a tool of others, where its domain allows one."""
+"""Lookups that an answerer may request: passages by words, a section by heading, the neighbors of
+a source, and third-party tools where the domain allows them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-MOST_REQUESTS = 4
-_LONGEST_WORDS = 300
+MAX_REQUESTS = 4
+_MAX_LINE_CHARS = 300
 _LINE = re.compile(r"[\s*+>-]*+(?:\d{1,2}[.)]\s*+)?`?(find|open|around)`?\s*+[:=]\s*+(.+)", re.I)
 _ASK = re.compile(r"[\s*+>-]*+(?:\d{1,2}[.)]\s*+)?`?ask`?\s*+[:=]\s*+([^{]+)(\{.*)?", re.I)
 _NUMBER = re.compile(r"\d{1,3}")
@@ -19,7 +19,7 @@ _QUOTES = "`\"'“”‘’*_ \t"
 
 @dataclass(frozen=True, kw_only=True)
 class LookupRequest:
-    """One tool and what it is to do; nothing else is a tool."""
+    """One lookup with its parameters."""
 
     tool: Literal["find", "open", "around", "ask"]
     words: str = ""
@@ -30,7 +30,7 @@ class LookupRequest:
     number: int = 0
     """around: of the source, from 1."""
     arguments: str = ""
-    """ask: JSON, as it was written."""
+    """ask: JSON, as the model wrote it."""
 
     def __str__(self) -> str:
         if self.tool == "ask":
@@ -43,24 +43,24 @@ class LookupRequest:
 
 
 def requests_in(text: str, *, may_ask: bool = False) -> tuple[LookupRequest, ...]:
-    """The lines `find: words | document`, `open: document › heading` and `around: n`, each once,
-    at most four; other lines say nothing. `may_ask`: also `ask: tool {arguments}`."""
-    found = (_read(line, may_ask) for line in _lines(text))
-    return tuple(islice(dict.fromkeys(one for one in found if one), MOST_REQUESTS))
+    """Parses lines `find: words | document`, `open: document › heading` and `around: n`, each once,
+    at most four; other lines are ignored. `may_ask`: also `ask: tool {arguments}`."""
+    requests = (_read(line, may_ask) for line in _lines(text))
+    return tuple(islice(dict.fromkeys(one for one in requests if one), MAX_REQUESTS))
 
 
 def _read(line: str, may_ask: bool) -> LookupRequest | None:
     if match := _LINE.match(line):
         return _request(match[1].lower(), match[2])
     if may_ask and (match := _ASK.match(line)):
-        named = match[1].strip(_QUOTES)
+        tool = match[1].strip(_QUOTES)
         arguments = (match[2] or "").rstrip("`* \t")
-        return LookupRequest(tool="ask", words=named, arguments=arguments) if named else None
+        return LookupRequest(tool="ask", words=tool, arguments=arguments) if tool else None
     return None
 
 
 def _lines(text: str) -> Iterator[str]:
-    return islice((line[:_LONGEST_WORDS] for line in text.splitlines() if line.strip()), 40)
+    return islice((line[:_MAX_LINE_CHARS] for line in text.splitlines() if line.strip()), 40)
 
 
 def _request(tool: str, rest: str) -> LookupRequest | None:
@@ -69,16 +69,14 @@ def _request(tool: str, rest: str) -> LookupRequest | None:
         return LookupRequest(tool="around", number=int(number[0])) if number else None
     if tool == "open":
         document, _, heading = rest.replace(" > ", " › ").replace(" | ", " › ").partition("›")
-        named = document.strip(_QUOTES)
+        name = document.strip(_QUOTES)
         return (
-            LookupRequest(tool="open", document=named, words=heading.strip(_QUOTES))
-            if named
+            LookupRequest(tool="open", document=name, words=heading.strip(_QUOTES))
+            if name
             else None
         )
     words, _, document = rest.partition("|")
-    sought = words.strip(_QUOTES)
+    query = words.strip(_QUOTES)
     return (
-        LookupRequest(tool="find", words=sought, document=document.strip(_QUOTES))
-        if sought
-        else None
+        LookupRequest(tool="find", words=query, document=document.strip(_QUOTES)) if query else None
     )

@@ -14,9 +14,9 @@ def to_response(answer: Answer) -> dict[str, Any]:
     """{agent_path_taken, answer, cache_similarity, cached, confidence_score, sources, captions,
     degraded}.
 
-    `sources`: what the answer cites; the nearest documents, when none was found. `captions`: of
-    each source, its most telling words."""
-    shown = answer.citations or answer.nearest
+    `sources`: the answer's citations, or the nearest documents of a refusal. `captions`: an excerpt
+    of each source."""
+    places = answer.citations or answer.nearest
     return {
         "agent_path_taken": answer.path,
         "answer": answer.text,
@@ -31,31 +31,31 @@ def to_response(answer: Answer) -> dict[str, Any]:
                 "type": "document",
                 "url": citation.url,
             }
-            for citation in shown
+            for citation in places
         ],
-        "captions": _captions(shown, answer.standalone_question),
+        "captions": _captions(places, answer.standalone_question),
         "degraded": list(answer.degraded),
     }
 
 
-def _captions(shown: Sequence[Citation], question: str) -> list[dict[str, Any]]:
-    """As `/api/retrieve` has them; `number` is the answer's own `[n]`."""
-    wanted = frozenset(search_terms(question))
-    texts = [shorten(" ".join(citation.quote.split())) for citation in shown]
+def _captions(places: Sequence[Citation], question: str) -> list[dict[str, Any]]:
+    """As in `/api/retrieve`; `number` is the answer's `[n]`."""
+    terms = frozenset(search_terms(question))
+    texts = [shorten(" ".join(citation.quote.split())) for citation in places]
     return [
         {
             "number": citation.number,
             "text": text,
-            "highlights": highlight(text, wanted),
+            "highlights": highlight(text, terms),
             "source": citation.document,
             "url": citation.url,
         }
-        for citation, text in zip(shown, texts, strict=True)
+        for citation, text in zip(places, texts, strict=True)
     ]
 
 
 def to_full_response(answer: Answer) -> dict[str, Any]:
-    """`to_response` and everything that a script or an admin wants to know besides."""
+    """`to_response` and everything else that a script or an administrator needs."""
     return {
         **to_response(answer),
         "path": answer.path,
@@ -83,9 +83,9 @@ def to_full_response(answer: Answer) -> dict[str, Any]:
 
 
 def _passage(passage: Passage) -> dict[str, Any]:
-    where = _citation(passage.citation)
-    shown = {name: where[name] for name in ("title", "heading", "url", "modified_at")}
-    return {**shown, "text": passage.text}
+    place = _citation(passage.citation)
+    fields = {name: place[name] for name in ("title", "heading", "url", "modified_at")}
+    return {**fields, "text": passage.text}
 
 
 def _citation(citation: Citation) -> dict[str, Any]:

@@ -14,71 +14,71 @@ from index.search import Hit, SearchQuery, Snapshot
 CANDIDATES = 60
 """Chunks considered for one question, before the context is cut."""
 _ROUNDS = 3
-"""Searches without further editions; the third finds hardly any more."""
+"""Searches that exclude editions; the third finds hardly any more."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RetrievalRequest:
-    """What retrieval sees."""
+    """The input of retrieval."""
 
     plan: Plan
     sources: SourceChoice
     snapshot: Snapshot
 
 
-def retrieve(narrowed: RetrievalRequest, *, limit: int = CANDIDATES) -> list[Hit]:
-    """Best first: the rankings of the whole question and of its parts, fused.
+def retrieve(request: RetrievalRequest, *, limit: int = CANDIDATES) -> list[Hit]:
+    """Best first: the fused rankings of the whole question and of its parts.
 
-    Where editions for others (`Key Rotation: Brazil`) take the places of what was asked about,
-    it is searched again without them."""
-    found = _retrieved(narrowed, limit)
-    if narrowed.sources.documents:
-        return found
-    documents = narrowed.snapshot.documents
-    editions = editions_for(narrowed.plan, documents)
-    beside: set[str] = set()
+    Where editions for others (`Key Rotation: Brazil`) displace the document in question, the
+    search runs again without them."""
+    hits = _search(request, limit)
+    if request.sources.documents:
+        return hits
+    documents = request.snapshot.documents
+    editions = editions_for(request.plan, documents)
+    excluded: set[str] = set()
     for _ in range(_ROUNDS):
-        more = editions.beside_the_question(hit.chunk for hit in found) - beside
-        if not any(hit.chunk.document_id in more for hit in found):
+        more = editions.beside_the_question(hit.chunk for hit in hits) - excluded
+        if not any(hit.chunk.document_id in more for hit in hits):
             break
-        beside |= more
-        others = tuple(document for document in documents if document not in beside)
-        apart = replace(narrowed, sources=SourceChoice(documents=others))
-        nearer = _retrieved(apart, limit, escape=0)
-        known = {hit.chunk.id for hit in nearer}
-        found = [*nearer, *(hit for hit in found if hit.chunk.id not in known)][:limit]
-    return found
+        excluded |= more
+        others = tuple(document for document in documents if document not in excluded)
+        without_them = replace(request, sources=SourceChoice(documents=others))
+        nearer = _search(without_them, limit, escape=0)
+        ids = {hit.chunk.id for hit in nearer}
+        hits = [*nearer, *(hit for hit in hits if hit.chunk.id not in ids)][:limit]
+    return hits
 
 
-def _retrieved(narrowed: RetrievalRequest, limit: int, *, escape: int = 3) -> list[Hit]:
-    plan = narrowed.plan
+def _search(request: RetrievalRequest, limit: int, *, escape: int = 3) -> list[Hit]:
+    plan = request.plan
     wholes = (plan.question, *plan.paraphrases, plan.hypothetical_answer)
 
     def search(variants: tuple[str, ...], most: int) -> list[Hit]:
-        return narrowed.snapshot.search(
+        return request.snapshot.search(
             SearchQuery(
                 variants=variants,
                 keywords=tuple(plan.keywords),
                 strategy=plan.strategy,
                 limit=most,
-                documents=frozenset(narrowed.sources.documents) or None,
+                documents=frozenset(request.sources.documents) or None,
                 escape=escape,
             )
         )
 
-    found = [search(tuple(text for text in wholes if text), limit)]
-    found += [search((part,), limit // 2) for part in plan.parts]
-    return merged(found)[:limit]
+    rankings = [search(tuple(text for text in wholes if text), limit)]
+    rankings += [search((part,), limit // 2) for part in plan.parts]
+    return merge_hits(rankings)[:limit]
 
 
-def merged(found: Sequence[Sequence[Hit]]) -> list[Hit]:
-    """Several searches by reciprocal rank; a chunk's hit is of the search that ranked it best."""
+def merge_hits(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
+    """Fuses searches by reciprocal rank; a chunk keeps the hit of its best rank."""
     by_chunk = [
         Ranking(name=str(number), rows=[hit.chunk.id for hit in hits])
-        for number, hits in enumerate(found)
+        for number, hits in enumerate(rankings)
     ]
     best: dict[str, Hit] = {}
-    for of_one_rank in zip_longest(*found):
+    for of_one_rank in zip_longest(*rankings):
         for hit in filter(None, of_one_rank):
             best.setdefault(hit.chunk.id, hit)
     return [best[one.row] for one in fuse(by_chunk)]

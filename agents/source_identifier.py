@@ -1,4 +1,4 @@
-"""Agent 2: narrows to the documents that can hold the answer."""
+"""Agent 2: selects the documents that can hold the answer."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from enrichment.chunk import DocumentCard, is_out_of_force, standing
 from enrichment.language.words import naming_words, stems
 from index.search import Snapshot
 
-LONGEST_LIST = 60
-"""Documents that one prompt lists; of more, the likeliest are shortlisted by search."""
+MAX_LISTED = 60
+"""Documents that one prompt lists. Of more, a search shortlists the likeliest."""
 _PASSAGES, _PASSAGES_FOR_A_LIST = 60, 240
-"""Passages by which documents are ranked: the best few, or more than one prompt lists."""
+"""Passages that rank documents: a few, or more for a shortlist."""
 _LIST_CHARACTERS = 12_000
-"""Of the summaries and headings of all documents listed; titles come on top."""
-_LONGEST_LINE = 460
+"""Of the summaries and headings of all listed documents, without titles."""
+_MAX_LINE_CHARS = 460
 """Characters of one document's summary and headings."""
-_MOST_CHOSEN = 8
+_MAX_CHOSEN = 8
 _NOT_LISTED = (
     "The list is a shortlist made by search: {} further documents are less like the question."
 )
@@ -38,7 +38,7 @@ _NOT_LISTED = (
 
 @dataclass(frozen=True, kw_only=True)
 class SourceRequest:
-    """What the source identifier sees."""
+    """The source identifier's input."""
 
     plan: Plan
     snapshot: Snapshot
@@ -66,17 +66,17 @@ def source_identifier(
 
 
 def choose_without_model(domain: Domain) -> Callable[[SourceRequest], SourceChoice]:
-    """Ranks documents by their passages, by the examples, and by the document list's own words.
+    """Ranks documents by their passages and the domain's examples.
 
-    Restricts nothing: measured, a narrowing made without a model loses more than it finds."""
+    It restricts nothing: measured, narrowing without a model loses more than it finds."""
 
-    def run(planned: SourceRequest) -> SourceChoice:
-        likely = likely_documents(planned, domain.examples)
-        best = [document for document in likely if document in planned.snapshot.documents]
+    def run(request: SourceRequest) -> SourceChoice:
+        likely = likely_documents(request, domain.examples)
+        best = [document for document in likely if document in request.snapshot.documents]
         return SourceChoice(
             reasons={
-                document: _why(planned, document, f"rank {rank} by its passages")
-                for rank, document in enumerate(best[:_MOST_CHOSEN], start=1)
+                document: _why(request, document, f"rank {rank} by its passages")
+                for rank, document in enumerate(best[:_MAX_CHOSEN], start=1)
             }
         )
 
@@ -88,52 +88,57 @@ def choose_with_model(
 ) -> Callable[[SourceRequest], tuple[SourceChoice, Usage]]:
     without_asking = choose_without_model(domain)
 
-    def run(planned: SourceRequest) -> tuple[SourceChoice, Usage]:
-        if len(planned.snapshot.documents) < 2:  # there is nothing to choose
-            return without_asking(planned), Usage()
-        cards = shortlist(planned, domain.examples)
-        others = len(planned.snapshot.documents) - len(cards)
-        room = min(_LONGEST_LINE, _LIST_CHARACTERS // max(1, len(cards)))
+    def run(request: SourceRequest) -> tuple[SourceChoice, Usage]:
+        if len(request.snapshot.documents) < 2:  # there is nothing to choose
+            return without_asking(request), Usage()
+        cards = shortlist(request, domain.examples)
+        others = len(request.snapshot.documents) - len(cards)
+        room = min(_MAX_LINE_CHARS, _LIST_CHARACTERS // max(1, len(cards)))
         prompt = render(
             "sources",
             title=domain.title,
             listing=_NOT_LISTED.format(others) if others else "",
-            examples=Foreign("questions answered before", listed(map(_answered, domain.examples))),
-            documents=Foreign("documents", listed(_described(card, room) for card in cards)),
-            question=Foreign("question", planned.plan.question),
-            sub_questions=Foreign("parts of the question", listed(planned.plan.parts)),
+            examples=Foreign(
+                "questions answered before", listed(map(_example_line, domain.examples))
+            ),
+            documents=Foreign("documents", listed(_card_line(card, room) for card in cards)),
+            question=Foreign("question", request.plan.question),
+            sub_questions=Foreign("parts of the question", listed(request.plan.parts)),
         )
         reply, usage = model.structured(prompt, ChosenDocuments)
-        known = {card.id for card in cards}
-        chosen = {one.id: one.reason for one in reply.documents[:_MOST_CHOSEN] if one.id in known}
-        documents = current_first(chosen, planned)
-        reasons = {document: _why(planned, document, chosen[document]) for document in documents}
+        listed_ids = {card.id for card in cards}
+        chosen = {
+            one.id: one.reason for one in reply.documents[:_MAX_CHOSEN] if one.id in listed_ids
+        }
+        documents = current_first(chosen, request)
+        reasons = {document: _why(request, document, chosen[document]) for document in documents}
         return SourceChoice(documents=tuple(documents), reasons=reasons), usage
 
     return run
 
 
-def shortlist(planned: SourceRequest, examples: Iterable[Example]) -> list[DocumentCard]:
-    """At most 60 cards, the likeliest ones when there are more."""
-    cards = planned.snapshot.documents
-    if len(cards) <= LONGEST_LIST:
-        return planned.snapshot.cards(cards)
-    ranked_documents = likely_documents(planned, examples, passages=_PASSAGES_FOR_A_LIST)
+def shortlist(request: SourceRequest, examples: Iterable[Example]) -> list[DocumentCard]:
+    """At most 60 cards, the likeliest first when there are more."""
+    cards = request.snapshot.documents
+    if len(cards) <= MAX_LISTED:
+        return request.snapshot.cards(cards)
+    ranked_documents = likely_documents(request, examples, passages=_PASSAGES_FOR_A_LIST)
     likely = [document for document in ranked_documents if document in cards]
-    matches = {document: _card_match(card, planned.plan) for document, card in cards.items()}
+    matches = {document: _card_match(card, request.plan) for document, card in cards.items()}
     by_card = sorted(matches, key=lambda document: -matches[document])
-    ranked = dict.fromkeys([*likely[: LONGEST_LIST * 5 // 6], *by_card])
-    return planned.snapshot.cards(islice(ranked, LONGEST_LIST))
+    ranked = dict.fromkeys([*likely[: MAX_LISTED * 5 // 6], *by_card])
+    return request.snapshot.cards(islice(ranked, MAX_LISTED))
 
 
 def likely_documents(
-    planned: SourceRequest, examples: Iterable[Example], *, passages: int = _PASSAGES
+    request: SourceRequest, examples: Iterable[Example], *, passages: int = _PASSAGES
 ) -> list[str]:
-    """Document ids, best first, by the ranks of their passages; editions for somebody else last:
-    among 1,126 documents the list of 60 then misses one that is needed for 12 of 306 questions
+    """Document ids, best first, by the ranks of their passages; editions for other readers last.
+
+    With that, the list of 60 among 1,126 documents misses a needed one for 12 of 306 questions
     instead of 29."""
-    plan = planned.plan
-    wide = RetrievalRequest(plan=plan, sources=SourceChoice(), snapshot=planned.snapshot)
+    plan = request.plan
+    wide = RetrievalRequest(plan=plan, sources=SourceChoice(), snapshot=request.snapshot)
     hits = retrieve(wide, limit=passages)
     scores: dict[str, float] = defaultdict(float)
     for rank, hit in enumerate(hits):
@@ -142,56 +147,56 @@ def likely_documents(
         if _same_question(example.question, plan.question):
             for document in example.documents:
                 scores[document] += 0.1
-    editions = editions_for(plan, planned.snapshot.documents)
-    beside = editions.beside_the_question(hit.chunk for hit in hits)
-    ranked = current_first(dict(sorted(scores.items(), key=lambda item: -item[1])), planned)
-    return sorted(ranked, key=lambda document: document in beside)
+    editions = editions_for(plan, request.snapshot.documents)
+    other_editions = editions.beside_the_question(hit.chunk for hit in hits)
+    ranked = current_first(dict(sorted(scores.items(), key=lambda item: -item[1])), request)
+    return sorted(ranked, key=lambda document: document in other_editions)
 
 
-def current_first(documents: Iterable[str], planned: SourceRequest) -> list[str]:
-    """Documents out of force behind all others, unless the question asks about the past."""
+def current_first(documents: Iterable[str], request: SourceRequest) -> list[str]:
+    """Documents out of force last, unless the question asks about the past."""
     listed_once = list(dict.fromkeys(documents))
-    if asks_about_the_past(planned.plan.question):
+    if asks_about_the_past(request.plan.question):
         return listed_once
-    cards = planned.snapshot.documents
+    cards = request.snapshot.documents
     return sorted(listed_once, key=lambda document: is_out_of_force(cards.get(document)))
 
 
-def _why(planned: SourceRequest, document: str, reason: str) -> str:
-    documents = planned.snapshot.documents
+def _why(request: SourceRequest, document: str, reason: str) -> str:
+    documents = request.snapshot.documents
     card = documents[document]
     return f"{reason}; {standing(card, documents)}" if is_out_of_force(card) else reason
 
 
 def _card_match(card: DocumentCard, plan: Plan) -> int:
-    """Words of the question that the card shares."""
+    """Number of the question's words on the card."""
     faqs = " ".join(faq.question for faq in card.faqs)
-    said = (card.title, card.summary, faqs, *card.keywords, *card.headings)
-    words = stems(" ".join(said))
+    parts = (card.title, card.summary, faqs, *card.keywords, *card.headings)
+    words = stems(" ".join(parts))
     return len(words & naming_words(plan.question).keys())
 
 
 def _same_question(example: str, question: str) -> bool:
-    named, asked = naming_words(example).keys(), naming_words(question).keys()
-    return bool(named) and len(named & asked) / len(named) >= 0.6
+    example_words, question_words = naming_words(example).keys(), naming_words(question).keys()
+    return bool(example_words) and len(example_words & question_words) / len(example_words) >= 0.6
 
 
-def _answered(example: Example) -> str:
+def _example_line(example: Example) -> str:
     return f"{example.question} → {', '.join(example.documents)}"
 
 
-def _described(card: DocumentCard, room: int) -> str:
+def _card_line(card: DocumentCard, room: int) -> str:
     parts = [f"`{card.id}`: {card.title}"]
     if status := standing(card):
         parts.append(f"({status})")
-    says = _shortened(card.summary, room // 3)
+    says = _shorten(card.summary, room // 3)
     if says:
         parts.append(f"— {says}")
     if card.headings:
-        parts.append(f"· Headings: {_shortened('; '.join(card.headings), room - len(says))}")
+        parts.append(f"· Headings: {_shorten('; '.join(card.headings), room - len(says))}")
     return " ".join(" ".join(parts).split())
 
 
-def _shortened(text: str, most: int) -> str:
-    """At a word's end, with a sign that it goes on."""
+def _shorten(text: str, most: int) -> str:
+    """Cut at a word's end, with `…`."""
     return text if len(text) <= most else text[:most].rsplit(" ", 1)[0].rstrip(",;") + " …"

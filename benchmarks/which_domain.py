@@ -35,7 +35,7 @@ from agents.extractive.conversation import self_contained
 from agents.observability import QuestionOrigin
 from agents.routing import candidates as weighing
 from agents.routing.candidates import features, search_domain
-from agents.routing.router import MOST_COMPARED
+from agents.routing.router import MAX_COMPARED
 from benchmarks.material.asked_sets import DEMO, PUBLIC, ROOT, AskedSet, named_set, written
 from benchmarks.material.fitting import PULL_OF_STATEMENTS, Matrix, cell, listwise
 from benchmarks.with_a_model import PATIENCE_SECONDS, copilot_of, ingest
@@ -160,7 +160,7 @@ def picked(model: ChatModel, copilot: Copilot, asked: Asked) -> dict[str, float]
     question = asked.golden.asked
     domains = list(copilot.domains.values())
     found, _ = answering.looked_into(domains, lambda domain: question)
-    close = weighing.close_ones(found, MOST_COMPARED)
+    close = weighing.close_ones(found, MAX_COMPARED)
     choice = answering.picked(question, close)
     names = [one.domain.domain for one in choice.close]
     sent = "failed" if choice.failed else "asks" if choice.asks_back else "picks"

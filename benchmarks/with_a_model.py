@@ -28,7 +28,7 @@ from typing import Any
 import yaml
 from pydantic import SecretStr
 
-from agents.answer import CITED, Answer, Citation, Question
+from agents.answer import CITATION, Answer, Citation, Question
 from benchmarks.material.asked_sets import (
     DEMO,
     PUBLIC,
@@ -109,7 +109,7 @@ def record(one: AskedSet, golden: GoldenQuestion, answer: Answer, calls: Calls) 
         "input_tokens": answer.usage.input_tokens,
         "output_tokens": answer.usage.output_tokens,
         "longest_prompt": calls.characters,
-        "words": len(CITED.sub("", answer.text).split()),
+        "words": len(CITATION.sub("", answer.text).split()),
         "context_characters": sum(len(chunk.text) for chunk in answer.context),
         "sections": len({(c.document_id, c.heading_path or c.id) for c in answer.context}),
         "evidence_seen": found,

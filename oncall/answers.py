@@ -74,7 +74,7 @@ class Answers:
         from agents.answer_cache.cache import SemanticCache
 
         return SemanticCache(
-            kept=lambda: self.cached,
+            open_store=lambda: self.cached,
             embedder=self._models.embedder,
             domain=domain,
             model=self._models.chat.name,

@@ -13,9 +13,9 @@ from contextlib import suppress
 import pytest
 from pydantic import BaseModel
 
-from agents.answer import LONGEST_QUESTION, Turn
+from agents.answer import MAX_QUESTION_CHARS, Turn
 from agents.checks.groundedness import groundedness
-from agents.context.sources import sources_of
+from agents.context.sources import build_sources
 from agents.extractive.conversation import clean_message, leans_on, questions_in, small_talk_reply
 from agents.extractive.language import asks_about_the_past
 from bot.slack.messages import is_question, mentions, words_of
@@ -156,7 +156,7 @@ REPLIES = [
     "before ", "unless ", "A-1 ", "12 May ", "half ", "two-", "**a** ", "[1] ", "The sources ",
     "Aa ", "1.", "> ", "no more ", "$1", "- a:\n  ", "key. [1] ",
 ]  # fmt: skip
-SOURCES = sources_of(snapshot(ROTATION).chunks("key-rotation"))
+SOURCES = build_sources(snapshot(ROTATION).chunks("key-rotation"))
 
 
 @pytest.fixture(scope="module")
@@ -184,14 +184,14 @@ def test_a_crafted_document_takes_about_as_long_as_a_plain_one(
 def plain_question() -> float:
     """Seconds of the longest plain question."""
     asked(of(ASKED))
-    return quickest(asked, of(ASKED, LONGEST_QUESTION))
+    return quickest(asked, of(ASKED, MAX_QUESTION_CHARS))
 
 
 @pytest.mark.parametrize("piece", QUESTIONS)
 def test_a_crafted_question_takes_about_as_long_as_a_plain_one(
     piece: str, plain_question: float
 ) -> None:
-    assert takes_less(asked, of(piece, LONGEST_QUESTION), MOST * plain_question)
+    assert takes_less(asked, of(piece, MAX_QUESTION_CHARS), MOST * plain_question)
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,8 @@
 """The answer cache of one domain.
 
-An answer is given again when the question asks the same (see `agreement`), every document that it
-was drawn from is as it was and readable now, and nothing else that it depends on has changed: the
-domain file, the prompts, the models, and what its reader may read.
-
-What the agents know of the cache: it is asked before they think, and told what they found.
-
-Which answers may be given again, to somebody else and on another day."""
+A cached answer is returned when the question asks the same (see `same_question`), every document
+of the answer is unchanged and readable, and its other inputs are unchanged: the domain file, the
+prompts, the models, and the reader's documents."""
 
 from __future__ import annotations
 
@@ -27,7 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from agents import prompts
 from agents.answer import Answer, Question
 from agents.answer_cache.same_question import difference
-from agents.answer_cache.store import CachedAnswerStore, Kept, NewCacheEntry, digest_of, now
+from agents.answer_cache.store import CachedAnswerStore, CachedEntry, NewCacheEntry, digest_of, now
 from agents.confidence import HIGH
 from agents.extractive.conversation import clean_message
 from agents.plan import Trace
@@ -42,25 +38,25 @@ from telemetry import metrics
 
 @dataclass(frozen=True, kw_only=True)
 class CachedAnswer:
-    """What a look-up found. `note`: what an administrator should know of it."""
+    """The result of a lookup. `note`: for administrators."""
 
     answer: Answer | None = None
     note: str = ""
     nearest: float | None = None
-    """Cosine of the question with the nearest one that is kept; None where none is."""
+    """Cosine with the nearest cached question; None without any."""
     unavailable: bool = False
-    """It could not be read."""
+    """The cache could not be read."""
 
 
 class AnswerCache(Protocol):
-    """Neither method raises: a question is answered as if there were no cache."""
+    """Neither method raises: without the cache, the question is answered anew."""
 
     def find(self, asked: str, question: Question, snapshot: Snapshot) -> CachedAnswer:
         """`asked`: the self-contained question; `snapshot`: as its reader sees it."""
         ...
 
     def keep(self, answer: Answer, question: Question, snapshot: Snapshot) -> None:
-        """Kept only where it may be given again."""
+        """Stores the answer if it is cacheable."""
         ...
 
 
@@ -73,7 +69,7 @@ _OF_TODAY = re.compile(
     rf"|evening|time|one)|on {_DAY}|days? left|from now|in \d+ {_SPAN})\b",
     re.IGNORECASE,
 )
-"""Another answer on another day."""
+"""The answer depends on the day."""
 _OF_AN_ANSWER = re.compile(
     r"\b(?:today|tonight|tomorrow|yesterday|right now|at the moment|days? left|from now"
     rf"|{_SPAN} ago|this (?:{_SPAN}|{_DAY})|(?:next|last) (?:{_DAY}|week|month|quarter|year))\b",
@@ -89,7 +85,7 @@ _OF_THE_ASKER = re.compile(
     r"|division|seniority|tenure|balance|status|entitlement|allowance|salary)s?\b|\bi work\b",
     re.IGNORECASE,
 )
-"""Another answer to another person; typographic apostrophes are made plain before."""
+"""The answer depends on the user. Apostrophes are plain here."""
 _REFERS_BACK = re.compile(
     r"\b(?:above|previous(?:ly)?|earlier|same (?:thing|question|one)|the (?:former|latter))\b"
     r"|^(?:and|but|so|or|also|then|what about|how about)\b",
@@ -97,10 +93,10 @@ _REFERS_BACK = re.compile(
 )
 
 
-def lasts(asked: str, answer: Answer) -> bool:
-    """Of a model, sure, whole, and dependent neither on the day, nor on who asks, nor on what was
-    said before."""
-    plain = asked.replace("’", "'").strip()
+def is_cacheable(question: str, answer: Answer) -> bool:
+    """A confident, complete answer of a model that depends neither on the day, nor on the user, nor
+    on the thread."""
+    plain = question.replace("’", "'").strip()
     made_well = (
         answer.path == "company_specific_rag_success"
         and answer.usage.calls > 0
@@ -108,22 +104,22 @@ def lasts(asked: str, answer: Answer) -> bool:
         and not (answer.cut or answer.usage.cut)
         and answer.confidence > HIGH
         and bool(answer.citations)
-        # What a tool said held at that moment, also where a document alone is cited.
+        # Tool results hold at one moment, even when the answer cites documents only.
         and not answer.of_the_moment
     )
     asks_for_good = not any(
-        found.search(plain) for found in (_OF_TODAY, _OF_THE_ASKER, _REFERS_BACK)
+        pattern.search(plain) for pattern in (_OF_TODAY, _OF_THE_ASKER, _REFERS_BACK)
     )
     return made_well and asks_for_good and not _OF_AN_ANSWER.search(answer.text)
 
 
 log = structlog.get_logger()
 
-_MOST_COMPARED = 20
-"""Kept questions that are read word by word, the nearest first."""
-_LONGEST = 400
-"""Characters of a question. A longer one tells a story, and no two of those are the same."""
-_TROUBLE = (SQLAlchemyError, CopilotError, ValidationError, ValueError, TypeError, KeyError)
+_MAX_COMPARED = 20
+"""Cached questions that are compared word by word, nearest first."""
+_MAX_QUESTION_CHARS = 400
+"""Longer questions tell a story, and no two of them are the same."""
+_ERRORS = (SQLAlchemyError, CopilotError, ValidationError, ValueError, TypeError, KeyError)
 _answers = TypeAdapter(Answer)
 
 
@@ -133,23 +129,23 @@ class SemanticCache:
     def __init__(
         self,
         *,
-        kept: Callable[[], CachedAnswerStore],
+        open_store: Callable[[], CachedAnswerStore],
         embedder: Embedder,
         domain: Domain,
         model: str,
     ) -> None:
-        """`kept` is called when first needed, and again after it failed."""
-        self._open = kept
+        """`open_store` is called at first use, and again after it failed."""
+        self._open_store = open_store
         self._embed = embedder
         self._domain = domain
         self._model = model
         self._known: tuple[tuple[int, ...], Vectors] = ((), np.zeros((0, 0), dtype=np.float32))
         self._lock = Lock()
 
-    def find(self, asked: str, question: Question, snapshot: Snapshot) -> CachedAnswer:
+    def find(self, text: str, question: Question, snapshot: Snapshot) -> CachedAnswer:
         try:
-            return self._find(clean_message(asked), question, snapshot)
-        except _TROUBLE as error:
+            return self._find(clean_message(text), question, snapshot)
+        except _ERRORS as error:
             log.warning("the answer cache can't be read", cause=_cause(error))
             note = f"answered without the cache: {type(error).__name__}"
             return CachedAnswer(note=note, unavailable=True)
@@ -157,40 +153,40 @@ class SemanticCache:
     def keep(self, answer: Answer, question: Question, snapshot: Snapshot) -> None:
         try:
             self._keep(answer, question, snapshot)
-        except _TROUBLE as error:
+        except _ERRORS as error:
             log.warning("the answer cache can't be written", cause=_cause(error))
 
-    def _find(self, asked: str, question: Question, snapshot: Snapshot) -> CachedAnswer:
-        if len(asked) > _LONGEST or not asked:
+    def _find(self, text: str, question: Question, snapshot: Snapshot) -> CachedAnswer:
+        if len(text) > _MAX_QUESTION_CHARS or not text:
             return CachedAnswer()
         since = now() - timedelta(days=self._domain.answer.cache.days)
-        ids = self._kept.ids(snapshot.domain, self._key(question, snapshot), since=since)
+        ids = self._store.ids(snapshot.domain, self._key(question, snapshot), since=since)
         if not ids:
             return CachedAnswer()
-        similarities = self._vectors(ids) @ self._embed([asked])[0]
-        nearest = np.argsort(-similarities, kind="stable")[:_MOST_COMPARED]
+        similarities = self._vectors(ids) @ self._embed([text])[0]
+        nearest = np.argsort(-similarities, kind="stable")[:_MAX_COMPARED]
         least = self._domain.answer.cache.similarity
         near = {ids[i]: float(similarities[i]) for i in nearest if similarities[i] >= least}
-        for one in self._kept.get(list(near)):
-            if difference(asked, one.question, self._domain.glossary):
+        for one in self._store.get(list(near)):
+            if difference(text, one.question, self._domain.glossary):
                 continue
             if not _unchanged(one.documents, snapshot):
                 continue
-            return _again(one, asked, snapshot, near[one.id])
+            return _from_entry(one, text, snapshot, near[one.id])
         return CachedAnswer(nearest=_cosine(similarities[nearest[0]]))
 
     def _keep(self, answer: Answer, question: Question, snapshot: Snapshot) -> None:
-        asked = answer.standalone_question if question.history else clean_message(question.text)
+        text = answer.standalone_question if question.history else clean_message(question.text)
         documents = _states(snapshot.cards(sorted(answer.drawn_from)))
         complete = documents.keys() == answer.drawn_from
-        if len(asked) > _LONGEST or not complete or not lasts(asked, answer):
+        if len(text) > _MAX_QUESTION_CHARS or not complete or not is_cacheable(text, answer):
             return
-        self._kept.keep(
+        self._store.keep(
             NewCacheEntry(
                 domain=snapshot.domain,
                 key=self._key(question, snapshot),
-                question=asked,
-                vector=np.asarray(self._embed([asked])[0], dtype=np.float32).tobytes(),
+                question=text,
+                vector=np.asarray(self._embed([text])[0], dtype=np.float32).tobytes(),
                 text=answer.text,
                 answer=_answers.dump_json(replace(answer, context=(), trace=None)).decode(),
                 documents=documents,
@@ -198,14 +194,14 @@ class SemanticCache:
         )
 
     @cached_property
-    def _kept(self) -> CachedAnswerStore:
-        return self._open()
+    def _store(self) -> CachedAnswerStore:
+        return self._open_store()
 
     def _key(self, question: Question, snapshot: Snapshot) -> str:
-        """Of all that an answer depends on besides the question and the documents it draws on.
+        """A digest of an answer's inputs besides the question and its documents.
 
-        Where each reads what they may, a document that only one of them may read could have given
-        them another answer: whoever reads other documents asks anew."""
+        With permissions per reader, a document that only one user may read could change the answer:
+        readers of different documents don't share entries."""
         audience = "" if question.readers is None else _digest(sorted(snapshot.documents))
         return _digest([self._made_with, audience])
 
@@ -215,23 +211,23 @@ class SemanticCache:
         return _digest([file, self._model, self._embed.name, _prompt_wording()])
 
     def _vectors(self, ids: tuple[int, ...]) -> Vectors:
-        """One row for each; only new ones are read from the database."""
+        """One row per id; only new ones are read from the database."""
         with self._lock:
-            known_ids, known = self._known
-        if known_ids == ids:
-            return known
-        held = dict(zip(known_ids, known, strict=True))
-        held |= self._kept.vectors([one for one in ids if one not in held])
+            cached_ids, cached = self._known
+        if cached_ids == ids:
+            return cached
+        by_id = dict(zip(cached_ids, cached, strict=True))
+        by_id |= self._store.vectors([one for one in ids if one not in by_id])
         size = self._embed.dimensions
-        gone = np.zeros(size, dtype=np.float32)  # similar to nothing
-        rows = [held.get(one, gone) for one in ids]
-        matrix = np.stack([row if row.shape == (size,) else gone for row in rows])
+        zeros = np.zeros(size, dtype=np.float32)  # similar to nothing
+        rows = [by_id.get(one, zeros) for one in ids]
+        matrix = np.stack([row if row.shape == (size,) else zeros for row in rows])
         with self._lock:
             self._known = (ids, matrix)
         return matrix
 
 
-def _again(one: Kept, asked: str, snapshot: Snapshot, similarity: float) -> CachedAnswer:
+def _from_entry(one: CachedEntry, text: str, snapshot: Snapshot, similarity: float) -> CachedAnswer:
     answer = replace(
         _answers.validate_json(one.answer),
         path="cached",
@@ -239,7 +235,7 @@ def _again(one: Kept, asked: str, snapshot: Snapshot, similarity: float) -> Cach
         timings_ms={},
         usage=Usage(),
         generation=snapshot.generation,
-        standalone_question=asked,
+        standalone_question=text,
     )
     note = f"answered before, on {one.kept_at:%Y-%m-%d}: {one.question}"
     return CachedAnswer(answer=answer, note=note)
@@ -250,8 +246,8 @@ def _cosine(similarity: float) -> float:
 
 
 def _unchanged(documents: Mapping[str, str], snapshot: Snapshot) -> bool:
-    """Whether all of them are readable now and as they were. A document that was published since
-    and says that it replaces one of them is seen in that one's card."""
+    """Whether all are readable and unchanged. A new successor shows in the card of the document
+    that it replaces."""
     return _states(snapshot.cards(documents)) == documents
 
 
@@ -275,15 +271,15 @@ def _digest(parts: Sequence[object] | Iterable[object]) -> str:
 
 
 def _cause(error: Exception) -> str:
-    """Without what was asked: people's words stay out of logs."""
+    """Without the statement's parameters: message text stays out of logs."""
     return f"{type(error).__name__}: {getattr(error, 'orig', '')}"
 
 
-def look_up(cache: AnswerCache | None, asked: str, state: State) -> State:
-    """The state with `cached` when `asked` was answered before; its text is reported at once."""
+def look_up(cache: AnswerCache | None, text: str, state: State) -> State:
+    """The state with `cached` when `text` was answered before; its text is reported at once."""
     if cache is None:
         return state
-    lookup = cache.find(asked, state["question"], state["snapshot"])
+    lookup = cache.find(text, state["question"], state["snapshot"])
     noted: State = {**state, "notes": (*state["notes"], *([lookup.note] if lookup.note else []))}
     result = "hit" if lookup.answer else "unavailable" if lookup.unavailable else "miss"
     metrics.ANSWER_CACHE.labels(state["snapshot"].domain, result).inc()

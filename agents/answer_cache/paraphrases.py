@@ -1,4 +1,4 @@
-"""Ways to put a question in English, each with the plain one that it stands for."""
+"""English phrasings of questions, each with its plain form."""
 
 from __future__ import annotations
 
@@ -168,5 +168,4 @@ _MODALITIES = _all(
     (r"\b(?:should|shall|ought to|supposed to|recommended|expected to)\b|\bbetter to\b", "advice"),
 )  # fmt: skip
 MODALITIES = tuple((pattern, frozenset(said.split())) for pattern, said in _MODALITIES)
-"""What of a question says that something can, may, must or should be; several readings where it
-may be meant in several ways."""
+"""Words for can, may, must and should, with all their readings."""

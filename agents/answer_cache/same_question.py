@@ -22,7 +22,7 @@ _EITHER = {"when": {"time", "day"}}
 
 
 def difference(one: str, other: str, glossary: Mapping[str, list[str]]) -> str:
-    """In what the questions differ, for an administrator; '' when they ask the same."""
+    """The difference, for administrators; '' when they ask the same."""
     if one.casefold() == other.casefold():
         return ""
     first, second = wording(one, glossary), wording(other, glossary)
@@ -63,15 +63,15 @@ def _word_difference(first: Wording, second: Wording) -> str:
     left = list(range(len(second.words)))
     pairs: list[tuple[int, int]] = []
     for i, word in enumerate(first.words):
-        found = next((j for j in left if _same(word, second.words[j], is_way=is_way)), None)
-        if found is None:
+        match = next((j for j in left if _same(word, second.words[j], is_way=is_way)), None)
+        if match is None:
             return f"word: {word.text}"
-        left.remove(found)
-        pairs.append((i, found))
+        left.remove(match)
+        pairs.append((i, match))
     if left:
         return f"word: {second.words[left[0]].text}"
     for i, j in pairs:
-        if difference_of_place := _placed_otherwise(first.words[i], second.words[j]):
+        if difference_of_place := _place_difference(first.words[i], second.words[j]):
             return difference_of_place
     return _order_difference(first.words, second.words, pairs)
 
@@ -97,7 +97,7 @@ _FREE = frozenset(("", "of", "for", "in", "on", "at", "about", "regarding"))
 """The policy of, for, on or about travel. Who reports to somebody does not report on them."""
 
 
-def _placed_otherwise(one: Word, other: Word) -> str:
+def _place_difference(one: Word, other: Word) -> str:
     if one.after == other.after or {one.after, other.after} <= _FREE:
         return ""
     unsaid = {one.after, other.after} <= {"", "to", "with", "as"}
@@ -130,7 +130,7 @@ def _passives(
     pairs: Sequence[tuple[int, int]],
     turned: Sequence[tuple[tuple[int, int], tuple[int, int]]],
 ) -> str:
-    """A word that is passive in one question only, and did not change places for it."""
+    """A word that is passive in one question only, without a change of places."""
     for pair in pairs:
         one, other = first[pair[0]], second[pair[1]]
         if one.passive != other.passive and not any(pair in both for both in turned):
@@ -154,8 +154,8 @@ def _turned_by_passive(
 def _governed_side(
     first: Sequence[Word], second: Sequence[Word], a: tuple[int, int], b: tuple[int, int]
 ) -> str:
-    """In which question a preposition accounts for the change of places; `both` when the same
-    one does in both; '' when none does."""
+    """The question whose preposition explains the change of places: `first`, `second`, `both` for
+    the same preposition, '' for none."""
     for i, j in (a, b):
         if first[i].after and first[i].after == second[j].after:
             return "both"

@@ -1,4 +1,4 @@
-"""Answers in the state database, by domain and by all that they depend on besides the documents."""
+"""Cached answers in the state database, by domain and a digest of their other inputs."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from config.models import Vectors
 from durable.migration import migrate
 from index.store.schema import RowId
 
-MOST_PER_DOMAIN = 5_000
-"""The newest; a look-up compares a question with each of them in about a millisecond."""
+MAX_PER_DOMAIN = 5_000
+"""The newest; a lookup compares a question with all of them in about a millisecond."""
 PATIENCE_MS = 500
-"""For another process that writes. A question does not wait longer for being remembered."""
+"""The longest wait for another process that writes."""
 _AT_ONCE = 500
 _METADATA = MetaData()
 
-_KEPT = Table(
+_ENTRIES = Table(
     "cached_answers",
     _METADATA,
     Column("id", RowId, primary_key=True, autoincrement=True),
@@ -62,9 +62,7 @@ _KEPT = Table(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
-    """One question with its answer."""
-
+class CachedEntry:
     id: int
     question: str
     answer: str
@@ -76,14 +74,14 @@ class Kept:
 
 @dataclass(frozen=True, kw_only=True)
 class NewCacheEntry:
-    """What is kept of one answer; see the table for the shapes."""
+    """See the table for the shapes."""
 
     domain: str
     key: str
     question: str
     vector: bytes
     text: str
-    """Of the answer, as it was shown."""
+    """Of the answer, as displayed."""
     answer: str
     documents: Mapping[str, str]
 
@@ -98,40 +96,42 @@ class CachedAnswerStore:
     def ids(self, domain: str, key: str, *, since: datetime) -> tuple[int, ...]:
         """Newest first, at most MOST_PER_DOMAIN."""
         query = (
-            select(_KEPT.c.id)
-            .where(_KEPT.c.domain == domain, _KEPT.c.key == key, _KEPT.c.kept_at >= since)
-            .order_by(_KEPT.c.id.desc())
-            .limit(MOST_PER_DOMAIN)
+            select(_ENTRIES.c.id)
+            .where(_ENTRIES.c.domain == domain, _ENTRIES.c.key == key, _ENTRIES.c.kept_at >= since)
+            .order_by(_ENTRIES.c.id.desc())
+            .limit(MAX_PER_DOMAIN)
         )
         with self._engine.connect() as connection:
             return tuple(connection.scalars(query))
 
     def vectors(self, ids: Collection[int]) -> dict[int, Vectors]:
-        held, found = list(ids), {}
+        wanted_ids, by_id = list(ids), {}
         with self._engine.connect() as connection:
-            for first in range(0, len(held), _AT_ONCE):
-                batch = held[first : first + _AT_ONCE]
-                query = select(_KEPT.c.id, _KEPT.c.vector).where(_KEPT.c.id.in_(batch))
+            for first in range(0, len(wanted_ids), _AT_ONCE):
+                batch = wanted_ids[first : first + _AT_ONCE]
+                query = select(_ENTRIES.c.id, _ENTRIES.c.vector).where(_ENTRIES.c.id.in_(batch))
                 for row in connection.execute(query):
-                    found[row.id] = np.frombuffer(row.vector, dtype=np.float32)
-        return found
+                    by_id[row.id] = np.frombuffer(row.vector, dtype=np.float32)
+        return by_id
 
-    def get(self, ids: Sequence[int]) -> list[Kept]:
-        """In this order, without those that are gone."""
-        query = select(_KEPT).where(_KEPT.c.id.in_(ids))
+    def get(self, ids: Sequence[int]) -> list[CachedEntry]:
+        """In this order, without deleted ones."""
+        query = select(_ENTRIES).where(_ENTRIES.c.id.in_(ids))
         with self._engine.connect() as connection:
-            rows = {row["id"]: _kept(row) for row in connection.execute(query).mappings()}
+            rows = {row["id"]: _entry(row) for row in connection.execute(query).mappings()}
         return [rows[one] for one in ids if one in rows]
 
     def keep(self, one: NewCacheEntry) -> None:
-        """In place of an earlier answer to the same words; of two at once, the first stays."""
+        """Replaces an earlier answer to the same words; of two at once, the first stays."""
         digest = digest_of(one.question.casefold())
-        same = (_KEPT.c.domain == one.domain) & (_KEPT.c.key == one.key)
+        same = (_ENTRIES.c.domain == one.domain) & (_ENTRIES.c.key == one.key)
         try:
-            with _impatient(self._engine) as connection:
-                connection.execute(delete(_KEPT).where(same, _KEPT.c.question_digest == digest))
+            with _short_transaction(self._engine) as connection:
                 connection.execute(
-                    insert(_KEPT).values(
+                    delete(_ENTRIES).where(same, _ENTRIES.c.question_digest == digest)
+                )
+                connection.execute(
+                    insert(_ENTRIES).values(
                         domain=one.domain, key=one.key, question=one.question,
                         question_digest=digest, vector=one.vector, answer=one.answer,
                         answer_digest=digest_of(one.text), documents=json.dumps(one.documents),
@@ -143,17 +143,17 @@ class CachedAnswerStore:
             return
 
     def clear(self, domain: str = "") -> int:
-        """How many went; of one domain, or of all."""
-        query = delete(_KEPT).where(_KEPT.c.domain == domain) if domain else delete(_KEPT)
+        """Deletes the entries of one domain, or of all. Returns their number."""
+        query = delete(_ENTRIES).where(_ENTRIES.c.domain == domain) if domain else delete(_ENTRIES)
         with self._engine.begin() as connection:
             return connection.execute(query).rowcount
 
     def counts(self) -> dict[str, tuple[int, datetime]]:
-        """Domain → how many, and when the oldest was kept."""
+        """Domain → number of entries, and the time of the oldest."""
         query = (
-            select(_KEPT.c.domain, func.count(), func.min(_KEPT.c.kept_at))
-            .group_by(_KEPT.c.domain)
-            .order_by(_KEPT.c.domain)
+            select(_ENTRIES.c.domain, func.count(), func.min(_ENTRIES.c.kept_at))
+            .group_by(_ENTRIES.c.domain)
+            .order_by(_ENTRIES.c.domain)
         )
         with self._engine.connect() as connection:
             return {domain: (count, oldest) for domain, count, oldest in connection.execute(query)}
@@ -164,37 +164,39 @@ def create_table(engine: Engine) -> None:
     migrate(engine, _METADATA, "answer cache")
 
 
-def kept_saying(connection: Connection, answers: Collection[str]) -> list[dict[str, Any]]:
-    """Questions that are kept with these words as their answers."""
-    columns = (_KEPT.c.domain, _KEPT.c.question, _KEPT.c.kept_at)
+def entries_answering(connection: Connection, answers: Collection[str]) -> list[dict[str, Any]]:
+    """Entries with these texts as answers."""
+    columns = (_ENTRIES.c.domain, _ENTRIES.c.question, _ENTRIES.c.kept_at)
     return [
         dict(row)
         for batch in _batches(answers)
         for row in connection.execute(
-            select(*columns).where(_KEPT.c.answer_digest.in_(batch))
+            select(*columns).where(_ENTRIES.c.answer_digest.in_(batch))
         ).mappings()
     ]
 
 
-def drop_saying(connection: Connection, answers: Collection[str]) -> int:
-    """Forget these words of answers, whatever was asked; within a transaction."""
+def delete_answering(connection: Connection, answers: Collection[str]) -> int:
+    """Deletes entries with these texts as answers; within a transaction. Returns their number."""
     return sum(
-        connection.execute(delete(_KEPT).where(_KEPT.c.answer_digest.in_(batch))).rowcount
+        connection.execute(delete(_ENTRIES).where(_ENTRIES.c.answer_digest.in_(batch))).rowcount
         for batch in _batches(answers)
     )
 
 
 def purge(connection: Connection, days_of: Callable[[str], int]) -> int:
-    """Delete what is older than its domain allows; within a transaction."""
-    gone = 0
-    for domain in connection.scalars(select(_KEPT.c.domain).distinct()).all():
-        old = _KEPT.c.kept_at < now() - timedelta(days=days_of(domain))
-        gone += connection.execute(delete(_KEPT).where(_KEPT.c.domain == domain, old)).rowcount
-    return gone
+    """Deletes entries older than their domain allows; within a transaction."""
+    deleted = 0
+    for domain in connection.scalars(select(_ENTRIES.c.domain).distinct()).all():
+        old = _ENTRIES.c.kept_at < now() - timedelta(days=days_of(domain))
+        deleted += connection.execute(
+            delete(_ENTRIES).where(_ENTRIES.c.domain == domain, old)
+        ).rowcount
+    return deleted
 
 
 def now() -> datetime:
-    """UTC without a zone: what both SQLite and PostgreSQL keep alike."""
+    """UTC without a zone: SQLite and PostgreSQL store it alike."""
     return datetime.now(UTC).replace(tzinfo=None)
 
 
@@ -203,8 +205,8 @@ def digest_of(text: str) -> str:
 
 
 @contextmanager
-def _impatient(engine: Engine) -> Iterator[Connection]:
-    """One transaction, given up after PATIENCE_MS where another process holds the table."""
+def _short_transaction(engine: Engine) -> Iterator[Connection]:
+    """One transaction that fails after PATIENCE_MS when another process locks the table."""
     if engine.dialect.name != "sqlite":
         with engine.begin() as connection:
             connection.exec_driver_sql(f"SET LOCAL lock_timeout = {PATIENCE_MS}")
@@ -222,14 +224,16 @@ def _impatient(engine: Engine) -> Iterator[Connection]:
 
 
 def _drop_oldest(connection: Connection, domain: str) -> None:
-    mine = select(_KEPT.c.id).where(_KEPT.c.domain == domain).order_by(_KEPT.c.id.desc())
-    last = connection.scalar(mine.offset(MOST_PER_DOMAIN).limit(1))
+    mine = select(_ENTRIES.c.id).where(_ENTRIES.c.domain == domain).order_by(_ENTRIES.c.id.desc())
+    last = connection.scalar(mine.offset(MAX_PER_DOMAIN).limit(1))
     if last is not None:
-        connection.execute(delete(_KEPT).where(_KEPT.c.domain == domain, _KEPT.c.id <= last))
+        connection.execute(
+            delete(_ENTRIES).where(_ENTRIES.c.domain == domain, _ENTRIES.c.id <= last)
+        )
 
 
-def _kept(row: RowMapping) -> Kept:
-    return Kept(
+def _entry(row: RowMapping) -> CachedEntry:
+    return CachedEntry(
         id=row["id"],
         question=row["question"],
         answer=row["answer"],

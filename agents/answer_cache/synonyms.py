@@ -198,12 +198,12 @@ _NOUNS_IN_ING = frozenset(_NOUNS_IN_ING_LISTED.split())
 
 
 def _by_word(lines: str) -> dict[str, frozenset[str]]:
-    found: dict[str, frozenset[str]] = {}
+    groups: dict[str, frozenset[str]] = {}
     for line in lines.strip().splitlines():
         group = line.split()
         for word in group:
-            found[word] = found.get(word, frozenset()) | {line}
-    return found
+            groups[word] = groups.get(word, frozenset()) | {line}
+    return groups
 
 
 MEANING = _by_word(_GROUPS)
@@ -213,14 +213,14 @@ LEMMA = {word: line.split()[0] for line in _IRREGULAR.strip().splitlines() for w
 
 
 def lemmas(word: str) -> frozenset[str]:
-    """What a lower-case word may be a form of, itself included. Inflections alone: `approver`,
+    """The words that a lower-case word may be a form of, with itself. Only inflections: `approver`,
     `approve` and `employer`, `employee` are different words, although they share a stem."""
-    found = {word}
+    forms = {word}
     if word in LEMMA:
-        found.add(LEMMA[word])
+        forms.add(LEMMA[word])
     if word.isalpha() and word not in NO_PLURALS:
-        found.update(form for form in _uninflected(word) if len(form) > 2)
-    return frozenset(found)
+        forms.update(form for form in _uninflected(word) if len(form) > 2)
+    return frozenset(forms)
 
 
 def is_plural(word: str) -> bool:
@@ -233,21 +233,21 @@ def is_plural(word: str) -> bool:
 
 
 def _uninflected(word: str) -> list[str]:
-    found: list[str] = []
+    forms: list[str] = []
     if is_plural(word):
-        found.append(word[:-1])
+        forms.append(word[:-1])
         if word.endswith("ies"):
-            found.append(f"{word[:-3]}y")
+            forms.append(f"{word[:-3]}y")
         if word.endswith(("ses", "xes", "zes", "ches", "shes", "oes")):
-            found.append(word[:-2])
+            forms.append(word[:-2])
     for ending in ("ed", "ing"):
         if word in _NOUNS_IN_ING:
             continue
         if word.endswith(ending) and len(word) > len(ending) + 2:
             bare = word[: -len(ending)]
-            found += [bare, f"{bare}e"]
+            forms += [bare, f"{bare}e"]
             if bare[-1] == bare[-2]:
-                found.append(bare[:-1])
+                forms.append(bare[:-1])
             if ending == "ed" and bare.endswith("i"):
-                found.append(f"{bare[:-1]}y")
-    return found
+                forms.append(f"{bare[:-1]}y")
+    return forms

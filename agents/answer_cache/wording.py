@@ -1,4 +1,4 @@
-"""A question taken apart: what kind of answer it wants, under which modality, about what."""
+"""Parses a question: kind of answer, modality, negation, tense, words."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _ONE_OF_MANY = frozenset(("a", "an", "another"))
 _PAST = frozenset(("was", "were", "did", "had", "used"))
 _NOT = frozenset(("not", "never", "no", "nobody", "none", "nor"))
 _COUNTED = _PAST | _NOT | {"will"}
-"""What tense and negation tell already."""
+"""Covered by tense and negation."""
 _TO_TWELVE = "zero one two three four five six seven eight nine ten eleven twelve"
 _TENS = {"fifteen": "15", "twenty": "20", "thirty": "30", "sixty": "60", "ninety": "90"}
 _NUMBERS = {word: str(number) for number, word in enumerate(_TO_TWELVE.split())} | _TENS
@@ -71,11 +71,11 @@ class Word:
 
 @dataclass(frozen=True, kw_only=True)
 class Wording:
-    """What two questions have to agree on."""
+    """The parts in which two questions must agree."""
 
     kinds: frozenset[str]
     modality: tuple[frozenset[str], ...]
-    """Each with all the ways it can be read."""
+    """Each with all its readings."""
     negations: int
     tense: str
     addressed: bool
@@ -84,7 +84,7 @@ class Wording:
 
 
 @lru_cache(maxsize=20_000)
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     text = unicodedata.normalize("NFKC", text).replace("’", "'").replace("`", " ")
     for sign, word in _SIGNS.items():
         if sign != "+" or " + " in text:
@@ -94,7 +94,7 @@ def _plain(text: str) -> str:
 
 def wording(text: str, glossary: Mapping[str, list[str]]) -> Wording:
     """Short forms with one meaning are written out as the glossary does."""
-    plain = _plain(text)
+    plain = _normalize(text)
     for short, meanings in glossary.items():
         if len(meanings) == 1:
             flags = 0 if short.lower() in STOP_WORDS else re.IGNORECASE
@@ -103,65 +103,65 @@ def wording(text: str, glossary: Mapping[str, list[str]]) -> Wording:
                 flags=flags,
             )  # fmt: skip
     names = _names(plain)
-    said = _rewritten(plain.lower())
-    kinds = frozenset(kind for kind, pattern in KINDS if re.search(pattern, said))
+    text_lower = _rewrite(plain.lower())
+    kinds = frozenset(kind for kind, pattern in KINDS if re.search(pattern, text_lower))
     if len(kinds) > 1:
         kinds -= {"whether"}  # `if I lose it, whom do I call`
-    modality, rest = _modality(said, kinds)
+    modality, rest = _modality(text_lower, kinds)
     rest = _ASKING.sub(" ", rest)
     if "when" not in kinds:
         rest = _AT_A_TIME.sub("if", rest)
-    written = [token for token in tokens(rest) if token]
-    negations = sum(token in _NOT for token in written)
-    tense = "past" if _PAST & set(written) else "future" if "will" in written else "present"
+    words = [token for token in tokens(rest) if token]
+    negations = sum(token in _NOT for token in words)
+    tense = "past" if _PAST & set(words) else "future" if "will" in words else "present"
     return Wording(
         kinds=kinds or frozenset({"statement"}),
         modality=modality,
         negations=negations,
         tense=tense,
-        addressed=bool(re.search(r"\b(?:do|can|could|will|may|must|should|are) you\b", said))
+        addressed=bool(re.search(r"\b(?:do|can|could|will|may|must|should|are) you\b", text_lower))
         and "how" not in kinds,
-        words=_words(written, names),
+        words=_words(words, names),
     )
 
 
-def _rewritten(said: str) -> str:
+def _rewrite(text: str) -> str:
     for pattern, plain in CONTRACTIONS:
-        said = pattern.sub(plain, said)
+        text = pattern.sub(plain, text)
     before = ""
-    while before != said:
-        before = said
+    while before != text:
+        before = text
         for frame in FRAMES:
-            said = frame.sub("", said, count=1).strip(" ,.:;!-")
-    said = CONDITION_FIRST.sub(r"\2 \1", said.rstrip("?!. "))
+            text = frame.sub("", text, count=1).strip(" ,.:;!-")
+    text = CONDITION_FIRST.sub(r"\2 \1", text.rstrip("?!. "))
     for pattern, plain in PHRASES:
-        said = pattern.sub(plain, said)
-    return said
+        text = pattern.sub(plain, text)
+    return text
 
 
-def _modality(said: str, kinds: frozenset[str]) -> tuple[tuple[frozenset[str], ...], str]:
-    found: list[frozenset[str]] = []
+def _modality(text: str, kinds: frozenset[str]) -> tuple[tuple[frozenset[str], ...], str]:
+    modality: list[frozenset[str]] = []
     for pattern, readings in MODALITIES:
-        said, count = pattern.subn(" ", said)
-        found += [readings] * count
-    # How or where one can, does, or is able to: the way is asked for, not the permission.
+        text, count = pattern.subn(" ", text)
+        modality += [readings] * count
+    # `How can I` and `where can I` ask for the way, not for permission.
     if kinds & {"how", "where", "contact"}:
-        found = [readings for readings in found if "ability" not in readings]
+        modality = [readings for readings in modality if "ability" not in readings]
     if "contact" in kinds:
-        found = [readings for readings in found if "advice" not in readings]
-    return tuple(found), said
+        modality = [readings for readings in modality if "advice" not in readings]
+    return tuple(modality), text
 
 
 def _names(text: str) -> frozenset[str]:
-    """Tokens written as names or codes, in lower case; capitals that open a sentence say nothing,
-    and neither do those of a text that is all in capitals."""
-    written = tokens(text)
-    titled = sum(token[0].isupper() for token in written) > max(3, 0.6 * len(written))
+    """Tokens written as names or codes, in lower case. Capitals at the start of a sentence and in a
+    text of capitals don't count."""
+    words = tokens(text)
+    titled = sum(token[0].isupper() for token in words) > max(3, 0.6 * len(words))
     openers = {match[1] for match in re.finditer(r"(?:^|[.!?:]\s+)([^\W_]+)", text)}
-    shouted = all(token.isupper() for token in written)
+    shouted = all(token.isupper() for token in words)
     return frozenset(
         _bare(token)
-        for token in written
+        for token in words
         if any(map(str.isdigit, token))
         or (token.isupper() and len(token) > 1 and not shouted)  # `US` is not `us`
         or (is_code(token) and not token.islower() and not shouted)
@@ -178,10 +178,10 @@ def _bare(token: str) -> str:
     return re.sub(r"'s?$", "", token.lower())
 
 
-def _words(written: list[str], names: frozenset[str]) -> tuple[Word, ...]:
-    found: list[Word] = []
+def _words(words: list[str], names: frozenset[str]) -> tuple[Word, ...]:
+    result: list[Word] = []
     after, article, since_be = "", "", 9
-    for token in written:
+    for token in words:
         since_be = 0 if token in _BE else since_be + 1
         if token in _LOOSE:
             after = token
@@ -192,7 +192,7 @@ def _words(written: list[str], names: frozenset[str]) -> tuple[Word, ...]:
         name = word in names
         spelled = word if name else word.replace("-", "")
         forms = frozenset({spelled}) if name else lemmas(spelled)
-        found.append(
+        result.append(
             Word(
                 text=spelled,
                 forms=forms,
@@ -207,8 +207,8 @@ def _words(written: list[str], names: frozenset[str]) -> tuple[Word, ...]:
         after = spelled if spelled in _STRICT else ""
         article = "" if spelled not in _ONE_OF_MANY else article
     return tuple(
-        replace(word, beside_name=any(one.is_name for one in found[max(0, i - 1) : i + 2]))
-        for i, word in enumerate(found)
+        replace(word, beside_name=any(one.is_name for one in result[max(0, i - 1) : i + 2]))
+        for i, word in enumerate(result)
     )
 
 

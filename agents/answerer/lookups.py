@@ -1,4 +1,4 @@
-"""Carries out what an answerer asks for, on what its reader may read."""
+"""Carries out the lookups that an answerer requests, on the documents its reader may read."""
 
 from __future__ import annotations
 
@@ -11,50 +11,50 @@ from enrichment.chunk import Chunk
 from enrichment.language.words import codes
 from index.search import Hit, SearchQuery, Snapshot
 
-_FOUND = 6
-"""Passages that a search brings."""
-_BESIDE = 2
-"""Passages before a source, and after it."""
-_LONGEST_SECTION = 8_000
-"""Characters of a section that is opened."""
+_SEARCH_LIMIT = 6
+"""Passages per search."""
+_NEIGHBORS = 2
+"""Passages before and after a source."""
+_MAX_SECTION_CHARS = 8_000
+"""Characters of an opened section."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LookupResult:
-    """What one round brought."""
+    """The outcome of one round."""
 
     hits: tuple[Hit, ...]
-    """Passages that the answerer has not read, best first for each request."""
+    """Passages new to the answerer, best first per request."""
     notes: tuple[str, ...]
-    """One line for each request: what became of it."""
+    """The outcome of each request, one line each."""
 
 
-def look(
-    requests: Sequence[LookupRequest], read: Sequence[Source], snapshot: Snapshot
+def look_up_requests(
+    requests: Sequence[LookupRequest], sources: Sequence[Source], snapshot: Snapshot
 ) -> LookupResult:
-    """`read`: the sources that the answerer has, `around: n` is `read[n - 1]`."""
-    known = {chunk.id for source in read for chunk in source.chunks}
+    """`sources`: the sources that the answerer has, `around: n` is `read[n - 1]`."""
+    known_ids = {chunk.id for source in sources for chunk in source.chunks}
     hits: dict[str, Hit] = {}
     notes: list[str] = []
     for request in requests:
         fresh = 0
-        for hit in _carried_out(request, read, snapshot):
-            if hit.chunk.id not in known:
+        for hit in _hits_for(request, sources, snapshot):
+            if hit.chunk.id not in known_ids:
                 fresh += hit.chunk.id not in hits
                 hits.setdefault(hit.chunk.id, hit)
-        notes.append(f"{request} → {_counted(fresh)}")
+        notes.append(f"{request} → {_count_line(fresh)}")
     return LookupResult(hits=tuple(hits.values()), notes=tuple(notes))
 
 
-def _carried_out(
-    request: LookupRequest, read: Sequence[Source], snapshot: Snapshot
+def _hits_for(
+    request: LookupRequest, sources: Sequence[Source], snapshot: Snapshot
 ) -> Iterator[Hit]:
     if request.tool == "find":
         yield from _find(request, snapshot)
     elif request.tool == "open":
-        yield from map(_shown, _open(request, snapshot))
-    elif request.tool == "around" and 1 <= request.number <= len(read):
-        yield from map(_shown, _around(read[request.number - 1], snapshot))
+        yield from map(_unscored_hit, _open(request, snapshot))
+    elif request.tool == "around" and 1 <= request.number <= len(sources):
+        yield from map(_unscored_hit, _around(sources[request.number - 1], snapshot))
 
 
 def _find(request: LookupRequest, snapshot: Snapshot) -> list[Hit]:
@@ -63,7 +63,7 @@ def _find(request: LookupRequest, snapshot: Snapshot) -> list[Hit]:
         SearchQuery(
             variants=(request.words,),
             keywords=tuple(codes(request.words)),
-            limit=_FOUND,
+            limit=_SEARCH_LIMIT,
             documents=frozenset((document,)) if document else None,
             escape=0,
         )
@@ -73,9 +73,9 @@ def _find(request: LookupRequest, snapshot: Snapshot) -> list[Hit]:
 def _open(request: LookupRequest, snapshot: Snapshot) -> Iterator[Chunk]:
     document = document_meant(request.document, snapshot)
     heading = _plain(request.words)
-    room = _LONGEST_SECTION
+    room = _MAX_SECTION_CHARS
     for chunk in snapshot.chunks(document) if document else ():
-        # Headings above it count too: a chapter is opened with its sections.
+        # Headings above count too: a chapter opens with its sections.
         if heading and not any(
             heading in _plain(name) for name in (*chunk.heading_path, chunk.tab)
         ):
@@ -87,7 +87,7 @@ def _open(request: LookupRequest, snapshot: Snapshot) -> Iterator[Chunk]:
 
 
 def _around(source: Source, snapshot: Snapshot) -> list[Chunk]:
-    first, last = source.chunks[0].position - _BESIDE, source.chunks[-1].position + _BESIDE
+    first, last = source.chunks[0].position - _NEIGHBORS, source.chunks[-1].position + _NEIGHBORS
     return [
         chunk
         for chunk in snapshot.chunks(source.first.document_id)
@@ -95,14 +95,14 @@ def _around(source: Source, snapshot: Snapshot) -> list[Chunk]:
     ]
 
 
-def document_meant(named: str, snapshot: Snapshot) -> str:
-    """Its id, by id or title, or by a part of a title that only one has; else ''."""
-    if not named or named in snapshot.documents:
-        return named
-    sought = _plain(named)
+def document_meant(name: str, snapshot: Snapshot) -> str:
+    """The id of a document by id, title or an unambiguous part of a title; else ''."""
+    if not name or name in snapshot.documents:
+        return name
+    plain_name = _plain(name)
     titles = {document: _plain(card.title) for document, card in snapshot.documents.items()}
-    exact = [document for document, title in titles.items() if title == sought]
-    like = [document for document, title in titles.items() if sought in title]
+    exact = [document for document, title in titles.items() if title == plain_name]
+    like = [document for document, title in titles.items() if plain_name in title]
     return next(iter(exact if exact else like if len(like) == 1 else ()), "")
 
 
@@ -110,9 +110,9 @@ def _plain(name: str) -> str:
     return " ".join(name.casefold().split())
 
 
-def _shown(chunk: Chunk) -> Hit:
+def _unscored_hit(chunk: Chunk) -> Hit:
     return Hit(chunk=chunk, score=0.0)
 
 
-def _counted(fresh: int) -> str:
+def _count_line(fresh: int) -> str:
     return f"{fresh} new passage{'s' * (fresh != 1)}" if fresh else "nothing new"

@@ -1,7 +1,6 @@
-"""The word that an answerer's reply begins with: which of four replies it is; and the lines below
-it that aren't for the asker.
+"""Parses an answerer's reply: the verdict it begins with, and its CONFLICT lines.
 
-Sources that a model says can't both be true, as contradictions for people to settle."""
+A conflict names two sources that can't both be true; people settle it as a contradiction."""
 
 from __future__ import annotations
 
@@ -29,8 +28,8 @@ _VERDICTS: dict[str, Verdict] = {
 _DECORATION = " \t\r\n*_`#>"
 _WORD = re.compile(r"([A-Z_]++)[*_`]*+[ \t]*+(?:[:.\n—-]|$)\s*+")
 """The word, alone on its line or before a colon."""
-_LONGEST = 40
-"""Characters after which nothing more is waited for."""
+_MAX_VERDICT_CHARS = 40
+"""Characters after which the reply counts as one without a verdict."""
 _CONFLICT_WORD = "CONFLICT"
 _CONFLICT = re.compile(
     r"CONFLICTS?[ \t:*_`]*"
@@ -39,13 +38,13 @@ _CONFLICT = re.compile(
 )
 """At least two numbers of sources, and what they differ on."""
 _BEFORE_LINE = " \t*_`>-"
-_LONGEST_CONFLICT = 300
-MOST_CONFLICTS = 3
+_MAX_CONFLICT_CHARS = 300
+MAX_CONFLICTS = 3
 
 
 @dataclass(frozen=True)
 class Conflict:
-    """Two sources that can't both be true, by their numbers in the prompt."""
+    """Two sources that can't both be true, by number in the prompt."""
 
     one: int
     other: int
@@ -53,7 +52,7 @@ class Conflict:
 
 
 class Opening:
-    """Holds a reply's beginning back until its verdict is known; one without the word answers."""
+    """Withholds a reply until its verdict is read. A reply without one is an answer."""
 
     def __init__(self) -> None:
         self.verdict: Verdict | None = None
@@ -63,56 +62,55 @@ class Opening:
         self._begins_line = True
 
     def feed(self, piece: str) -> str:
-        """What of the reply itself is known so far."""
+        """The next text of the reply, without verdict and conflicts."""
         if self.verdict:
             return self._begun(piece)
         self._held += piece
-        begun = self._held.lstrip(_DECORATION)
-        undecided = "\n" not in begun and len(begun) < _LONGEST
-        return "" if undecided and _may_be_a_verdict(begun) else self._decided()
+        opening = self._held.lstrip(_DECORATION)
+        undecided = "\n" not in opening and len(opening) < _MAX_VERDICT_CHARS
+        return "" if undecided and _may_be_a_verdict(opening) else self._decided()
 
     def close(self) -> str:
-        """Decides by what there is."""
+        """The rest of the text; the verdict is decided now if it was not."""
         rest = "" if self.verdict else self._decided()
         return rest + self._begun("", ended=True)
 
     def _decided(self) -> str:
-        held, self._held = self._held, ""
-        word = _WORD.match(held.lstrip(_DECORATION))
-        if word and (known := _VERDICTS.get(word[1].rstrip("_"))):
-            self.verdict = known
-            return self._begun(held.lstrip(_DECORATION)[word.end() :])
+        text, self._held = self._held, ""
+        word = _WORD.match(text.lstrip(_DECORATION))
+        if word and (verdict := _VERDICTS.get(word[1].rstrip("_"))):
+            self.verdict = verdict
+            return self._begun(text.lstrip(_DECORATION)[word.end() :])
         self.verdict = "answer"
-        return self._begun(held)
+        return self._begun(text)
 
     def _begun(self, piece: str, *, ended: bool = False) -> str:
-        """Without the blank lines before the reply's first word, and without lines on conflicts,
-        wherever they stand."""
+        """Text without leading blank lines and without CONFLICT lines."""
         self._held += piece
-        shown = ""
+        text = ""
         while self._held:
             if not self._begins_line:
                 line, ends, self._held = self._held.partition("\n")
-                shown += line + ends
+                text += line + ends
                 self._begins_line = bool(ends)
                 continue
             bare = self._held.lstrip(_BEFORE_LINE if self._is_begun else _DECORATION)
             line, ends, rest = bare.partition("\n")
-            undecided = not (ends or ended) and len(line) < _LONGEST_CONFLICT
+            undecided = not (ends or ended) and len(line) < _MAX_CONFLICT_CHARS
             if undecided and _may_be_a_conflict(line):
-                return shown
-            if told := _CONFLICT.match(line):
-                self._keep(told)
+                return text
+            if conflict := _CONFLICT.match(line):
+                self._keep(conflict)
                 self._held = rest
                 continue
             if not self._is_begun:
                 self._held = self._held.lstrip()
             self._is_begun, self._begins_line = bool(self._held), False
-        return shown
+        return text
 
-    def _keep(self, told: re.Match[str]) -> None:
-        first, *others = map(int, re.findall(r"\d+", told[1]))
-        about = (told[2] or "").strip(" *_`.")
+    def _keep(self, match: re.Match[str]) -> None:
+        first, *others = map(int, re.findall(r"\d+", match[1]))
+        about = (match[2] or "").strip(" *_`.")
         self.conflicts += [Conflict(first, other, about) for other in others]
 
 
@@ -120,54 +118,56 @@ def _may_be_a_conflict(line: str) -> bool:
     return _CONFLICT_WORD.startswith(line[: len(_CONFLICT_WORD)])
 
 
-def _may_be_a_verdict(begun: str) -> bool:
-    return any(word.startswith(begun[: len(word)]) for word in _VERDICTS)
+def _may_be_a_verdict(opening: str) -> bool:
+    return any(word.startswith(opening[: len(word)]) for word in _VERDICTS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceConflict:
-    """Two sources that can't both be true, as the model that read them says."""
+    """Two sources that can't both be true, according to the model."""
 
     one: Source
     other: Source
     about: str
-    """In words that the two hold; else ''. The question, and what else was read, may be private."""
+    """Only words that both sources support, else '': the question and other sources may be
+    private."""
 
 
 def conflicts_between(
-    told: Sequence[Conflict], sources: Sequence[Source], read: Sequence[str]
+    conflicts: Sequence[Conflict], sources: Sequence[Source], source_texts: Sequence[str]
 ) -> tuple[SourceConflict, ...]:
-    """Those between two sources that there are, each pair once. `read`: what the model was shown of
-    each source."""
-    known = range(1, min(len(sources), len(read)) + 1)
+    """Each pair of existing sources once. `source_texts`: the sources as in the prompt."""
+    numbers = range(1, min(len(sources), len(source_texts)) + 1)
     pairs = {
         tuple(sorted((one.one, one.other))): one
-        for one in reversed(told)
-        if one.one != one.other and one.one in known and one.other in known
+        for one in reversed(conflicts)
+        if one.one != one.other and one.one in numbers and one.other in numbers
     }
     return tuple(
         SourceConflict(
             one=sources[one.one - 1],
             other=sources[one.other - 1],
-            about=one.about if _is_about(one, read) else "",
+            about=one.about if _is_about(one, source_texts) else "",
         )
-        for one in [*reversed(pairs.values())][:MOST_CONFLICTS]
+        for one in [*reversed(pairs.values())][:MAX_CONFLICTS]
     )
 
 
-def _is_about(one: Conflict, read: Sequence[str]) -> bool:
-    return GroundingText([read[one.one - 1], read[one.other - 1]]).supports(one.about)
+def _is_about(one: Conflict, source_texts: Sequence[str]) -> bool:
+    return GroundingText([source_texts[one.one - 1], source_texts[one.other - 1]]).supports(
+        one.about
+    )
 
 
-def contradictions_told(
+def contradictions_from(
     conflicts: Sequence[SourceConflict],
-    cited: Sequence[Source],
+    sources: Sequence[Source],
     question: str,
     documents: Mapping[str, DocumentCard],
 ) -> tuple[Contradiction, ...]:
     """Between two places of documents in force: a superseded one loses, and what a tool said or
-    a model saw in a picture is nobody's text. `cited`: what the answer's `[n]` point to."""
-    found = []
+    a model saw in a picture is nobody's text. `sources`: what the answer's `[n]` point to."""
+    contradictions = []
     for conflict in conflicts:
         sides = (conflict.one, conflict.other)
         chunks = [side.first for side in sides]
@@ -177,15 +177,15 @@ def contradictions_told(
             continue
         if any(card is None or is_out_of_force(card) for card in cards):
             continue
-        said = f"{conflict.about or question} [1]"
+        claim = f"{conflict.about or question} [1]"
         one, other = (
             citation(
                 side.first,
-                cited.index(side) + 1 if side in cited else 0,
-                supporting_words(said, 1, side),
+                sources.index(side) + 1 if side in sources else 0,
+                supporting_words(claim, 1, side),
                 documents,
             )
             for side in sides
         )
-        found.append(Contradiction(about=conflict.about, one=one, other=other))
-    return tuple(found)
+        contradictions.append(Contradiction(about=conflict.about, one=one, other=other))
+    return tuple(contradictions)

@@ -9,14 +9,14 @@ from typing import Literal
 
 from markdown_it.tree import SyntaxTreeNode
 
-from agents.answer import CITED
+from agents.answer import CITATION
 from enrichment.language.words import naming_words, sentences
 from loaders.text.plain import read_blocks
 
 ClaimKind = Literal["statement", "absence", "sum", "code"]
 Numbers = tuple[int, ...]
 
-_CITED_AFTER_THE_END = re.compile(rf"(?<![.!?…])([.!?…]++)((?:{CITED.pattern})+)")
+_CITED_AFTER_THE_END = re.compile(rf"(?<![.!?…])([.!?…]++)((?:{CITATION.pattern})+)")
 _ONLY_A_SOURCE = re.compile(
     r"[\s*_(]*(?:(?:sources?|see|from|reference|references)\b.*)?[\W_]*", re.I
 )
@@ -87,7 +87,7 @@ def claims_of(text: str) -> tuple[Claim, ...]:
 
 
 def numbers_in(text: str) -> Numbers:
-    return tuple(dict.fromkeys(int(number) for number in CITED.findall(text)))
+    return tuple(dict.fromkeys(int(number) for number in CITATION.findall(text)))
 
 
 class _ClaimReader:
@@ -106,11 +106,11 @@ class _ClaimReader:
             if node.type == "heading":
                 self._section = len(self.pieces)
                 introduced = lead = numbers_in(_content(node))
-                words = around = CITED.sub("", _content(node))
+                words = around = CITATION.sub("", _content(node))
             elif node.type == "paragraph":
                 introduced = self._paragraph(_content(node), following in _BLOCKS, lead, around)
                 introduced = introduced or lead
-                words = f"{around} {CITED.sub('', _content(node))}"
+                words = f"{around} {CITATION.sub('', _content(node))}"
             else:
                 self._block(node, introduced, words)
                 introduced, words = lead, around
@@ -132,9 +132,9 @@ class _ClaimReader:
     def _paragraph(self, text: str, introduces: bool, lead: Numbers, around: str) -> Numbers:
         """Returns the numbers of a lead-in."""
         numbers = numbers_in(text)
-        if _TITLE.fullmatch(CITED.sub("", text).strip()):
+        if _TITLE.fullmatch(CITATION.sub("", text).strip()):
             return numbers
-        if numbers and _ONLY_A_SOURCE.fullmatch(CITED.sub("", text)):
+        if numbers and _ONLY_A_SOURCE.fullmatch(CITATION.sub("", text)):
             self._cover(numbers)
             return ()
         sentence_list = sentences(_CITED_AFTER_THE_END.sub(r"\2\1", text))
@@ -143,7 +143,7 @@ class _ClaimReader:
         for place in reversed(range(len(sentence_list))):
             following = own[place] = own[place] or following
         pieces = [
-            _Piece(CITED.sub("", one).strip(), each, around=around)
+            _Piece(CITATION.sub("", one).strip(), each, around=around)
             for one, each in zip(sentence_list, own, strict=True)
         ]
         if introduces and _LEAD_IN.search(pieces[-1].text):
@@ -181,9 +181,9 @@ class _ClaimReader:
         head, *body = rows
         start = len(self.pieces)
         covering = numbers_in(" ".join(head)) or lead
-        columns = [CITED.sub("", cell).strip() for cell in head]
+        columns = [CITATION.sub("", cell).strip() for cell in head]
         for row in body:
-            cells = [CITED.sub("", cell).strip() for cell in row]
+            cells = [CITATION.sub("", cell).strip() for cell in row]
             labeled_cells = tuple(pair for pair in zip(columns, cells, strict=False) if pair[1])
             numbers = numbers_in(" ".join(row)) or covering
             self.pieces.append(

@@ -1,4 +1,4 @@
-"""Which document, and which part of it, a link opens. Pure, but for the index it looks in."""
+"""The document and section that a link opens. Reads the index only."""
 
 from __future__ import annotations
 
@@ -12,29 +12,27 @@ from enrichment.chunk import Chunk, DocumentCard
 from index.search import Snapshot
 
 _GOOGLE = frozenset({"docs.google.com", "drive.google.com"})
-"""One file has addresses at both."""
+"""One file has URLs at both."""
 _GOOGLE_ID = re.compile(r"/(?:u/\d+/)?d/([A-Za-z0-9_-]+)")
-LONGEST_ADDRESS = 2_000
+MAX_URL_CHARS = 2_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinkedSection:
-    """What a link opens."""
-
     card: DocumentCard
     heading: str
-    """Of the section; empty where the link opens the document as a whole."""
+    """Of the section; '' when the link opens the whole document."""
     text: str
-    """Markdown; how the section begins, or what the document is about."""
+    """Markdown: the section's beginning, or the document's summary."""
     url: str
     """Opens the section."""
     successor: DocumentCard | None = None
-    """What replaced the document, if that may be read, too."""
+    """The document's replacement, if readable."""
 
 
 def find(snapshot: Snapshot, url: str) -> LinkedSection | None:
-    """None for what is not in the index, or not for whoever the snapshot is read by."""
-    if len(url) > LONGEST_ADDRESS:
+    """None when the snapshot's reader has no such document."""
+    if len(url) > MAX_URL_CHARS:
         return None
     try:
         address = urlsplit(url)
@@ -48,7 +46,7 @@ def find(snapshot: Snapshot, url: str) -> LinkedSection | None:
     return LinkedSection(
         card=card,
         heading=chunk.heading if chunk else "",
-        text=_read(chunk) if chunk else card.summary or (_read(first) if first else ""),
+        text=_text_of(chunk) if chunk else card.summary or (_text_of(first) if first else ""),
         url=chunk.url if chunk and chunk.url else card.url,
         successor=next(iter(snapshot.cards([card.superseded_by])), None)
         if card.superseded_by
@@ -56,22 +54,22 @@ def find(snapshot: Snapshot, url: str) -> LinkedSection | None:
     )
 
 
-def _read(chunk: Chunk) -> str:
-    """Its words, a table as a list with a merged value once: `(as left)` tells nothing to who sees
-    how a table begins and no columns."""
+def _text_of(chunk: Chunk) -> str:
+    """The text; a table as a list with merged values once: `(as left)` means nothing without
+    columns."""
     if chunk.table is None or not chunk.units:
         return chunk.text
     parts = []
     for is_row, units in groupby(chunk.units, key=lambda unit: unit.kind == "row"):
-        said = [unit_text(chunk, unit) for unit in units]
-        parts.append("\n".join(f"- {row}" for row in said) if is_row else " ".join(said))
+        lines = [unit_text(chunk, unit) for unit in units]
+        parts.append("\n".join(f"- {row}" for row in lines) if is_row else " ".join(lines))
     return "\n\n".join(parts)
 
 
 def _card(snapshot: Snapshot, address: SplitResult) -> DocumentCard | None:
-    named = _GOOGLE_ID.search(address.path) or re.search(r"[?&]id=([\w-]+)", f"?{address.query}")
-    known = snapshot.cards([named[1]]) if named else []
-    for card in known:
+    file_id = _GOOGLE_ID.search(address.path) or re.search(r"[?&]id=([\w-]+)", f"?{address.query}")
+    cards = snapshot.cards([file_id[1]]) if file_id else []
+    for card in cards:
         if _same_host(urlsplit(card.url), address):
             return card
     for card in snapshot.documents.values():
@@ -81,7 +79,7 @@ def _card(snapshot: Snapshot, address: SplitResult) -> DocumentCard | None:
 
 
 def _chunk(snapshot: Snapshot, card: DocumentCard, address: SplitResult) -> Chunk | None:
-    """The first one below the heading that the link names; of the tab where it names that."""
+    """The first chunk below the link's heading, in the link's tab."""
     heading, tab = unquote(address.fragment), _tab(address)
     if not heading and not tab:
         return None
@@ -105,6 +103,6 @@ def _same_host(one: SplitResult, other: SplitResult) -> bool:
 
 
 def _page(address: SplitResult) -> tuple[str, str]:
-    """Without what only says where on the page, or how it is opened."""
+    """Without fragment, query and the way of opening."""
     path = re.sub(r"/(?:edit|view|preview|mobilebasic)?$", "", address.path)
     return address.netloc.lower(), path

@@ -1,4 +1,4 @@
-"""Agent 4: what the answerer reads: no duplicates, whole lists, by sections, as much as helps."""
+"""Agent 4: builds the context: no duplicates, whole lists, by sections, as much as helps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agents.context.duplicates import Editions, are_editions, editions_for, is_near_duplicate
-from agents.context.sources import Source, sources_of
+from agents.context.sources import Source, build_sources
 from agents.extractive.relevance import ScoredUnit
 from agents.plan import Plan
 from config.domain import AnswerPolicy
@@ -18,38 +18,38 @@ from index.search import Hit, Snapshot
 _NOTHING = -20.0
 _LAST = 100
 _SEARCH = 5.0
-"""Log-odds that search's first place is worth; the sixth is worth half."""
+"""Log-odds of the first place in the search; the sixth counts half."""
 _ANY_SEARCH = 2.0
-"""The same for the first place by vectors or by words alone; the eleventh is worth half."""
+"""The same for the first place by vectors or by words; the eleventh counts half."""
 _ROOM = 300
 """Characters that cost one log-odds."""
 
 HELPS = -7.0
-"""Log-odds for its room below which a passage is left out though there is room."""
+"""Log-odds, after the cost of its length, below which a passage is dropped even with room left."""
 HELPS_AT_ONCE = -4.0
-"""The same for a question of one part, when its reader may ask for more: of 48 questions planned
-by a model none lost a passage that it needed, and the prompt was smaller by a sixth on average."""
+"""The same for a question of one part whose answerer may look up more: of 48 questions planned by
+a model none lost a needed passage, and prompts were smaller by a sixth on average."""
 ALWAYS = 3_000
-"""Characters that are filled whatever the scores say: to say what is nearest."""
+"""Characters that are filled whatever the scores, so that there is a nearest passage."""
 SHARE = 3_000
-"""Characters, at most, that a part of the question has to itself."""
-_MOST_EDITIONS = 3
+"""Characters reserved for a part of the question, at most."""
+_MAX_EDITIONS = 3
 _COMPLETED = 3
-"""Of the best passages, those whose list or table is completed."""
-_LONGEST_COMPLETED = 3_000
-"""Characters of a list or table that is completed; of a longer one what is left out is said."""
+"""Best passages whose list or table is completed."""
+_MAX_COMPLETED_CHARS = 3_000
+"""Characters of a completed list or table; a longer one gets a note of what is missing."""
 
 _LINK = re.compile(r"!?\[[^\[\]]*\]\([^()\s]*\)|<?https?://\S+")
 _WORD = re.compile(r"\w")
 
 
 WITH_A_MODEL, WITHOUT_A_MODEL = 24_000, 12_000
-"""Characters that a context has room for unless the domain file says how many."""
+"""Characters of a context, unless the domain file sets them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FoundPassages:
-    """What the post-processor sees."""
+    """The post-processor's input."""
 
     plan: Plan
     snapshot: Snapshot
@@ -60,20 +60,20 @@ class FoundPassages:
     requested: tuple[str, ...] = ()
     """Ids of chunks that the answerer's lookups brought."""
     reranked: tuple[str, ...] = ()
-    """Ids of chunks that a reranker judged, best first: they come before all others."""
+    """Ids of reranked chunks, best first; they come before all others."""
     can_look_up: bool = False
-    """Whoever reads the context may ask for more."""
+    """Whether the answerer may look up more."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What the answerer sees, in order, and why the rest is not part of it."""
+    """The answerer's passages in order, and why others were dropped."""
 
     chunks: tuple[Chunk, ...]
     dropped: Mapping[str, str]
     """Chunk id → why."""
     sources: tuple[Source, ...] = ()
-    """The chunks by sections: what `[n]` cites."""
+    """The chunks by section: `[n]` cites one."""
 
 
 def max_characters(policy: AnswerPolicy, *, has_model: bool) -> int:
@@ -81,22 +81,22 @@ def max_characters(policy: AnswerPolicy, *, has_model: bool) -> int:
 
 
 def build_context(passages: FoundPassages, *, characters: int) -> Context:
-    """At most that many characters of passages: what was asked for, then the best ones of each
-    part of the question, then the next best while they help.
+    """Requested passages first, then the best of each part of the question, then the next best
+    while they help, up to `characters`.
 
-    Documents are in the order of their best passage, passages in reading order."""
-    # What a second look brought may have been found before, further down.
+    Documents are ordered by their best passage, passages in reading order."""
+    # A lookup may bring a passage that was found before, at a lower rank.
     first: dict[str, Hit] = {}
     for hit in passages.hits:
         first.setdefault(hit.chunk.id, hit)
     hits = list(first.values())
     relevance = chunk_scores(hits, passages.scored)
-    judged = {chunk_id: place for place, chunk_id in enumerate(passages.reranked)}
+    rerank_places = {chunk_id: place for place, chunk_id in enumerate(passages.reranked)}
     ranked = sorted(
         (hit.chunk for hit in hits),
-        key=lambda chunk: (judged.get(chunk.id, len(judged)), -relevance[chunk.id]),
+        key=lambda chunk: (rerank_places.get(chunk.id, len(rerank_places)), -relevance[chunk.id]),
     )
-    chosen = _Chosen(editions_for(passages.plan, passages.snapshot.documents), characters)
+    chosen = _ContextBuilder(editions_for(passages.plan, passages.snapshot.documents), characters)
     for chunk in _requested(passages):
         chosen.take(chunk, asked_for=True)
     for place, chunk in enumerate(ranked[:_COMPLETED]):
@@ -112,32 +112,32 @@ def build_context(passages: FoundPassages, *, characters: int) -> Context:
             chosen.drop(chunk, "would not help")
         else:
             chosen.take(chunk)
-    context = tuple(in_reading_order(list(chosen.kept.values())))
+    context = tuple(in_reading_order(list(chosen.chunks.values())))
     return Context(
-        chunks=context, dropped=chosen.dropped, sources=sources_of(context, passages.snapshot)
+        chunks=context, dropped=chosen.dropped, sources=build_sources(context, passages.snapshot)
     )
 
 
 @dataclass
-class _Chosen:
-    """The passages taken so far, best first."""
+class _ContextBuilder:
+    """The passages so far, best first."""
 
     editions: Editions
     room: int
-    kept: dict[str, Chunk] = field(default_factory=dict)
+    chunks: dict[str, Chunk] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
     size: int = 0
 
     def has(self, chunk: Chunk) -> bool:
-        return chunk.id in self.kept
+        return chunk.id in self.chunks
 
     def take(self, chunk: Chunk, *, asked_for: bool = False) -> bool:
-        """Whether it is among them now; of editions, the one nearest to the question is."""
+        """Whether the chunk is in the context now. Of editions, the nearest one stays."""
         if self.has(chunk):
             return True
         if _is_only_links(chunk.text) and not asked_for:
             return self.drop(chunk, "only links")
-        others = () if asked_for else tuple(self.kept.values())
+        others = () if asked_for else tuple(self.chunks.values())
         alike = [one for one in others if are_editions(chunk, one)]
         twins = [one for one in others if is_near_duplicate(chunk, one)]
         better = next((o for o in alike + twins if self.editions.prefers(o, chunk)), None)
@@ -146,21 +146,21 @@ class _Chosen:
             return self.drop(chunk, f"the question is nearer to {_place(better)}")
         if twins and not worse:
             return self.drop(chunk, f"says the same as {_place(twins[0])}")
-        if len(alike) - len(worse) >= _MOST_EDITIONS:
+        if len(alike) - len(worse) >= _MAX_EDITIONS:
             return self.drop(chunk, f"another edition of {_place(alike[0])}")
         freed = sum(len(one.text) for one in worse)
         if len(chunk.text) > self.room + freed:
             return self.drop(chunk, "over the budget")
         for one in dict.fromkeys(worse):
-            self._give_up(one, f"the question is nearer to {_place(chunk)}")
-        self.kept[chunk.id] = chunk
+            self._remove(one, f"the question is nearer to {_place(chunk)}")
+        self.chunks[chunk.id] = chunk
         self.dropped.pop(chunk.id, None)
         self.room -= len(chunk.text)
         self.size += len(chunk.text)
         return True
 
     def complete(self, chunk: Chunk, snapshot: Snapshot) -> None:
-        """The rest of its lists and of its table, all of it or nothing."""
+        """Adds the rest of the chunk's lists and table, or nothing."""
         document = snapshot.chunks(chunk.document_id)
         runs = {run.id for run in chunk.runs}
         table = chunk.table.id if chunk.table else None
@@ -174,7 +174,7 @@ class _Chosen:
             )
         ]
         length = sum(len(other.text) for other in rest)
-        if len(chunk.text) + length <= _LONGEST_COMPLETED and length <= self.room:
+        if len(chunk.text) + length <= _MAX_COMPLETED_CHARS and length <= self.room:
             for other in rest:
                 self.take(other)
 
@@ -182,23 +182,23 @@ class _Chosen:
         self.dropped[chunk.id] = why
         return False
 
-    def _give_up(self, chunk: Chunk, why: str) -> None:
-        del self.kept[chunk.id]
+    def _remove(self, chunk: Chunk, why: str) -> None:
+        del self.chunks[chunk.id]
         self.room += len(chunk.text)
         self.size -= len(chunk.text)
         self.drop(chunk, why)
 
 
 def _requested(passages: FoundPassages) -> list[Chunk]:
-    """In the order in which they were asked for; those that are gone are left out."""
+    """In request order, without chunks that no longer exist."""
     missing = set(passages.requested)
-    known = {hit.chunk.id: hit.chunk for hit in passages.hits if hit.chunk.id in missing}
+    chunks = {hit.chunk.id: hit.chunk for hit in passages.hits if hit.chunk.id in missing}
     documents = dict.fromkeys(hit.chunk.document_id for hit in passages.hits)
     for document in (*documents, *passages.snapshot.documents):
-        if missing <= known.keys():
+        if missing <= chunks.keys():
             break
-        known |= {one.id: one for one in passages.snapshot.chunks(document) if one.id in missing}
-    return [known[one] for one in dict.fromkeys(passages.requested) if one in known]
+        chunks |= {one.id: one for one in passages.snapshot.chunks(document) if one.id in missing}
+    return [chunks[one] for one in dict.fromkeys(passages.requested) if one in chunks]
 
 
 def _leaders(passages: FoundPassages, relevance: Mapping[str, float]) -> Iterator[Chunk]:
@@ -218,10 +218,9 @@ def _leaders(passages: FoundPassages, relevance: Mapping[str, float]) -> Iterato
 
 
 def chunk_scores(hits: Sequence[Hit], scored: Sequence[ScoredUnit]) -> dict[str, float]:
-    """Chunk id → how much of the answer it may hold for the room that it takes.
+    """Chunk id → log-odds that it answers, minus the cost of its length.
 
-    The odds of a chunk's statements add up, so one with several that may answer comes before one
-    with a single lucky one."""
+    The odds of a chunk's statements add up: several likely statements beat a single lucky one."""
     strengths: dict[str, dict[int, float]] = {}
     for unit in scored:
         strengths.setdefault(unit.chunk.id, {}).setdefault(unit.index, unit.strength)

@@ -1,4 +1,4 @@
-"""Passages of one section put together again: what they repeat once, what is missing said."""
+"""Joins passages of one section: repeated parts once, with notes of missing ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import pairwise
 from enrichment.chunk import Chunk, ChunkRun
 
 GAP = "…"
-"""Stands where passages of the section are left out."""
+"""Marks omitted passages."""
 
 _RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
 _ITEM = re.compile(r"\s*(?:[-*+•]|\w{1,4}[.)])\s")
@@ -25,16 +25,15 @@ def section_text(
     before: Chunk | None = None,
     after: Chunk | None = None,
 ) -> str:
-    """Markdown of passages in reading order, all of one section.
+    """Markdown of passages of one section, in reading order.
 
-    `section`: everything that the section holds, in order, as far as it is known; it tells
-    passages that follow each other from those with something between them. `before`, `after`:
-    the passages of it that stand in the sources beside this one."""
+    `section`: all its known passages in order, to find the gaps. `before`, `after`: the passages of
+    this section in the neighboring sources."""
     places = {chunk.id: place for place, chunk in enumerate(section)}
 
     def between(one: Chunk, other: Chunk) -> int:
-        known = one.id in places and other.id in places
-        apart = places[other.id] - places[one.id] if known else other.position - one.position
+        both_known = one.id in places and other.id in places
+        apart = places[other.id] - places[one.id] if both_known else other.position - one.position
         return apart - 1
 
     text = _Text()
@@ -58,7 +57,7 @@ class _Text:
 
     lines: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """What stands below the table that is being written, until it ends."""
+    """Lines below the current table, until it ends."""
 
     def begin(self, chunk: Chunk, missing: str, *, cut: bool) -> None:
         if cut and not missing:
@@ -88,14 +87,14 @@ class _Text:
         return "\n".join(self.lines).strip("\n")
 
     def _add(self, chunk: Chunk, missing: str, *, goes_on: bool = False) -> None:
-        """Its text without what stands there already, and where something is missing, said."""
+        """Adds the text without repeated lines, with a note of what is missing."""
         lines = chunk.text.split("\n")
         if chunk.table is not None and (head := _head_of(lines)) is not None:
             rows_end = _rows_end(lines, head + 2)
-            self._paragraph(_unsaid(lines[:head], self.lines))
+            self._paragraph(_without_leads(lines[:head], self.lines))
             rows = [*([missing] if missing else []), *lines[head + 2 : rows_end]]
             self._paragraph([*lines[head : head + 2], *rows])
-            self.notes = _stripped(lines[rows_end:])
+            self.notes = _strip_blank_lines(lines[rows_end:])
             return
         leads = _leads(lines, self.lines)
         fresh = lines[leads:]
@@ -105,9 +104,9 @@ class _Text:
             self.lines.append(missing)
             self.lines += fresh[above:]
         elif goes_on or (self._ends_in_an_item() and fresh and _ITEM.match(fresh[0])):
-            self.lines += _stripped(fresh)
+            self.lines += _strip_blank_lines(fresh)
         else:
-            self._paragraph(_stripped(fresh))
+            self._paragraph(_strip_blank_lines(fresh))
 
     def _ends_in_an_item(self) -> bool:
         return bool(self.lines) and _ITEM.match(self.lines[-1]) is not None
@@ -117,11 +116,11 @@ class _Text:
         head = _head_of(lines)
         self.lines += [missing] * bool(missing)
         if head is None:
-            self.lines += _unsaid(lines, self.lines)
+            self.lines += _without_leads(lines, self.lines)
             return
         rows_end = _rows_end(lines, head + 2)
         self.lines += lines[head + 2 : rows_end]
-        below = _stripped(lines[rows_end:])
+        below = _strip_blank_lines(lines[rows_end:])
         if below != self.notes:
             self.notes = [*self.notes, *([""] if self.notes and below else []), *below]
 
@@ -136,7 +135,7 @@ class _Text:
         self.lines += lines[opening + 1 :]
 
     def _below_the_table(self, missing: str) -> None:
-        """What ends here lacks something; then the table's notes."""
+        """Adds the note of what is missing, then the table's notes."""
         self.lines += [missing] * bool(missing)
         self._paragraph(self.notes)
         self.notes = []
@@ -154,7 +153,7 @@ def _is_same_table(one: Chunk, other: Chunk) -> bool:
 
 
 def _head_of(lines: Sequence[str]) -> int | None:
-    """Where a table's header stands, with the rule below it."""
+    """Index of a table's header, which has a rule below it."""
     return next(
         (
             place
@@ -170,7 +169,7 @@ def _rows_end(lines: Sequence[str], start: int) -> int:
 
 
 def _shared_run(previous: Chunk, chunk: Chunk) -> tuple[ChunkRun, ChunkRun] | None:
-    """The list or code block of which both hold a part."""
+    """The list or code block that both are parts of."""
     for one in previous.runs:
         for other in chunk.runs:
             if one.id == other.id:
@@ -179,7 +178,7 @@ def _shared_run(previous: Chunk, chunk: Chunk) -> tuple[ChunkRun, ChunkRun] | No
 
 
 def _between(one: Chunk, other: Chunk) -> str:
-    """What is missing before the other, which comes after it in one section."""
+    """A note of what is missing between two passages of a section."""
     if one.table and other.table and one.table.id == other.table.id:
         end = one.table.first_row + len(one.table.rows)
         return _rows_not_shown(end, other.table.first_row, other.table.total_rows)
@@ -214,35 +213,35 @@ def _rows_not_shown(start: int, end: int, total: int) -> str:
 
 
 def _not_shown(what: str, start: int, end: int, of: str = "") -> str:
-    """`(items 2–4 not shown)`; of a part of a single item: that it is not whole."""
+    """`(items 2–4 not shown)`; for an incomplete item, `(a part of item 2 not shown)`."""
     if end <= start:
         return f"(a part of {what[:-1]} {max(1, start)} not shown)"
     span = f"{what[:-1]} {end}" if end == start + 1 else f"{what} {start + 1}–{end}"
     return f"({span}{of} not shown)"
 
 
-def _leads(lines: Sequence[str], shown: Sequence[str]) -> int:
-    """How many of the first lines stand there already: a lead-in, or what overlaps."""
-    known = {line for line in shown if line}
+def _leads(lines: Sequence[str], lines_before: Sequence[str]) -> int:
+    """Number of first lines that repeat earlier ones: a lead-in or an overlap."""
+    present = {line for line in lines_before if line}
     count = 0
-    while count < len(lines) and (not lines[count] or lines[count] in known):
+    while count < len(lines) and (not lines[count] or lines[count] in present):
         count += 1
     return count if any(lines[:count]) else 0
 
 
-def _unsaid(lines: Sequence[str], shown: Sequence[str]) -> list[str]:
-    return _stripped(lines[_leads(lines, shown) :])
+def _without_leads(lines: Sequence[str], lines_before: Sequence[str]) -> list[str]:
+    return _strip_blank_lines(lines[_leads(lines, lines_before) :])
 
 
 def _begins_part(line: str) -> bool:
     return bool(_ITEM.match(line) or _FENCE.match(line) or _PART.fullmatch(line.strip()))
 
 
-def _stripped(lines: Iterable[str]) -> list[str]:
+def _strip_blank_lines(lines: Iterable[str]) -> list[str]:
     """Without blank lines at either end."""
-    found = list(lines)
-    while found and not found[0]:
-        found.pop(0)
-    while found and not found[-1]:
-        found.pop()
-    return found
+    result = list(lines)
+    while result and not result[0]:
+        result.pop(0)
+    while result and not result[-1]:
+        result.pop()
+    return result

@@ -1,4 +1,4 @@
-"""What one number of an answer cites: the context put together by sections."""
+"""Sources: the context joined by sections, one for each `[n]` of an answer."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from agents.context.sections import section_text
 from enrichment.chunk import Chunk
 from index.search import Snapshot
 
-LONGEST_SOURCE = 4_000
-"""Characters: a number has to point to something that is read at a glance."""
+MAX_SOURCE_CHARS = 4_000
+"""Characters: a citation must be readable at a glance."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Passages of one section, as the answerer reads them and as `[n]` opens them."""
+    """Passages of one section, as the answerer reads them and `[n]` cites them."""
 
     chunks: tuple[Chunk, ...]
     """In reading order; never empty, all of one document, tab and heading."""
@@ -25,7 +25,7 @@ class Source:
 
     @property
     def first(self) -> Chunk:
-        """Where its citation opens."""
+        """Its citation opens here."""
         return self.chunks[0]
 
     @property
@@ -38,18 +38,18 @@ class Source:
         return " › ".join(dict.fromkeys((self.first.document_title, *self.first.heading_path)))
 
 
-def sources_of(context: Sequence[Chunk], snapshot: Snapshot | None = None) -> tuple[Source, ...]:
-    """The context as its reader gets it, in the same order: neighbours of one section as one.
+def build_sources(context: Sequence[Chunk], snapshot: Snapshot | None = None) -> tuple[Source, ...]:
+    """Joins neighbors of one section, in the order of the context.
 
-    The snapshot tells what of a section is left out."""
-    found: list[Source] = []
+    With the snapshot, omitted parts of a section are noted."""
+    sources: list[Source] = []
     whole: dict[str, Sequence[Chunk]] = {}
-    for _, group in groupby(context, key=_opens):
+    for _, group in groupby(context, key=_citation_key):
         chunks = list(group)
         document = chunks[0].document_id
         if document not in whole:
             whole[document] = snapshot.chunks(document) if snapshot else ()
-        section = [one for one in whole[document] if _opens(one) == _opens(chunks[0])]
+        section = [one for one in whole[document] if _citation_key(one) == _citation_key(chunks[0])]
         parts = list(_short_enough(chunks))
         for place, part in enumerate(parts):
             text = section_text(
@@ -58,24 +58,24 @@ def sources_of(context: Sequence[Chunk], snapshot: Snapshot | None = None) -> tu
                 before=parts[place - 1][-1] if place else None,
                 after=parts[place + 1][0] if place + 1 < len(parts) else None,
             )
-            found.append(Source(chunks=tuple(part), text=text))
-    return tuple(found)
+            sources.append(Source(chunks=tuple(part), text=text))
+    return tuple(sources)
 
 
 def outline_of(
     sources: Sequence[Source], snapshot: Snapshot, *, most: int
 ) -> list[tuple[str, tuple[str, ...]]]:
-    """(title, headings) of the sources' documents: sections of which no source shows anything.
+    """(title, headings) of the sources' documents: sections without any passage in the sources.
 
-    In reading order, at most `most` in all, shared evenly among the documents."""
-    shown: dict[str, set[tuple[str, ...]]] = {}
+    In reading order, at most `most` in all, spread evenly over the documents."""
+    shown_headings: dict[str, set[tuple[str, ...]]] = {}
     for source in sources:
-        shown.setdefault(source.first.document_id, set()).add(source.first.heading_path)
+        shown_headings.setdefault(source.first.document_id, set()).add(source.first.heading_path)
     others = {
         document: [chunk for chunk in snapshot.chunks(document) if chunk.heading_path not in paths]
-        for document, paths in shown.items()
+        for document, paths in shown_headings.items()
     }
-    found: list[tuple[str, tuple[str, ...]]] = []
+    outline: list[tuple[str, tuple[str, ...]]] = []
     room = most
     waiting = len(others)
     for chunks in others.values():
@@ -83,9 +83,9 @@ def outline_of(
         waiting -= 1
         headings = tuple(dict.fromkeys(filter(None, map(_heading, chunks))))[:share]
         if headings:
-            found.append((chunks[0].document_title, headings))
+            outline.append((chunks[0].document_title, headings))
             room -= len(headings)
-    return found
+    return outline
 
 
 def _heading(chunk: Chunk) -> str:
@@ -93,22 +93,22 @@ def _heading(chunk: Chunk) -> str:
     return " › ".join(path[1:] if path[:1] == (chunk.document_title,) else path)
 
 
-def _opens(chunk: Chunk) -> tuple[str, str, tuple[str, ...], str, bool]:
-    """Passages with the same are cited by one number."""
+def _citation_key(chunk: Chunk) -> tuple[str, str, tuple[str, ...], str, bool]:
+    """Passages with the same key share a number."""
     return chunk.document_id, chunk.tab, chunk.heading_path, chunk.url, chunk.from_picture
 
 
 def _short_enough(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
-    """Cut between tables and lists rather than inside them."""
+    """Splits between tables and lists rather than inside them."""
     part: list[Chunk] = []
     size = 0
     for piece in _pieces(chunks):
         length = sum(len(chunk.text) for chunk in piece)
-        if part and size + length > LONGEST_SOURCE:
+        if part and size + length > MAX_SOURCE_CHARS:
             yield part
             part, size = [], 0
         for chunk in piece:
-            if part and size + len(chunk.text) > LONGEST_SOURCE:
+            if part and size + len(chunk.text) > MAX_SOURCE_CHARS:
                 yield part
                 part, size = [], 0
             part.append(chunk)

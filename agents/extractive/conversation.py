@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agents.answer import EarlierTurn, Question, Turn, bounded
+from agents.answer import EarlierTurn, Question, Turn, shorten
 from enrichment.language.phrases import (
     doubts,
     is_courtesy,
@@ -69,7 +69,7 @@ _NEXT_QUESTION = re.compile(
 
 def clean_message(text: str) -> str:
     """The text of a Slack message without mentions, emoji codes and control characters, bounded."""
-    text = bounded(text)
+    text = shorten(text)
     for pattern, replacement in _MARKUP:
         text = pattern.sub(replacement, text)
     return text.strip()

@@ -1,1 +1,1 @@
-"""The judge of answers: what it is shown, what it says, what people taught it."""
+"""The judge of answers: its input, its verdict, and corrections by people."""

@@ -1,9 +1,7 @@
-"""Whether corrections make a judge better, measured on answers that it was not corrected on.
+"""Corrections of a judge's scores by people, as examples for later scores; and their effect.
 
-Few-shot memory: what people thought of a judge's scores, for the scores that come after.
-
-The nearest corrections go into the judge's prompt as worked examples, never one of the question
-that is being judged."""
+The nearest corrections go into the judge's prompt, never one of the same question. Their effect is
+measured on answers that the judge was not corrected on."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Column, Engine, MetaData, String, Table, Text
 
 from agents.judging.judge import (
-    LONGEST_EXAMPLE,
+    MAX_EXAMPLE_CHARS,
     AnswerJudge,
     Correction,
     Examples,
@@ -30,10 +28,10 @@ from config.models import ChatModel, Embedder, Usage, Vectors
 from enrichment.llm.reply_cache import ReplyCache
 from index.store.vectors import KeyValueTable
 
-MOST_CORRECTIONS = 50
-"""Kept for a domain: those where judge and person were furthest apart."""
+MAX_CORRECTIONS = 50
+"""Stored per domain: those with the largest difference of scores."""
 NEAREST = 5
-"""Shown to the judge with each answer."""
+"""Examples in the prompt for one answer."""
 
 _CORRECTIONS = Table(
     "judge_corrections",
@@ -45,26 +43,26 @@ _several = TypeAdapter(tuple[Correction, ...])
 
 
 def corrections_from(scored: Sequence[Correction]) -> tuple[Correction, ...]:
-    """Those that correct something, at most `MOST_CORRECTIONS`, furthest apart first."""
-    differing = [one for one in scored if _apart(one)]
-    return tuple(sorted(differing, key=lambda one: (-_apart(one), one.question_id)))[
-        :MOST_CORRECTIONS
+    """Those with a difference, at most `MAX_CORRECTIONS`, largest first."""
+    differing = [one for one in scored if _distance(one)]
+    return tuple(sorted(differing, key=lambda one: (-_distance(one), one.question_id)))[
+        :MAX_CORRECTIONS
     ]
 
 
 def nearest_corrections(corrections: Sequence[Correction], embedder: Embedder) -> Examples:
-    """Those nearest in meaning to the question and answer that are judged, at most `NEAREST`."""
-    return _Nearest(tuple(corrections[:MOST_CORRECTIONS]), embedder)
+    """At most `NEAREST`, by the meaning of question and answer."""
+    return _Nearest(tuple(corrections[:MAX_CORRECTIONS]), embedder)
 
 
-class KeptCorrections:
-    """Of all domains. Creates its table when something is kept."""
+class CorrectionStore:
+    """By domain. Creates its table at the first write."""
 
     def __init__(self, engine: Engine) -> None:
         self._rows = KeyValueTable(engine, _CORRECTIONS)
 
     def keep(self, domain: str, corrections: Sequence[Correction]) -> None:
-        """Instead of those that were kept; none forgets them."""
+        """Replaces the stored ones; without any, deletes them."""
         text = _several.dump_json(corrections_from(corrections)).decode()
         self._rows.keep(domain=domain, corrections=text)
 
@@ -72,7 +70,7 @@ class KeptCorrections:
         row = self._rows.find(domain=domain)
         try:
             return () if row is None else _several.validate_json(row.corrections)
-        except ValidationError:  # of another edition of the product
+        except ValidationError:  # stored by another release
             return ()
 
 
@@ -85,12 +83,12 @@ class _Nearest:
         if not self.corrections:
             return ()
         nearness = self._vectors @ self.embedder([_text(request.question, request.answer)])[0]
-        asked = _same(request.question)
+        question = _normalize(request.question)
         others = [
             self.corrections[place]
             for place in np.argsort(-nearness, kind="stable")
             if self.corrections[place].question_id != request.id
-            and _same(self.corrections[place].question) != asked
+            and _normalize(self.corrections[place].question) != question
         ]
         return others[:NEAREST]
 
@@ -99,65 +97,63 @@ class _Nearest:
         return self.embedder([_text(one.question, one.answer) for one in self.corrections])
 
 
-def _apart(one: Correction) -> int:
+def _distance(one: Correction) -> int:
     """Points."""
     return abs(one.human_score - one.judge_score)
 
 
 def _text(question: str, answer: str) -> str:
-    return f"{question[:LONGEST_EXAMPLE]}\n{answer[:LONGEST_EXAMPLE]}"
+    return f"{question[:MAX_EXAMPLE_CHARS]}\n{answer[:MAX_EXAMPLE_CHARS]}"
 
 
-def _same(question: str) -> str:
+def _normalize(question: str) -> str:
     return " ".join(question.casefold().split())
 
 
 FOLDS = 5
-"""Each answer is judged again by a judge that learnt from the other four parts."""
+"""Each answer is judged again with corrections of the other four parts."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoredBeside:
-    """An answer that the judge and a person scored apart from each other."""
+class ScoredPair:
+    """An answer scored independently by the judge and a person."""
 
     request: JudgeRequest
     scored: Correction
-    """Also where both gave the same score."""
+    """Also for equal scores."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Relearnt:
-    """An answer that was judged again."""
-
+class RejudgedAnswer:
     scored: Correction
     after: JudgeVerdict
     examples: int
-    """Corrections that the judge was shown."""
+    """Corrections in the prompt."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learning:
-    """Scores before and after, for the same answers, in their order."""
+class LearningResult:
+    """Scores before and after, for the same answers in order."""
 
-    answers: tuple[Relearnt, ...]
+    answers: tuple[RejudgedAnswer, ...]
     unjudged: tuple[str, ...] = ()
-    """Ids of questions whose answers could not be judged again; they are left out of both."""
+    """Ids of questions whose answers could not be judged again; in neither score."""
     corrections: tuple[Correction, ...] = ()
-    """All that there are to keep, if they are worth it."""
+    """To store, if they help."""
     usage: Usage = field(default_factory=Usage)
 
 
-def learned(
-    scored: Sequence[ScoredBeside],
+def measure_learning(
+    scored: Sequence[ScoredPair],
     *,
     model: ChatModel,
     embedder: Embedder,
-    kept: ReplyCache | None = None,
+    verdicts: ReplyCache | None = None,
     parallel: int = 4,
     on_verdict: Callable[[str], None] = lambda question_id: None,
-) -> Learning:
-    """Judges each answer again with corrections of the other folds only; all answers to one
-    question are in one fold. Keeps no correction."""
+) -> LearningResult:
+    """Judges each answer again with corrections of the other folds; all answers to one question are
+    in one fold. Stores no correction."""
     fold_of = [_fold(one.request.id) for one in scored]
     judges = [
         AnswerJudge(
@@ -168,21 +164,21 @@ def learned(
                 ),
                 embedder,
             ),
-            kept=kept,
+            verdicts=verdicts,
         )
         for fold in range(FOLDS)
     ]
 
-    def again(place: int) -> tuple[Relearnt, Usage] | None:
+    def again(place: int) -> tuple[RejudgedAnswer, Usage] | None:
         one, judge = scored[place], judges[fold_of[place]]
         try:
             after, usage = judge(one.request)
         except ModelError:
             return None
-        shown = len(judge.examples(one.request))
-        return Relearnt(scored=one.scored, after=after, examples=shown), usage
+        examples = len(judge.examples(one.request))
+        return RejudgedAnswer(scored=one.scored, after=after, examples=examples), usage
 
-    answers: list[Relearnt] = []
+    answers: list[RejudgedAnswer] = []
     unjudged: list[str] = []
     spent = Usage()
     with ThreadPoolExecutor(max(1, parallel), thread_name_prefix="learning") as pool:
@@ -193,7 +189,7 @@ def learned(
             else:
                 answers.append(outcome[0])
                 spent += outcome[1]
-    return Learning(
+    return LearningResult(
         answers=tuple(answers),
         unjudged=tuple(unjudged),
         corrections=corrections_from([one.scored for one in scored]),

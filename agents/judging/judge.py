@@ -1,10 +1,8 @@
-"""The judge: an answer and what is known of its question in, a score with its reasons out.
+"""The judge: scores one answer with reasons, by a model.
 
-Three stages: the material (question, what an expert wrote, what the answerer was shown), the
-judging by a model, and a verdict whose contradictions are settled here. One answer at a time, so
-that none stands before another.
-
-What a judge is shown of one answer, and what it says of it."""
+The prompt contains the question, the expert's material and the answerer's passages. The code then
+resolves contradictions within the verdict. Answers are judged one at a time, so that none comes
+before another."""
 
 from __future__ import annotations
 
@@ -26,14 +24,14 @@ from enrichment.llm.reply_cache import ReplyCache, cache_key
 HIGHEST = 5
 """Scores go from 0 to this."""
 ACCEPTABLE = 4
-"""From this score on an answer may stand in the help channel."""
+"""The lowest score of an answer fit for the help channel."""
 HIGHEST_INCORRECT = 2
-"""An answer that misinforms has no more, however much of it helps."""
+"""The highest score of an answer that misinforms."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShownPassage:
-    """A place in the documents, as its reader saw it."""
+class JudgePassage:
+    """A place in the documents, as the reader saw it."""
 
     title: str
     heading: str
@@ -43,7 +41,7 @@ class ShownPassage:
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeRequest:
-    """One answer with all that its judge may know; not which system gave it."""
+    """One answer with the judge's material, but not the system that gave it."""
 
     id: str
     """Of the question; orders the passages."""
@@ -54,18 +52,18 @@ class JudgeRequest:
     reference: str = ""
     """One good answer, by an expert."""
     instructions: str = ""
-    """What the expert wants this question's judge to know."""
+    """The expert's notes for the judge."""
     rubric: tuple[str, ...] = ()
-    """Points that an answer should make, in other words."""
+    """Points that an answer should make, in any words."""
     facts: tuple[str, ...] = ()
-    """Points that stand literally in the documents."""
-    evidence: tuple[ShownPassage, ...] = ()
+    """Points that the documents contain literally."""
+    evidence: tuple[JudgePassage, ...] = ()
     """Where the expert found the answer."""
-    passages: tuple[ShownPassage, ...] = ()
-    """What the answerer was shown, in its order."""
+    passages: tuple[JudgePassage, ...] = ()
+    """The answerer's context, in order."""
     answer: str
-    """Markdown, the options to choose from included."""
-    citations: tuple[ShownPassage, ...] = ()
+    """Markdown, with the options to choose from."""
+    citations: tuple[JudgePassage, ...] = ()
     """`[n]` of the answer is the n-th; the text is the quote."""
 
 
@@ -91,7 +89,7 @@ class JudgeVerdict(BaseModel):
 
 @dataclass(frozen=True, kw_only=True)
 class Correction:
-    """A judge's score that a person thought wrong: a worked example for the next answers."""
+    """A judge's score with a person's score: an example for the next answers."""
 
     question_id: str
     question: str
@@ -99,68 +97,67 @@ class Correction:
     judge_score: int
     human_score: int
     human_incorrect: bool | None = None
-    """None where the person said nothing of it."""
+    """None: the person did not say."""
     note: str = ""
     """Why, in the person's words."""
 
 
 RULES = Path(__file__).with_name("judging_rules.md")
-"""What a score means; people who judge read the same."""
+"""The meaning of scores, for the model and for people who judge."""
 _EXAMPLES = (
     "First come answers to other questions that a judge scored and a person then corrected. Learn "
     "from them what these people let stand; their facts say nothing about this question."
 )
-_LONGEST_PASSAGES = 48_000
-"""Characters of all passages: twice what an answerer is shown at most."""
-LONGEST_EXAMPLE = 2_000
-"""Characters of its question, and of its answer."""
-MOST_VERDICTS = 20_000
-"""Kept, those given last: about 40 MB."""
+_MAX_PASSAGES_CHARS = 48_000
+"""Characters of all passages: twice the largest context."""
+MAX_EXAMPLE_CHARS = 2_000
+"""Characters of the question, and of the answer."""
+MAX_VERDICTS = 20_000
+"""The newest: about 40 MB."""
 
 Examples = Callable[[JudgeRequest], Sequence[Correction]]
 """Corrections to learn from for one answer, nearest first; never one of the same question."""
 
 
 def no_examples(request: JudgeRequest) -> Sequence[Correction]:
-    """Of a judge that nobody corrected."""
+    """For a judge without corrections."""
     return ()
 
 
-def kept_verdicts(engine: Engine) -> ReplyCache:
-    """Of all domains and judges: an unchanged answer is never judged twice."""
-    return ReplyCache(engine, table="evaluation_verdicts", most=MOST_VERDICTS)
+def verdict_cache(engine: Engine) -> ReplyCache:
+    """For all domains and judges: an unchanged answer is never judged twice."""
+    return ReplyCache(engine, table="evaluation_verdicts", most=MAX_VERDICTS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerJudge:
-    """Gives verdicts; no second time on what it has judged before, where they are `kept`."""
+    """With `verdicts`, an unchanged answer is not judged again."""
 
     model: ChatModel
     examples: Examples = no_examples
     """See `agents.judging.corrections`."""
-    kept: ReplyCache | None = None
-    """See `kept_verdicts`."""
+    verdicts: ReplyCache | None = None
+    """See `verdict_cache`."""
 
     @property
     def name(self) -> str:
         return self.model.name
 
     def __call__(self, request: JudgeRequest) -> tuple[JudgeVerdict, Usage]:
-        """No calls in the usage: it was judged before. Raises ModelUnavailable or
+        """A usage without calls means a cached verdict. Raises ModelUnavailable or
         InvalidModelOutput."""
         prompt = self.prompt(request)
-        # Of the model, the prompt's wording, the examples and all that the judge is shown.
+        # Covers the model, the prompt's wording, the examples and the material.
         key = cache_key(prompt, self.name)
-        known = self.kept.find(key, JudgeVerdict) if self.kept else None
-        if known:
-            return settled(known, request.answer), Usage()
+        cached = self.verdicts.find(key, JudgeVerdict) if self.verdicts else None
+        if cached:
+            return settle(cached, request.answer), Usage()
         verdict, usage = self.model.structured(prompt, JudgeVerdict)
-        if self.kept:
-            self.kept.save(key, prompt, self.name, verdict)
-        return settled(verdict, request.answer), usage
+        if self.verdicts:
+            self.verdicts.save(key, prompt, self.name, verdict)
+        return settle(verdict, request.answer), usage
 
     def prompt(self, request: JudgeRequest) -> Prompt:
-        """The whole request to the model."""
         examples = list(self.examples(request))
         return render(
             "score_answer",
@@ -169,7 +166,7 @@ class AnswerJudge:
             examples=[_example(number, one) for number, one in enumerate(examples, start=1)],
             history=_history(request),
             question=Foreign("question", request.question),
-            expert=_by_the_expert(request),
+            expert=_expert_parts(request),
             passages=_passages(request),
             answer=Foreign("answer to judge", request.answer or "(nothing)"),
             citations=[
@@ -179,11 +176,13 @@ class AnswerJudge:
         )
 
 
-def settled(verdict: JudgeVerdict, answer: str) -> JudgeVerdict:
-    """Without what contradicts itself: an incorrect answer has at most 2, and a sentence is
-    unsupported only if the answer says it. What was changed is said in the reasoning."""
-    said = _compared(answer)
-    unsupported = [one for one in verdict.unsupported if _compared(one) and _compared(one) in said]
+def settle(verdict: JudgeVerdict, answer: str) -> JudgeVerdict:
+    """Resolves contradictions: an incorrect answer has at most 2, and only sentences of the answer
+    are unsupported. The reasoning names the changes."""
+    answer_words = _normalize(answer)
+    unsupported = [
+        one for one in verdict.unsupported if _normalize(one) and _normalize(one) in answer_words
+    ]
     score, reasoning = verdict.score, verdict.reasoning.strip()
     if verdict.incorrect and score > HIGHEST_INCORRECT:
         reasoning = (
@@ -196,22 +195,22 @@ def settled(verdict: JudgeVerdict, answer: str) -> JudgeVerdict:
     )
 
 
-def _compared(text: str) -> str:
-    """Letters and digits, without the numbers of citations: a copy may lose its markup."""
+def _normalize(text: str) -> str:
+    """Letters and digits without citation numbers: a copy may lose its markup."""
     text = re.sub(r"[\[(]\^?\d{1,3}[\])]", " ", text)
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 
-def _place(passage: ShownPassage) -> str:
+def _place(passage: JudgePassage) -> str:
     return " › ".join(dict.fromkeys(filter(None, (passage.title, passage.heading))))
 
 
 def _history(request: JudgeRequest) -> str | Foreign:
-    said = "\n\n".join(f"{turn.role}: {turn.content}" for turn in request.history)
-    return Foreign("thread before the question", said) if said else ""
+    text = "\n\n".join(f"{turn.role}: {turn.content}" for turn in request.history)
+    return Foreign("thread before the question", text) if text else ""
 
 
-def _by_the_expert(request: JudgeRequest) -> list[Foreign]:
+def _expert_parts(request: JudgeRequest) -> list[Foreign]:
     points = listed([*request.facts, *request.rubric], otherwise="")
     parts = (
         ("kind", request.kind),
@@ -226,22 +225,22 @@ def _by_the_expert(request: JudgeRequest) -> list[Foreign]:
 
 
 def _passages(request: JudgeRequest) -> list[Foreign]:
-    """Shuffled alike for every system and in every run: what is read first weighs more."""
-    shown, room = [], _LONGEST_PASSAGES
+    """Shuffled, the same for every system and run: the first passages weigh more."""
+    blocks, room = [], _MAX_PASSAGES_CHARS
     for one in request.passages:  # best first, so that the last are left out
-        shown.append(Foreign(f"passage | {_place(one)}", one.text[: max(0, room)]))
+        blocks.append(Foreign(f"passage | {_place(one)}", one.text[: max(0, room)]))
         room -= len(one.text)
         if room <= 0:
             break
-    random.Random(request.id).shuffle(shown)  # noqa: S311 - an order, no secret
-    return shown
+    random.Random(request.id).shuffle(blocks)  # noqa: S311 - an order, no secret
+    return blocks
 
 
 def _example(number: int, one: Correction) -> Foreign:
     misinforms = {True: ", and misinforms", False: ", and misinforms nobody", None: ""}
     lines = (
-        f"Question: {one.question[:LONGEST_EXAMPLE]}",
-        f"Answer: {one.answer[:LONGEST_EXAMPLE]}",
+        f"Question: {one.question[:MAX_EXAMPLE_CHARS]}",
+        f"Answer: {one.answer[:MAX_EXAMPLE_CHARS]}",
         f"A judge's score: {one.judge_score}",
         f"A person's score: {one.human_score}{misinforms[one.human_incorrect]}",
         f"Why: {one.note}" if one.note else "",

@@ -1,9 +1,7 @@
-"""What each of several domains has on a question, measured alike: one search in each of them.
+"""Scores several domains for a question by one search in each; a model decides between close ones.
 
-Words count by how rare they are over all the domains together, each domain as much as the others:
-in a domain that speaks of nothing but keys, "key" is common, and yet it is what tells it apart.
-
-Of domains that are close to each other, the one that a model holds a question to be for."""
+Words count by their rarity over all domains together, each with the same weight: in a domain about
+keys the word "key" is common, and yet it identifies that domain."""
 
 from __future__ import annotations
 
@@ -30,116 +28,116 @@ from index.search import Hit, SearchQuery, Snapshot
 Matrix = NDArray[np.float64]
 
 READ = 5
-"""Passages of each domain."""
+"""Passages per domain."""
 TELLING = 3
-"""Of these, the ones that best match; a single one can be an accident."""
+"""The best of them; a single match can be an accident."""
 
 WEIGHTS = {
     "similarity": 20.0,  # cosine of a passage with the question
     "coverage": 15.5,  # share of the question's rarity in the passage, its title and headings
 }
-"""Of differences between domains, each the mean of its telling passages; fitted and measured by
-`benchmarks/which_domain.py`. How common the question's words are in a domain, and its single best
-passage, added nothing on documents left out."""
+"""Weights of differences between domains, each the mean over its best passages; fitted and measured
+by `benchmarks/which_domain.py`. The frequency of the question's words in a domain and its single
+best passage added nothing on held-out documents."""
 CLOSE = 0.1
-"""Of the best domain's chance. A domain with more of it may as well be the one that is meant."""
+"""Share of the best domain's chance above which another domain counts as close."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TellingPassage:
-    """A passage that speaks of the question."""
+    """A passage that matches the question."""
 
     title: str
     heading: str
     text: str
-    """The sentence or row that comes nearest."""
+    """The nearest sentence or row."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DomainScore:
-    """One domain, and what speaks for it."""
-
     domain: Domain
     chance: float
-    """That the question is for its documents, among the domains compared, 0–1."""
+    """Probability among the compared domains, 0–1."""
     places: tuple[TellingPassage, ...] = ()
     """At most `TELLING`, best first."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DomainEvidence:
-    """What was found in one domain."""
+    """The search result of one domain."""
 
     domain: Domain
     matches: tuple[tuple[float, ...], ...] = ()
-    """Of at most `TELLING` passages, best first, what `WEIGHTS` names."""
+    """The features of `WEIGHTS` for at most `TELLING` passages, best first."""
     places: tuple[TellingPassage, ...] = ()
     """The same passages."""
 
 
-Opened = tuple[Domain, Snapshot]
-"""A domain, as its asker may read it."""
+ReadableDomain = tuple[Domain, Snapshot]
+"""A domain with what its reader may see."""
 
 
 def score_domains(
-    question: str, opened: Sequence[Opened]
+    question: str, opened: Sequence[ReadableDomain]
 ) -> tuple[list[DomainScore], PermissionsUnknown | IndexUnavailable | None]:
-    """Best first, ties in their order; and why one that is missing could not be searched."""
-    looked, unavailable = search_domain(question, opened)
-    if not looked:
+    """Best first, ties in input order; and the error of a domain that could not be searched."""
+    evidence, unavailable = search_domain(question, opened)
+    if not evidence:
         return [], unavailable
-    strengths = features(looked) @ _weights()
+    strengths = features(evidence) @ _weights()
     odds = np.exp(strengths - strengths.max())
-    found = [
+    scores = [
         DomainScore(domain=one.domain, chance=float(odd / odds.sum()), places=one.places)
-        for one, odd in zip(looked, odds, strict=True)
+        for one, odd in zip(evidence, odds, strict=True)
     ]
-    return sorted(found, key=lambda one: -one.chance), unavailable
+    return sorted(scores, key=lambda one: -one.chance), unavailable
 
 
-def features(looked: Sequence[DomainEvidence]) -> Matrix:
-    """(domains, `WEIGHTS`): the mean of as many passages of each as the poorest of them has; of
-    fewer it would be the higher one."""
-    counts = [len(one.matches) for one in looked if one.matches]
+def features(evidence: Sequence[DomainEvidence]) -> Matrix:
+    """Shape (domains, `WEIGHTS`): means over the same number of passages, the smallest of all
+    domains: a mean over fewer would be higher."""
+    counts = [len(one.matches) for one in evidence if one.matches]
     compared = min(counts, default=0)
     return np.array(
         [
             np.mean(one.matches[:compared], axis=0) if one.matches else np.zeros(len(WEIGHTS))
-            for one in looked
+            for one in evidence
         ]
     )
 
 
-def close_ones(found: Sequence[DomainScore], most: int) -> list[DomainScore]:
-    """The best, and those that come near it; `found`: best first."""
-    return [one for one in found[:most] if one.chance > CLOSE * found[0].chance or one is found[0]]
+def close_ones(scores: Sequence[DomainScore], most: int) -> list[DomainScore]:
+    """The best and those close to it. `scores`: best first."""
+    return [
+        one for one in scores[:most] if one.chance > CLOSE * scores[0].chance or one is scores[0]
+    ]
 
 
 def search_domain(
-    question: str, opened: Sequence[Opened]
+    question: str, opened: Sequence[ReadableDomain]
 ) -> tuple[list[DomainEvidence], PermissionsUnknown | IndexUnavailable | None]:
-    """One search in each; see `weighed`."""
+    """One search per domain; see `score_domains`."""
     words = naming_words(question) if opened else {}
     rarity = {
         word: _over_all([snapshot.rarity(surface) for _, snapshot in opened])
         for word, surface in words.items()
     }
-    looked: list[DomainEvidence] = []
+    evidence: list[DomainEvidence] = []
     unavailable: PermissionsUnknown | IndexUnavailable | None = None
     for domain, snapshot in opened:
         try:
-            looked.append(_looked(question, rarity, domain, snapshot))
+            evidence.append(_evidence(question, rarity, domain, snapshot))
         except (PermissionsUnknown, IndexUnavailable) as error:
             unavailable = error
-    return looked, unavailable
+    return evidence, unavailable
 
 
 def _over_all(rarities: Sequence[float]) -> float:
-    """Of a word in the domains taken together; each domain's passages count as one whole."""
+    """A word's rarity over all domains, each with the same weight."""
     return -math.log(sum(math.exp(-one) for one in rarities) / len(rarities))
 
 
-def _looked(
+def _evidence(
     question: str, rarity: Mapping[str, float], domain: Domain, snapshot: Snapshot
 ) -> DomainEvidence:
     same = same_words(domain.glossary, question)
@@ -147,7 +145,7 @@ def _looked(
     hits = snapshot.search(SearchQuery(variants=(question,), limit=READ))
     if not hits:
         return DomainEvidence(domain=domain)
-    matches = np.array([(hit.similarity, aspect.coverage(_held(hit))) for hit in hits])
+    matches = np.array([(hit.similarity, aspect.coverage(_matchable_stems(hit))) for hit in hits])
     best = np.argsort(-(matches @ _weights()), kind="stable")[:TELLING]
     return DomainEvidence(
         domain=domain,
@@ -160,12 +158,12 @@ def _weights() -> Matrix:
     return np.array(list(WEIGHTS.values()))
 
 
-def _held(hit: Hit) -> frozenset[str]:
-    """What the passage's best sentence or row can be matched by, its headings included."""
+def _matchable_stems(hit: Hit) -> frozenset[str]:
+    """Stems of the passage's best sentence or row, with its headings."""
     chunk, unit = hit.chunk, _unit(hit)
     around = stems(" ".join((chunk.document_title, chunk.tab, *chunk.heading_path)))
-    said = stems(unit.index_text) | stems(unit.text) if unit else stems(chunk.text)
-    return around | said
+    body = stems(unit.index_text) | stems(unit.text) if unit else stems(chunk.text)
+    return around | body
 
 
 def _unit(hit: Hit) -> Unit | None:
@@ -181,10 +179,10 @@ def _place(hit: Hit) -> TellingPassage:
     )
 
 
-_LONGEST_PLACE = 400
+_MAX_PLACE_CHARS = 400
 """Characters of a passage."""
 _TURNS = 4
-_LONGEST_TURN = 300
+_MAX_TURN_CHARS = 300
 
 
 class ChosenAreas(BaseModel):
@@ -199,42 +197,44 @@ class ChosenAreas(BaseModel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Picked:
-    """The domains that it named, likeliest first: one, or several that the asker chooses from."""
+class ModelChoice:
+    """The model's domains, likeliest first: one, or several for the user to choose from."""
 
     domains: tuple[DomainScore, ...]
     usage: Usage
 
 
-def picked_by_model(model: ChatModel, question: Question, close: Sequence[DomainScore]) -> Picked:
+def choose_by_model(
+    model: ChatModel, question: Question, close: Sequence[DomainScore]
+) -> ModelChoice:
     """Raises ModelError."""
     prompt = render(
         "domain",
         earlier=Foreign("said before", listed(_earlier(question))),
         areas=[
-            Foreign(f"area {number}: {one.domain.title}", _described(one))
+            Foreign(f"area {number}: {one.domain.title}", _evidence_lines(one))
             for number, one in enumerate(close, start=1)
         ],
         question=Foreign("question", question.text),
     )
     reply, usage = model.structured(prompt, ChosenAreas)
-    known = [number for number in dict.fromkeys(reply.areas) if 1 <= number <= len(close)]
-    if not known:
+    numbers = [number for number in dict.fromkeys(reply.areas) if 1 <= number <= len(close)]
+    if not numbers:
         raise InvalidModelOutput("it named no area of the list")
-    return Picked(domains=tuple(close[number - 1] for number in known), usage=usage)
+    return ModelChoice(domains=tuple(close[number - 1] for number in numbers), usage=usage)
 
 
 def _earlier(question: Question) -> list[str]:
     return [
-        f"{turn.role}: {' '.join(turn.content.split())[:_LONGEST_TURN]}"
+        f"{turn.role}: {' '.join(turn.content.split())[:_MAX_TURN_CHARS]}"
         for turn in question.history[-_TURNS:]
     ]
 
 
-def _described(one: DomainScore) -> str:
+def _evidence_lines(one: DomainScore) -> str:
     passages = [
         f"{' › '.join(filter(None, (place.title, place.heading)))}: "
-        f"{' '.join(place.text.split())[:_LONGEST_PLACE]}"
+        f"{' '.join(place.text.split())[:_MAX_PLACE_CHARS]}"
         for place in one.places
     ]
     return listed([*passages, *(f"can ask {tool.name}: {tool.what}" for tool in one.domain.tools)])

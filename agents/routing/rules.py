@@ -1,8 +1,7 @@
-"""An alert belongs to the domain whose documents hold its row.
+"""Rules that choose a domain without a search, and the texts about the choice.
 
-Somebody who was asked which domain they mean says its name.
-
-What is said where a domain was chosen: which it was, which else it may be, which is meant."""
+An alert belongs to the domain whose documents contain its row. After a question back, the user
+names a domain."""
 
 from __future__ import annotations
 
@@ -23,54 +22,56 @@ from index.search import Snapshot
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlertAmong:
-    """What several domains know of the alerts of one message."""
+class AlertDomains:
+    """The domains that know the alerts of one message."""
 
     names: tuple[str, ...]
     domains: tuple[Domain, ...]
-    """Those that have a row for one of them; of several, those for whose row its labels speak."""
+    """Domains with a row for one of the alerts; of several, those whose row matches the labels."""
     nearly: tuple[Domain, ...]
-    """Those that have a row for other labels."""
+    """Domains with a row for other labels."""
     failed: PermissionsUnknown | None
-    """Why one could not be looked into."""
+    """The error of a domain that could not be read."""
 
 
-def alert_among(
+def alert_domains(
     text: str,
     domains: Sequence[Domain],
     question_in: Callable[[Domain], Question],
     snapshot: Callable[[str], Snapshot],
-) -> AlertAmong | None:
-    """None where it is no alert, or may be none and nobody knows it."""
+) -> AlertDomains | None:
+    """None for a text without alerts, or with doubtful ones that no domain knows."""
     alerts = alerts_in(text)
     if not alerts:
         return None
-    found: list[tuple[Domain, list[RunbookMatch]]] = []
+    matched_domains: list[tuple[Domain, list[RunbookMatch]]] = []
     failed: PermissionsUnknown | None = None
     for domain in domains:
         try:
-            seen = visible_to(snapshot(domain.domain), question_in(domain).readers)
-            found.append((domain, match_alerts(alerts, seen, domain)))
+            visible = visible_to(snapshot(domain.domain), question_in(domain).readers)
+            matched_domains.append((domain, match_alerts(alerts, visible, domain)))
         except IndexUnavailable:
             continue
         except PermissionsUnknown as error:
             failed = error
-    if not any(worth_answering(matches) for _, matches in found):
+    if not any(worth_answering(matches) for _, matches in matched_domains):
         return None
-    have = [(one, matches) for one, matches in found if _best(matches)]
-    most = max((_best(matches) for _, matches in have), default=0)
-    return AlertAmong(
+    with_row = [(one, matches) for one, matches in matched_domains if _best(matches)]
+    most = max((_best(matches) for _, matches in with_row), default=0)
+    return AlertDomains(
         names=tuple(dict.fromkeys(one.name for one in alerts)),
-        domains=tuple(one for one, matches in have if _best(matches) == most),
+        domains=tuple(one for one, matches in with_row if _best(matches) == most),
         nearly=tuple(
-            one for one, matches in found if any(m.outcome == "other_scope" for m in matches)
+            one
+            for one, matches in matched_domains
+            if any(m.outcome == "other_scope" for m in matches)
         ),
         failed=failed,
     )
 
 
 def _best(matches: Sequence[RunbookMatch]) -> int:
-    """0: nothing; more for a row than for a mention, and for one that is sure to be meant."""
+    """0: no match. A row counts more than a mention, a certain match more than a possible one."""
     ranks = {"found": 2, "several": 1}
     return max(
         (
@@ -82,33 +83,33 @@ def _best(matches: Sequence[RunbookMatch]) -> int:
     )
 
 
-_MOST_WORDS = 6
+_MAX_WORDS = 6
 
 
-def answered_by_name(question: Question, domains: Sequence[Domain]) -> tuple[Domain, str] | None:
-    """The domain, and the question that it is to answer: what the same person asked before.
+def domain_by_name(question: Question, domains: Sequence[Domain]) -> tuple[Domain, str] | None:
+    """The named domain and the user's previous question, which it is to answer.
 
-    `Privacy help`, `privacy` and `the privacy one please` all name *Privacy help*, as long as
-    there is no *Privacy incidents* beside it."""
+    `Privacy help`, `privacy` and `the privacy one please` name *Privacy help*, unless there is also
+    *Privacy incidents*."""
     before = [turn for turn in question.history if turn.role == "user"]
-    said = {word.casefold() for word in tokens(question.text)}
-    if not before or question.history[-1].role != "assistant" or len(said) > _MOST_WORDS:
+    reply = {word.casefold() for word in tokens(question.text)}
+    if not before or question.history[-1].role != "assistant" or len(reply) > _MAX_WORDS:
         return None
-    distinct = [_telling(one, domains) for one in domains]
-    meant = [one for one, words in zip(domains, distinct, strict=True) if words & said]
-    if len(meant) != 1 or not said <= _words(meant[0]) | _AROUND:
+    distinct = [_distinct_words(one, domains) for one in domains]
+    matches = [one for one, words in zip(domains, distinct, strict=True) if words & reply]
+    if len(matches) != 1 or not reply <= _words(matches[0]) | _FILLER_WORDS:
         return None
-    return meant[0], before[-1].content
+    return matches[0], before[-1].content
 
 
-_AROUND = frozenset(
+_FILLER_WORDS = frozenset(
     ("the", "a", "in", "for", "it", "its", "i", "mean", "meant", "one", "please", "thanks")
 )
-"""What a name may be said with."""
+"""Words that may surround a name."""
 
 
-def _telling(domain: Domain, domains: Sequence[Domain]) -> frozenset[str]:
-    """Words that name it and none of the others."""
+def _distinct_words(domain: Domain, domains: Sequence[Domain]) -> frozenset[str]:
+    """Words of this domain's name that no other name contains."""
     others = [_words(one) for one in domains if one.domain != domain.domain]
     return _words(domain).difference(*others)
 
@@ -117,29 +118,29 @@ def _words(domain: Domain) -> frozenset[str]:
     return frozenset(word.casefold() for word in tokens(f"{domain.title} {domain.domain}"))
 
 
-SHOWN_BESIDE = 2
-"""Passages of the second domain; the first shows up to three."""
+SECOND_DOMAIN_PASSAGES = 2
+"""The first domain shows up to three."""
 
 
-def named(answer: Answer, domain: Domain) -> Answer:
-    """With its domain, where what it says comes from there."""
+def with_title(answer: Answer, domain: Domain) -> Answer:
+    """With the domain's title, unless the text comes from no document."""
     if answer.path in {"small_talk", "general_llm_knowledge"}:
         return answer
     return replace(answer, from_title=domain.title)
 
 
-def hello(domains: Sequence[Domain]) -> str:
-    """The titles of all, to stand where one domain's stands in a greeting."""
+def joined_titles(domains: Sequence[Domain]) -> str:
+    """For a greeting."""
     titles = [one.title for one in domains]
     return titles[0] if len(titles) == 1 else f"{'*, *'.join(titles[:-1])}* and *{titles[-1]}"
 
 
-def with_second(answer: Answer, other: Answer, domain: Domain) -> Answer:
-    """Passages of two domains that are too close to leave one out; `domain`: the second."""
+def with_second_domain(answer: Answer, other: Answer, domain: Domain) -> Answer:
+    """Adds the passages of a second, close domain. `domain`: the second."""
     first = len(answer.citations)
     passages = tuple(
-        _numbered(passage, first + place)
-        for place, passage in enumerate(other.passages[:SHOWN_BESIDE], start=1)
+        _with_number(passage, first + place)
+        for place, passage in enumerate(other.passages[:SECOND_DOMAIN_PASSAGES], start=1)
     )
     second = AlternativeDomain(
         domain=domain.domain, title=domain.title, generation=other.generation, passages=passages
@@ -148,8 +149,8 @@ def with_second(answer: Answer, other: Answer, domain: Domain) -> Answer:
     return replace(answer, text=text, beside=(second,))
 
 
-def which_one(domains: Sequence[Domain]) -> Answer:
-    """A question back. It names domains alone: nothing of their documents is told."""
+def ask_which_domain(domains: Sequence[Domain]) -> Answer:
+    """A question back. It names the domains and nothing of their documents."""
     titles = [f"**{one.title}**" for one in domains]
     listed = f"{', '.join(titles[:-1])} or {titles[-1]}"
     return Answer(
@@ -160,5 +161,5 @@ def which_one(domains: Sequence[Domain]) -> Answer:
     )
 
 
-def _numbered(passage: Passage, number: int) -> Passage:
+def _with_number(passage: Passage, number: int) -> Passage:
     return replace(passage, citation=replace(passage.citation, number=number))

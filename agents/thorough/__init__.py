@@ -1,1 +1,1 @@
-"""`effort: thorough`: judges what was found, searches in other ways, criticises the answer."""
+"""`effort: thorough`: judges the passages, searches in other ways, criticizes the answer."""

@@ -6,23 +6,23 @@ from dataclasses import replace
 from typing import cast
 
 from agents.answer import Answer, Ask, AskWrapper, Question
-from agents.answerer.model import labelled
-from agents.answerer.nodes import sections_beside, unnumbered
+from agents.answerer.model import label_sources
+from agents.answerer.nodes import unread_sections, without_numbers
 from agents.plan import SourceChoice
-from agents.retrieval import CANDIDATES, merged
+from agents.retrieval import CANDIDATES, merge_hits
 from agents.state import AgentResult, Node, State, cost_of
 from agents.steps import BufferedProgress, Progress, Step
 from agents.thorough.judges import (
-    ToCriticise,
-    ToJudge,
+    CritiqueRequest,
+    SourceJudgeRequest,
     answer_critic,
     covers_every_part,
     retrieval_judge,
 )
-from agents.thorough.rewrite import ToRewrite, as_shown, better, query_rewriter
+from agents.thorough.rewrite import RewriteRequest, better_draft, final_draft, query_rewriter
 from agents.thorough.routing import (
     GOOD,
-    MOST_TRIES,
+    MAX_TRIES,
     PASSABLE,
     after_critique,
     after_judging,
@@ -30,164 +30,175 @@ from agents.thorough.routing import (
     is_stale,
     passes,
 )
-from agents.thorough.state import Critique, Judgement, Rated, ThoroughState
+from agents.thorough.state import Critique, Judgment, RatedDraft, ThoroughState
 from config.domain import Domain
 from config.models import ChatModel
 from config.prompts import Foreign
 
-_SAID = {
+_NEXT_STEP = {
     "answer": "answered from it",
     "look": "looked for more",
     "rewrite": "searched again",
     "refuse": "no try is left",
     "critique": "no try is left",
 }
-_NOTHING_FOUND = Judgement(score=0.0, issues=("off_topic",))
-_COVERED = Judgement(score=1.0)
+_NO_PASSAGES = Judgment(score=0.0, issues=("off_topic",))
+_COVERED = Judgment(score=1.0)
 
 
 class Gates:
-    """For one domain and a model."""
-
     def __init__(self, domain: Domain, model: ChatModel) -> None:
         self._ask_judge = retrieval_judge(domain, model)
         self._ask_rewriter = query_rewriter(domain, model)
         self._ask_critic = answer_critic(domain, model)
 
     def judge(self, state: ThoroughState) -> ThoroughState:
-        """Is this enough? What the answerer asked for beyond it is not judged again."""
-        if state.get("way") == "answer":
+        """Are the passages enough? Passages that the answerer looked up are not judged."""
+        if state.get("next_node") == "answer":
             return {}
-        outcome, how = self._judged(state)
-        judgement = outcome.value
-        way: str = after_judging(judgement, tries=_tries(state), rounds=state.get("rounds", 0))
-        in_vain = way == "refuse" or (way == "answer" and _read(state) == state.get("judged"))
-        if in_vain and "best" in state:
-            way = "critique"  # the best of the searches before stands
-        named = ", ".join((*judgement.issues, *judgement.missing))
-        note = f"judge: {judgement.score:.2f}, {how}{': ' * bool(named)}{named}; {_SAID[way]}"
+        outcome, how = self._judge_context(state)
+        judgment = outcome.value
+        next_node: str = after_judging(judgment, tries=_tries(state), rounds=state.get("rounds", 0))
+        in_vain = next_node == "refuse" or (
+            next_node == "answer" and _context_ids(state) == state.get("judged_chunks")
+        )
+        if in_vain and "best_draft" in state:
+            next_node = "critique"  # the best draft of earlier searches stands
+        problems = ", ".join((*judgment.issues, *judgment.missing))
+        rating = f"judge: {judgment.score:.2f}, {how}{': ' * bool(problems)}{problems}"
+        note = f"{rating}; {_NEXT_STEP[next_node]}"
         return {
-            "way": way,
-            "judgement": judgement,
-            "judged": _read(state),
-            "requests": judgement.requests if way == "look" else (),
+            "next_node": next_node,
+            "judgment": judgment,
+            "judged_chunks": _context_ids(state),
+            "requests": judgment.requests if next_node == "look" else (),
             **cast("ThoroughState", cost_of(outcome, note)),
         }
 
     def rewrite(self, state: ThoroughState) -> ThoroughState:
-        """Other words after a fair search; another strategy, in all documents, after a poor one
-        (early) and after a try that failed (late)."""
+        """Other words after a fair search. Another strategy, in all documents, after a poor first
+        search (early) and after a failed try (late)."""
         state["progress"].step(Step.SEARCH, "Searching in other words…")
-        early = is_early_switch(state["judgement"], tries=_tries(state))
-        switch = early or _tries(state) > 1 or "best" in state
+        early = is_early_switch(state["judgment"], tries=_tries(state))
+        switch = early or _tries(state) > 1 or "best_draft" in state
         outcome = self._ask_rewriter(
-            ToRewrite(
-                searched=(*state.get("searched", ()), state["plan"]),
-                judgement=state["judgement"],
-                found=tuple(source.place for source in state["read"]),
+            RewriteRequest(
+                plans=(*state.get("earlier_plans", ()), state["plan"]),
+                judgment=state["judgment"],
+                places=tuple(source.place for source in state["read"]),
                 switch=switch,
             )
         )
         plan = outcome.value
         how = f"searched by {plan.strategy} in all documents" if switch else "rewrote the query"
-        said = " / ".join((*plan.paraphrases, *plan.keywords)) or plan.question
+        wordings = " / ".join((*plan.paraphrases, *plan.keywords)) or plan.question
         return {
             "tries": 1,
-            "way": "retrieval",
+            "next_node": "retrieval",
             "plan": plan,
             "sources": SourceChoice() if switch else state.get("sources", SourceChoice()),
-            "searched": (state["plan"],),
-            "found_before": [] if early else state["hits"],
-            **cast("ThoroughState", cost_of(outcome, f"{how}: {said}")),
+            "earlier_plans": (state["plan"],),
+            "earlier_hits": [] if early else state["hits"],
+            **cast("ThoroughState", cost_of(outcome, f"{how}: {wordings}")),
         }
 
-    def criticise(self, state: ThoroughState) -> ThoroughState:
-        """Is the answer good enough? The best one of all tries leaves."""
-        draft, best = state["draft"], state.get("best")
+    def criticize(self, state: ThoroughState) -> ThoroughState:
+        """Is the answer good enough? The best draft of all tries becomes the answer."""
+        draft, best = state["draft"], state.get("best_draft")
         if best and is_stale(state):
-            return _left(best, "critique: nothing better was written")
-        unrated = Rated(draft=draft, context=state["context"], score=PASSABLE, passed=True)
+            return _finished(best, "critique: nothing better was written")
+        unrated = RatedDraft(draft=draft, context=state["context"], score=PASSABLE, passed=True)
         if _is_a_surprise(state):
             note = "the sources looked enough, and no answer was found in them; searched again"
-            return {"way": "rewrite", "best": unrated, "criticised": draft, "notes": (note,)}
+            return {
+                "next_node": "rewrite",
+                "best_draft": unrated,
+                "critiqued_draft": draft,
+                "notes": (note,),
+            }
         if not draft.by_model or draft.path != "company_specific_rag_success":
-            return _left(better(best, unrated))
+            return _finished(better_draft(best, unrated))
         state["progress"].step(Step.CHECK, "Checking the answer…")
         outcome = self._ask_critic(
-            ToCriticise(plan=state["plan"], draft=draft, sources=_cited_first(state))
+            CritiqueRequest(plan=state["plan"], draft=draft, sources=_cited_first(state))
         )
         if outcome.value is None:
-            left = _left(better(best, unrated), outcome.note)
+            left = _finished(better_draft(best, unrated), outcome.note)
             return {**left, "fallbacks": outcome.fallbacks}
-        return {**_weighed(state, outcome.value), "usage": outcome.usage}
+        return {**_after_critique(state, outcome.value), "usage": outcome.usage}
 
-    def _judged(self, state: ThoroughState) -> tuple[AgentResult[Judgement], str]:
-        """And how: the model is asked only where it can't be told without it."""
+    def _judge_context(self, state: ThoroughState) -> tuple[AgentResult[Judgment], str]:
+        """The judgment and its method: the model is called only when rules can't decide."""
         if not state["context"]:
-            return AgentResult(value=_NOTHING_FOUND), "nothing was found"
-        if _read(state) == state.get("judged"):
+            return AgentResult(value=_NO_PASSAGES), "nothing was found"
+        if _context_ids(state) == state.get("judged_chunks"):
             return AgentResult(
-                value=replace(state["judgement"], requests=())
+                value=replace(state["judgment"], requests=())
             ), "nothing new was found"
         if covers_every_part(state["plan"], state["scored"], state["context"]):
             return AgentResult(value=_COVERED), "every part is covered"
         state["progress"].step(Step.READ, "Weighing what was found…")
-        sources = labelled(state["read"], state["snapshot"].documents)
-        asked = ToJudge(
+        sources = label_sources(state["read"], state["snapshot"].documents)
+        request = SourceJudgeRequest(
             plan=state["plan"],
             sources=sources,
-            outline=sections_beside(state),
-            looked=state.get("lookup_notes", ()),
+            outline=unread_sections(state),
+            lookup_notes=state.get("lookup_notes", ()),
         )
-        return self._ask_judge(asked), "by the model"
+        return self._ask_judge(request), "by the model"
 
 
-def _weighed(state: ThoroughState, critique: Critique) -> ThoroughState:
-    draft, judgement = state["draft"], state["judgement"]
-    rated = Rated(
+def _after_critique(state: ThoroughState, critique: Critique) -> ThoroughState:
+    draft, judgment = state["draft"], state["judgment"]
+    rated = RatedDraft(
         draft=draft,
         context=state["context"],
         score=critique.score,
-        passed=passes(critique, judgement),
+        passed=passes(critique, judgment),
         unsupported=critique.unsupported,
     )
-    best = better(state.get("best"), rated)
-    way = after_critique(critique, judgement, tries=_tries(state))
+    best = better_draft(state.get("best_draft"), rated)
+    next_node = after_critique(critique, judgment, tries=_tries(state))
     note = "; ".join((f"critique: {critique.score:.2f}", *critique.objections))
-    if way == "__end__":
-        return _left(best, note)
-    if way == "rewrite":
+    if next_node == "__end__":
+        return _finished(best, note)
+    if next_node == "rewrite":
         searching = (f"{note}; searched again",)
-        return {"way": way, "best": best, "criticised": draft, "notes": searching}
+        return {
+            "next_node": next_node,
+            "best_draft": best,
+            "critiqued_draft": draft,
+            "notes": searching,
+        }
     return {
-        "way": way,
-        "best": best,
-        "criticised": draft,
+        "next_node": next_node,
+        "best_draft": best,
+        "critiqued_draft": draft,
         "tries": 1,
-        "objections": tuple(map(unnumbered, (draft.text, *critique.objections))),
+        "objections": tuple(map(without_numbers, (draft.text, *critique.objections))),
         "notes": (f"{note}; written again",),
     }
 
 
-def _left(rated: Rated, note: str = "") -> ThoroughState:
+def _finished(rated: RatedDraft, note: str = "") -> ThoroughState:
     notes = [note] if note else []
     if not rated.passed:
         notes.append(f"critique: the best of all tries came to {rated.score:.2f}; marked")
     return {
-        "way": "__end__",
-        "draft": as_shown(rated),
+        "next_node": "__end__",
+        "draft": final_draft(rated),
         "context": rated.context,
         "notes": tuple(notes),
     }
 
 
 def _is_a_surprise(state: ThoroughState) -> bool:
-    """A first refusal, although the sources were judged to be enough."""
+    """A first refusal although the sources were judged sufficient."""
     return (
         state["draft"].path == "no_answer_found"
-        and state["judgement"].score >= GOOD
-        and "best" not in state
-        and _tries(state) < MOST_TRIES
+        and state["judgment"].score >= GOOD
+        and "best_draft" not in state
+        and _tries(state) < MAX_TRIES
     )
 
 
@@ -195,39 +206,41 @@ def _tries(state: ThoroughState) -> int:
     return 1 + state.get("tries", 0)
 
 
-def _read(state: ThoroughState) -> tuple[str, ...]:
+def _context_ids(state: ThoroughState) -> tuple[str, ...]:
     return tuple(chunk.id for chunk in state["context"])
 
 
 def _cited_first(state: ThoroughState) -> list[Foreign]:
-    """Numbered as the draft cites them."""
-    cited = state["draft"].sources
-    others = [source for source in state["read"] if source not in cited]
-    return labelled([*cited, *others], state["snapshot"].documents)
+    """The draft's sources with its numbers, then the others."""
+    draft_sources = state["draft"].sources
+    unread = [source for source in state["read"] if source not in draft_sources]
+    return label_sources([*draft_sources, *unread], state["snapshot"].documents)
 
 
 def gates(domain: Domain, model: ChatModel, retrieve: Node) -> dict[str, Node]:
-    """Node name → node. `retrieve` searches; what an earlier search found stays beside it."""
+    """Node name → node. Hits of an earlier search are merged with those of `retrieve`."""
     gate = Gates(domain, model)
 
     def retrieval(state: ThoroughState) -> State:
         update = retrieve(state)
-        before = state.get("found_before", [])
+        before = state.get("earlier_hits", [])
         return (
-            {**update, "hits": merged([update["hits"], before])[:CANDIDATES]} if before else update
+            {**update, "hits": merge_hits([update["hits"], before])[:CANDIDATES]}
+            if before
+            else update
         )
 
     nodes = {
         "retrieval": retrieval,
         "judge": gate.judge,
         "rewrite": gate.rewrite,
-        "critique": gate.criticise,
+        "critique": gate.criticize,
     }
     return cast("dict[str, Node]", nodes)
 
 
 def with_buffered_progress(domain: Domain, model: ChatModel | None) -> AskWrapper:
-    """Where answers are criticised before they are final, text is reported in one piece."""
+    """Reports the text in one piece where drafts are criticized before one is final."""
 
     def wrap(ask: Ask) -> Ask:
         def run(question: Question, progress: Progress | None = None) -> Answer:

@@ -1,8 +1,6 @@
-"""The answer gate: is it relevant, complete and accurate?
+"""The gates of `thorough`: are the passages enough, and is the answer relevant, complete, accurate?
 
-Whether the passages cover every part of a question, told without a model.
-
-The retrieval gate: is this enough to answer from?"""
+`covers_every_part` decides without a model where it can."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
-from agents.answer import CITED
+from agents.answer import CITATION
 from agents.checks.groundedness import groundedness
 from agents.extractive.language import glossary_prompt
 from agents.extractive.relevance import ScoredUnit
@@ -20,7 +18,7 @@ from agents.prompts import render
 from agents.requests import requests_in
 from agents.state import AgentResult, Draft, with_fallback
 from agents.thorough.routing import GOOD
-from agents.thorough.state import Critique, Issue, Judgement, few, issues_explained
+from agents.thorough.state import Critique, Issue, Judgment, explain_issues, first_lines
 from config.domain import Domain
 from config.models import ChatModel, Usage
 from config.prompts import Foreign, listed
@@ -29,42 +27,42 @@ from enrichment.language.words import naming_words, sentences
 
 COVERED = 2.0
 """Log-odds of its best statement from which a part counts as covered. Of the golden questions of
-six corpora, planned without a model, 32 of 315 are; all 30 of those that have an answer had its
-whole evidence in the context (of all, 0.87), and the other two are left to the answerer. That was
-before statements that only repeat the question were left out, which makes it rarer still."""
+six corpora, planned without a model, 32 of 315 reach it. All 30 of those with an answer had its
+whole evidence in the context (0.87 of all questions); the answerer decides on the other two. Since
+then, statements that only repeat the question don't count, so fewer questions reach it."""
 
 
 def covers_every_part(plan: Plan, scored: Sequence[ScoredUnit], context: Sequence[Chunk]) -> bool:
-    """Each part, or the whole question when it has none, finds a statement of its own.
+    """Each part, or the whole question without parts, has a statement of its own.
 
-    What only says the question over again, as headings and FAQs do, answers nothing."""
-    read = {chunk.id for chunk in context}
-    asked = naming_words(plan.question).keys()
+    Statements that repeat the question, as headings and FAQs do, answer nothing."""
+    context_ids = {chunk.id for chunk in context}
+    question_words = naming_words(plan.question).keys()
     strengths = [
-        found.aspects
-        for found in scored
-        if found.chunk.id in read and not naming_words(found.unit.text).keys() <= asked
+        unit.aspects
+        for unit in scored
+        if unit.chunk.id in context_ids
+        and not naming_words(unit.unit.text).keys() <= question_words
     ]
     best = [max(of_one_part) for of_one_part in zip(*strengths, strict=True)]
     parts = best[1:] or best
     return bool(parts) and all(strength >= COVERED for strength in parts)
 
 
-_SAME = 0.8
-"""Share of a sentence's naming words that a copy of it holds, slips of the copyist aside."""
-_WRONG = 0.3
-"""Most that an answer comes to of which a sentence is not held up: `would send the colleague the
-wrong way`."""
+_COPY_SHARE = 0.8
+"""Share of a sentence's naming words in a copy by the model, which may contain slips."""
+_MAX_SCORE_UNSUPPORTED = 0.3
+"""Of an answer with an unsupported sentence: `would send the colleague the wrong way`."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToCriticise:
-    """What the critic sees."""
+class CritiqueRequest:
+    """The critic's input."""
 
     plan: Plan
     draft: Draft
     sources: Sequence[Foreign]
-    """Those that the draft cites first, by their numbers, then the others."""
+    """The draft's sources with its numbers, then the others."""
 
 
 class Mark(BaseModel):
@@ -89,75 +87,75 @@ class CriticisedAnswer(BaseModel):
 
 def answer_critic(
     domain: Domain, model: ChatModel
-) -> Callable[[ToCriticise], AgentResult[Critique | None]]:
-    """None when the critic is away: nobody knows better than the draft."""
+) -> Callable[[CritiqueRequest], AgentResult[Critique | None]]:
+    """None when the model fails: the draft stands."""
 
-    def by_model(asked: ToCriticise) -> tuple[Critique | None, Usage]:
+    def by_model(request: CritiqueRequest) -> tuple[Critique | None, Usage]:
         prompt = render(
             "critique",
             title=domain.title,
             instructions=domain.answer.instructions or "none",
             glossary=glossary_prompt(domain.glossary),
-            sources=asked.sources,
-            question=Foreign("question", asked.plan.question),
-            sub_questions=Foreign("parts of the question", listed(asked.plan.sub_questions)),
-            answer=Foreign("answer", _with_plain_numbers(asked.draft.text)),
+            sources=request.sources,
+            question=Foreign("question", request.plan.question),
+            sub_questions=Foreign("parts of the question", listed(request.plan.sub_questions)),
+            answer=Foreign("answer", _with_plain_numbers(request.draft.text)),
         )
         reply, usage = model.structured(prompt, CriticisedAnswer)
-        return _weighed(reply, asked.draft), usage
+        return _to_critique(reply, request.draft), usage
 
     return with_fallback("critique", by_model, lambda _: None)
 
 
 def _with_plain_numbers(text: str) -> str:
-    """Numbers in square brackets are taken for forged citations wherever others wrote."""
-    return CITED.sub(r" (source \1)", text)
+    """In untrusted text, numbers in square brackets count as forged citations."""
+    return CITATION.sub(r" (source \1)", text)
 
 
-def _weighed(reply: CriticisedAnswer, draft: Draft) -> Critique:
-    """A critic who contradicts itself is believed as far as the check without a model goes along:
-    sentences that aren't in the answer don't count, nor do those that the critic itself finds
-    accurate and that stand in their sources word for word."""
-    accused = tuple(_accused(reply, draft))
+def _to_critique(reply: CriticisedAnswer, draft: Draft) -> Critique:
+    """Resolves contradictions of the critic by the check without a model: sentences that are not in
+    the answer don't count, nor do sentences that stand word for word in their sources when the
+    critic finds the answer accurate."""
+    unsupported = tuple(_unsupported_sentences(reply, draft))
     marks = {"relevant": reply.relevant, "complete": reply.complete, "accurate": reply.accurate}
     score = min(mark.score for mark in marks.values())
     weak = [f"{name}: {mark.reason}" for name, mark in marks.items() if mark.score < GOOD]
     return Critique(
-        score=min(score, _WRONG) if accused else score,
+        score=min(score, _MAX_SCORE_UNSUPPORTED) if unsupported else score,
         objections=(
-            *(f"not held up by its source: {sentence}" for sentence in accused),
-            *few(weak),
-            *(f"nobody asked for: {what}" for what in few(reply.superfluous)),
+            *(f"not held up by its source: {sentence}" for sentence in unsupported),
+            *first_lines(weak),
+            *(f"nobody asked for: {what}" for what in first_lines(reply.superfluous)),
         ),
-        unsupported=accused,
-        mendable=bool(accused) or reply.in_sources or reply.accurate.score == score < GOOD,
+        unsupported=unsupported,
+        mendable=bool(unsupported) or reply.in_sources or reply.accurate.score == score < GOOD,
     )
 
 
-def _accused(reply: CriticisedAnswer, draft: Draft) -> Iterator[str]:
-    copies = [naming_words(copy).keys() for copy in few(reply.unsupported)]
+def _unsupported_sentences(reply: CriticisedAnswer, draft: Draft) -> Iterator[str]:
+    copies = [naming_words(copy).keys() for copy in first_lines(reply.unsupported)]
     for sentence in sentences(draft.text):
-        named = naming_words(CITED.sub("", sentence)).keys()
-        meant = named and any(len(named & copy) >= _SAME * len(named) for copy in copies)
+        words = naming_words(CITATION.sub("", sentence)).keys()
+        is_copied = words and any(len(words & copy) >= _COPY_SHARE * len(words) for copy in copies)
         contradicted = (
             reply.accurate.score >= GOOD and groundedness(sentence, draft.sources).score == 1
         )
-        if meant and not contradicted:
-            yield " ".join(CITED.sub("", sentence).split())
+        if is_copied and not contradicted:
+            yield " ".join(CITATION.sub("", sentence).split())
 
 
-UNJUDGED = Judgement(score=GOOD)
-"""What nobody could judge goes on to the answerer, who judges for itself."""
+UNJUDGED = Judgment(score=GOOD)
+"""Without a judgment the answerer decides."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToJudge:
-    """What the judge sees."""
+class SourceJudgeRequest:
+    """The judge's input."""
 
     plan: Plan
     sources: Sequence[Foreign]
     outline: Sequence[str] = ()
-    looked: Sequence[str] = ()
+    lookup_notes: Sequence[str] = ()
 
 
 class JudgedSources(BaseModel):
@@ -173,26 +171,26 @@ class JudgedSources(BaseModel):
 
 def retrieval_judge(
     domain: Domain, model: ChatModel
-) -> Callable[[ToJudge], AgentResult[Judgement]]:
-    def by_model(asked: ToJudge) -> tuple[Judgement, Usage]:
+) -> Callable[[SourceJudgeRequest], AgentResult[Judgment]]:
+    def by_model(request: SourceJudgeRequest) -> tuple[Judgment, Usage]:
         prompt = render(
             "judge",
             title=domain.title,
-            issues=issues_explained(),
+            issues=explain_issues(),
             glossary=glossary_prompt(domain.glossary),
-            sources=asked.sources,
-            outline=Foreign("further sections of these documents", listed(asked.outline)),
-            looked=Foreign("looked for already, and what it brought", listed(asked.looked)),
-            question=Foreign("question", asked.plan.question),
-            sub_questions=Foreign("parts of the question", listed(asked.plan.sub_questions)),
+            sources=request.sources,
+            outline=Foreign("further sections of these documents", listed(request.outline)),
+            looked=Foreign("looked for already, and what it brought", listed(request.lookup_notes)),
+            question=Foreign("question", request.plan.question),
+            sub_questions=Foreign("parts of the question", listed(request.plan.sub_questions)),
         )
         reply, usage = model.structured(prompt, JudgedSources)
-        judgement = Judgement(
+        judgment = Judgment(
             score=reply.score,
             issues=tuple(dict.fromkeys(reply.issues)),
-            missing=few(reply.missing),
+            missing=first_lines(reply.missing),
             requests=requests_in("\n".join(reply.requests)),
         )
-        return judgement, usage
+        return judgment, usage
 
     return with_fallback("judge", by_model, lambda _: UNJUDGED)

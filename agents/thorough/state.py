@@ -1,8 +1,4 @@
-"""What can be wrong with the passages found, and what to search for then.
-
-Lines of a model, within our limits.
-
-What the gates of `thorough` say, and what they keep of a question."""
+"""Types of `thorough`: issues with search advice, judgments, critiques, and the state."""
 
 from __future__ import annotations
 
@@ -18,13 +14,13 @@ from config.prompts import listed
 from enrichment.chunk import Chunk
 from index.search import Hit
 
-_LONGEST_LINE = 200
+_MAX_LINE_CHARS = 200
 """Characters."""
 
 
-def few(lines: Sequence[str], *, most: int = 4) -> tuple[str, ...]:
-    """The first that say something, each once, on one line, cut."""
-    short = (" ".join(line[: 2 * _LONGEST_LINE].split())[:_LONGEST_LINE] for line in lines)
+def first_lines(lines: Sequence[str], *, most: int = 4) -> tuple[str, ...]:
+    """The first non-empty ones, each once, on one line, cut to `_MAX_LINE_CHARS`."""
+    short = (" ".join(line[: 2 * _MAX_LINE_CHARS].split())[:_MAX_LINE_CHARS] for line in lines)
     return tuple(dict.fromkeys(line for line in short if line))[:most]
 
 
@@ -43,9 +39,9 @@ Issue = Literal[
 @dataclass(frozen=True)
 class _About:
     means: str
-    """To the judge."""
+    """For the judge."""
     advice: str
-    """To whoever plans the next search."""
+    """For the plan of the next search."""
 
 
 _ABOUT: dict[Issue, _About] = {
@@ -93,27 +89,27 @@ _ABOUT: dict[Issue, _About] = {
 _NONE_NAMED = "Ask in other words than before: by the thing, by the task, by the document's kind."
 
 
-def issues_explained() -> str:
+def explain_issues() -> str:
     """The list that a judge chooses from."""
     return "\n".join(f"  - `{issue}`: {about.means}" for issue, about in _ABOUT.items())
 
 
 def advice_for(issues: Sequence[Issue]) -> str:
-    """What to do about each, in the table's order."""
+    """Advice for each issue, in the table's order."""
     advice = [f"{issue}: {about.advice}" for issue, about in _ABOUT.items() if issue in issues]
     return listed(advice, otherwise=_NONE_NAMED)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judgement:
-    """Of the passages found."""
+class Judgment:
+    """Of the passages."""
 
     score: float
     """0–1, as in the judge's prompt."""
     issues: tuple[Issue, ...] = ()
     missing: tuple[str, ...] = ()
     requests: tuple[LookupRequest, ...] = ()
-    """What would fetch it."""
+    """Lookups that would bring what is missing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,18 +117,18 @@ class Critique:
     """Of an answer."""
 
     score: float
-    """0–1: of its weakest side."""
+    """0–1: the lowest of its marks."""
     objections: tuple[str, ...] = ()
-    """What to mend, one line each."""
+    """Problems, one line each."""
     unsupported: tuple[str, ...] = ()
-    """Sentences of the answer, verbatim, that their sources don't hold up."""
+    """Sentences of the answer, verbatim, that their sources don't support."""
     mendable: bool = False
-    """By writing again from the same sources."""
+    """Another draft from the same sources can fix it."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rated:
-    """A draft with what it was written from."""
+class RatedDraft:
+    """A draft with its context and rating."""
 
     draft: Draft
     context: tuple[Chunk, ...]
@@ -142,13 +138,13 @@ class Rated:
 
 
 class ThoroughState(State, total=False):
-    """A question on its way through the gates as well."""
+    """The graph's state with the fields of the gates."""
 
     tries: Annotated[int, operator.add]  # counted by rewrite and critique: further ones
-    way: str  # set by judge, rewrite and critique: the node that comes next
-    judgement: Judgement  # set by judge
-    judged: tuple[str, ...]  # set by judge: ids of the chunks that it judged
-    searched: Annotated[tuple[Plan, ...], operator.add]  # added to by rewrite: what didn't do
-    found_before: list[Hit]  # set by rewrite: what the next search adds to
-    best: Rated  # set by critique
-    criticised: Draft  # set by critique: what it looked at last
+    next_node: str  # set by judge, rewrite and critique: the node that comes next
+    judgment: Judgment  # set by judge
+    judged_chunks: tuple[str, ...]  # set by judge: ids of the chunks that it judged
+    earlier_plans: Annotated[tuple[Plan, ...], operator.add]  # added to by rewrite: what didn't do
+    earlier_hits: list[Hit]  # set by rewrite: what the next search adds to
+    best_draft: RatedDraft  # set by critique
+    critiqued_draft: Draft  # set by critique: what it looked at last

@@ -1,4 +1,4 @@
-"""What the agents remember of a thread from one question to the next, also on another worker."""
+"""The earlier turns of a thread, shared by all workers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from agents.answer import (
     Conversation,
     EarlierTurn,
     Question,
-    bounded,
+    shorten,
 )
 from agents.plan import Trace
 from agents.steps import Progress
@@ -30,9 +30,9 @@ from agents.thread.store import (
     Unreadable,
     create_thread_tables,
     forget_places,
-    kept_at,
     key_of,
     last_domain,
+    turns_at,
 )
 from config.errors import CopilotError, StorageFailed
 
@@ -41,22 +41,22 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-MOST_TURNS = 12
+MAX_TURNS = 12
 _ATTEMPTS = 32
-"""More than workers ask in one thread at a time."""
+"""More than workers that answer in one thread at the same time."""
 _turns = TypeAdapter(tuple[EarlierTurn, ...])
 Turns = list[dict[str, Any]]
 
 
-def _with(kept: Turns | None, new: Turns) -> Turns:
-    """A question that was asked again keeps its place; what came after it stays."""
-    turns = {turn["id"]: turn for turn in (*(kept or []), *new)}
-    return list(turns.values())[-MOST_TURNS:]
+def _merge_turns(stored: Turns | None, new: Turns) -> Turns:
+    """A repeated question keeps its place, and later turns stay."""
+    turns = {turn["id"]: turn for turn in (*(stored or []), *new)}
+    return list(turns.values())[-MAX_TURNS:]
 
 
 class ThreadState(TypedDict):
-    turns: Annotated[Turns, _with]
-    """Of plain JSON: a release that knows more or fewer fields says so by its format."""
+    turns: Annotated[Turns, _merge_turns]
+    """Plain JSON; `store.FORMAT` changes with the fields."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,11 +64,11 @@ class Recalled:
     turns: tuple[EarlierTurn, ...] = ()
     """Oldest first."""
     note: str = ""
-    """Why there are none although there may have been."""
+    """Why turns may be missing."""
 
 
 class ThreadMemory:
-    """Keeps what is needed of each question. Never raises: a question is answered without it."""
+    """`recall` and `remember` never raise: a question is answered without them."""
 
     def __init__(self, engine: Engine) -> None:
         from langgraph.graph import END, START, StateGraph
@@ -82,22 +82,22 @@ class ThreadMemory:
         self._has_tables = False
 
     def recall(self, conversation: Conversation, domain: str) -> Recalled:
-        """The turns before this question; itself asked before, as after a crash, is none."""
+        """The turns before this question, without itself when it is repeated after a crash."""
         try:
             self._make_tables()
-            kept = self._graph.get_state(_config(conversation, domain)).values.get("turns", [])
-            turns = _turns.validate_python(kept)
+            stored = self._graph.get_state(_config(conversation, domain)).values.get("turns", [])
+            turns = _turns.validate_python(stored)
         except (Unreadable, ValidationError):
             self.forget(conversation.place)
             return Recalled(note="what was kept of this thread can't be read: by its words alone")
         except (SQLAlchemyError, CopilotError) as error:
-            return Recalled(note=_away(error))
+            return Recalled(note=_log_unavailable(error))
         ids = [turn.id for turn in turns]
         end = ids.index(conversation.message) if conversation.message in ids else len(ids)
         return Recalled(turns=turns[:end])
 
     def remember(self, conversation: Conversation, domain: str, turn: EarlierTurn) -> str:
-        """Why it could not be kept; else empty."""
+        """Returns why it could not be stored; '' on success."""
         update = {"turns": [asdict(turn)]}
         for _ in range(_ATTEMPTS):
             try:
@@ -109,23 +109,23 @@ class ThreadMemory:
             except Unreadable:
                 self.forget(conversation.place)
             except SQLAlchemyError as error:
-                return _away(error)
+                return _log_unavailable(error)
             else:
                 return ""
         return "this question was not kept for the next one: too many in the thread at once"
 
     def last_answered(self, conversation: Conversation) -> str:
-        """The domain of the thread's newest turn; '' where none is kept, or nobody can tell."""
+        """The domain of the thread's newest turn; '' for none, or when the database fails."""
         try:
             self._make_tables()
             with self._engine.connect() as connection:
                 return last_domain(connection, conversation.place)
         except (SQLAlchemyError, CopilotError) as error:
-            _away(error)
+            _log_unavailable(error)
             return ""
 
     def forget(self, *places: str) -> None:
-        """All that is kept of these threads, in every domain."""
+        """Deletes the turns of these threads in every domain."""
         try:
             with self._engine.begin() as connection:
                 forget_places(connection, places)
@@ -133,16 +133,16 @@ class ThreadMemory:
             log.warning("what is kept of a thread could not be deleted", cause=str(error))
 
     def turns_at(self, place: str) -> list[dict[str, Any]]:
-        """All that is kept of a thread; see `kept_threads.kept_at`. Raises StorageFailed."""
-        with _within_reach():
+        """All stored turns of a thread; see `store.turns_at`. Raises StorageFailed."""
+        with _storage_errors():
             self._make_tables()
             with self._engine.connect() as connection:
-                return kept_at(connection, place)
+                return turns_at(connection, place)
 
     def erase(self, place: str) -> bool:
-        """Whether there was anything. Unlike `forget`, raises StorageFailed: somebody waits to
-        hear that it is gone."""
-        with _within_reach():
+        """Whether there was anything. Unlike `forget` it raises StorageFailed, because a user waits
+        for the result."""
+        with _storage_errors():
             self._make_tables()
             with self._engine.begin() as connection:
                 return forget_places(connection, [place]) > 0
@@ -166,35 +166,35 @@ def with_thread_memory(domain: str, memory: Callable[[], ThreadMemory]) -> AskWr
             recalled = threads.recall(conversation, domain)
             answer = ask(replace(question, earlier=recalled.turns), progress)
             if recalled.note or answer.path == "small_talk":
-                return _noted(answer, recalled.note)
+                return _with_note(answer, recalled.note)
             turn = _turn(conversation, question, answer)
-            return _noted(answer, threads.remember(conversation, domain, turn))
+            return _with_note(answer, threads.remember(conversation, domain, turn))
 
         return run
 
     return wrap
 
 
-def _turn(talk: Conversation, question: Question, answer: Answer) -> EarlierTurn:
-    cited = (
+def _turn(conversation: Conversation, question: Question, answer: Answer) -> EarlierTurn:
+    citations = (
         Cited(document=one.document, heading=one.heading)
         for one in answer.citations
         if one.document
     )
-    asked = bounded(question.text)
+    text = shorten(question.text)
     return EarlierTurn(
-        id=talk.message,
-        asker=talk.asker,
-        asked=asked,
-        question=bounded(answer.standalone_question) or asked,
+        id=conversation.message,
+        asker=conversation.asker,
+        asked=text,
+        question=shorten(answer.standalone_question) or text,
         path=answer.path,
         documents=tuple(sorted(answer.drawn_from)),
-        cited=tuple(dict.fromkeys(cited)),
+        cited=tuple(dict.fromkeys(citations)),
         options=answer.options,
     )
 
 
-def _noted(answer: Answer, note: str) -> Answer:
+def _with_note(answer: Answer, note: str) -> Answer:
     if not note:
         return answer
     trace = answer.trace or Trace()
@@ -202,16 +202,16 @@ def _noted(answer: Answer, note: str) -> Answer:
 
 
 def _config(conversation: Conversation, domain: str) -> RunnableConfig:
-    named = {
+    configurable = {
         "thread_id": key_of(conversation.place),
         "domain": domain,
         "asker": conversation.asker,
     }
-    return {"configurable": named}
+    return {"configurable": configurable}
 
 
 @contextmanager
-def _within_reach() -> Iterator[None]:
+def _storage_errors() -> Iterator[None]:
     try:
         yield
     except SQLAlchemyError as error:
@@ -220,6 +220,6 @@ def _within_reach() -> Iterator[None]:
         ) from error
 
 
-def _away(error: Exception) -> str:
+def _log_unavailable(error: Exception) -> str:
     log.warning("a question is answered without what is kept of its thread", cause=str(error))
     return "what is kept of this thread is out of reach: answered by its words alone"

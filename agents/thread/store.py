@@ -1,10 +1,7 @@
-"""The table of what is kept of threads, and who asked in them: found, handed out, deleted.
+"""Threads and the people who asked in them, in the product's database: SQLite or PostgreSQL.
 
-`agents.thread.thread_checkpoints` reads and writes the state in it.
-
-LangGraph's checkpoints in the product's own database: SQLite or PostgreSQL.
-
-Of each thread the last one alone is kept. See docs/decisions/084-state-of-a-thread.md."""
+`ThreadCheckpoints` stores the last LangGraph checkpoint of each thread; the functions export and
+delete threads. See docs/decisions/084-state-of-a-thread.md."""
 
 from __future__ import annotations
 
@@ -67,7 +64,7 @@ people = Table(
 
 
 def create_thread_tables(engine: Engine) -> None:
-    """Create what is missing; safe when several workers start at once."""
+    """Safe when several workers start at once."""
     migrate(engine, _METADATA, "threads")
 
 
@@ -76,13 +73,12 @@ def slack_place(channel: str, thread_ts: str) -> str:
 
 
 def key_of(place: str) -> str:
-    """A place may name a person and a conversation as a client calls it: of any length, and not
-    for a column that is looked through."""
+    """A digest: a place may contain names, and a client's name for a conversation of any length."""
     return hashlib.sha256(place.encode()).hexdigest()
 
 
 def forget_places(connection: Connection, places: Iterable[str]) -> int:
-    """Threads of which something was kept."""
+    """Returns the number of threads deleted."""
     return _forget(connection, [key_of(place) for place in places])
 
 
@@ -93,66 +89,65 @@ def forget_begun_before(connection: Connection, domain: str, before: datetime) -
 
 
 def forget_threads_of(connection: Connection, names: Collection[str]) -> int:
-    """Whole threads in which one of these people asked: what is left of them is in Slack."""
+    """Deletes whole threads in which one of these people asked; Slack keeps the messages."""
     theirs = select(people.c.place).where(people.c.person.in_(names))
     return _forget(connection, list(connection.scalars(theirs)))
 
 
-def kept_of(connection: Connection, names: Collection[str]) -> list[dict[str, Any]]:
-    """Every turn of these people, as `EarlierTurn` has it, with its domain; what can't be read is
-    handed out as it is."""
+def turns_of_people(connection: Connection, names: Collection[str]) -> list[dict[str, Any]]:
+    """Every turn of these people as in `EarlierTurn`, with its domain; unreadable rows verbatim."""
     theirs = select(people.c.place).where(people.c.person.in_(names))
     turns = _turns_where(connection, threads.c.place.in_(theirs))
     return [turn for turn in turns if turn.get("asker") in names or "unreadable" in turn]
 
 
-def kept_at(connection: Connection, place: str) -> list[dict[str, Any]]:
-    """The same of one place, whoever asked: of each domain the oldest first."""
+def turns_at(connection: Connection, place: str) -> list[dict[str, Any]]:
+    """The turns of one place by anyone, with their domains, oldest first."""
     return _turns_where(connection, threads.c.place == key_of(place))
 
 
 def _turns_where(connection: Connection, chosen: ColumnElement[bool]) -> list[dict[str, Any]]:
     query = select(threads.c.domain, threads.c.checkpoint).where(chosen)
-    found: list[dict[str, Any]] = []
+    all_turns: list[dict[str, Any]] = []
     for row in connection.execute(query.order_by(threads.c.checkpoint_id)):
         try:
             turns = json.loads(row.checkpoint)["checkpoint"]["channel_values"]["turns"]
-            read = [{"domain": row.domain, **turn} for turn in turns]
+            row_turns = [{"domain": row.domain, **turn} for turn in turns]
         except (ValueError, KeyError, TypeError):
-            read = [{"domain": row.domain, "unreadable": row.checkpoint}]
-        found += read
-    return found
+            row_turns = [{"domain": row.domain, "unreadable": row.checkpoint}]
+        all_turns += row_turns
+    return all_turns
 
 
 def last_domain(connection: Connection, place: str) -> str:
-    """Of the newest turn that is kept of a thread; '' for none. Ids of checkpoints grow."""
+    """The domain of a thread's newest turn; '' for none. Checkpoint ids grow."""
     query = select(threads.c.domain).where(threads.c.place == key_of(place))
     newest = query.order_by(threads.c.checkpoint_id.desc()).limit(1)
     return connection.scalar(newest) or ""
 
 
-def domains_kept(connection: Connection) -> list[str]:
+def stored_domains(connection: Connection) -> list[str]:
     return list(connection.scalars(select(threads.c.domain).distinct()))
 
 
 def _forget(connection: Connection, keys: Collection[str]) -> int:
-    gone = 0
+    deleted = 0
     for key in set(keys):
-        gone += connection.execute(delete(threads).where(threads.c.place == key)).rowcount > 0
+        deleted += connection.execute(delete(threads).where(threads.c.place == key)).rowcount > 0
         connection.execute(delete(people).where(people.c.place == key))
-    return gone
+    return deleted
 
 
 FORMAT = 1
-"""Of what is kept of a turn. Workers of two releases each see the rows of their own format."""
+"""Of a stored turn. Workers of two releases each see the rows of their own format."""
 
 
 class Overtaken(Exception):
-    """Another question of the thread was kept meanwhile: read again, and write again."""
+    """Another question of the thread was stored meanwhile: read and write again."""
 
 
 class Unreadable(Exception):
-    """What is kept of a thread is no checkpoint of this release."""
+    """The stored row is no checkpoint of this release."""
 
 
 class ThreadCheckpoints(BaseCheckpointSaver[str]):
@@ -166,17 +161,17 @@ class ThreadCheckpoints(BaseCheckpointSaver[str]):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Raises Unreadable."""
-        named = config["configurable"]
-        query = select(threads.c.checkpoint).where(_row_of(named))
+        configurable = config["configurable"]
+        query = select(threads.c.checkpoint).where(_row_of(configurable))
         with self._engine.connect() as connection:
-            found = connection.scalar(query)
-        if found is None:
+            text = connection.scalar(query)
+        if text is None:
             return None
         try:
-            kept = json.loads(found)
-            checkpoint: Checkpoint = kept["checkpoint"]
-            there = {**named, "checkpoint_ns": "", "checkpoint_id": checkpoint["id"]}
-            return CheckpointTuple({"configurable": there}, checkpoint, kept["metadata"])
+            stored = json.loads(text)
+            checkpoint: Checkpoint = stored["checkpoint"]
+            location = {**configurable, "checkpoint_ns": "", "checkpoint_id": checkpoint["id"]}
+            return CheckpointTuple({"configurable": location}, checkpoint, stored["metadata"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise Unreadable from error
 
@@ -188,20 +183,22 @@ class ThreadCheckpoints(BaseCheckpointSaver[str]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Raises Overtaken."""
-        named = config["configurable"]
+        configurable = config["configurable"]
         values = {
             "checkpoint_id": checkpoint["id"],
-            # Not by a serializer of objects: what stands in a database can't become code.
+            # JSON, not a serializer of objects: stored data must not become code.
             "checkpoint": json.dumps(
                 {"checkpoint": checkpoint, "metadata": metadata}, ensure_ascii=False
             ),
         }
         with self._engine.begin() as connection:
             try:
-                _write(connection, named, values)
+                _write(connection, configurable, values)
             except IntegrityError as error:
                 raise Overtaken from error
-        return {"configurable": {**named, "checkpoint_ns": "", "checkpoint_id": checkpoint["id"]}}
+        return {
+            "configurable": {**configurable, "checkpoint_ns": "", "checkpoint_id": checkpoint["id"]}
+        }
 
     def put_writes(
         self,
@@ -210,27 +207,31 @@ class ThreadCheckpoints(BaseCheckpointSaver[str]):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Nothing: a step that was broken off is taken again as a whole."""
+        """Nothing: an interrupted step runs again as a whole."""
 
 
-def _row_of(named: dict[str, Any]) -> ColumnElement[bool]:
+def _row_of(configurable: dict[str, Any]) -> ColumnElement[bool]:
     return and_(
-        threads.c.place == named["thread_id"],
-        threads.c.domain == named["domain"],
+        threads.c.place == configurable["thread_id"],
+        threads.c.domain == configurable["domain"],
         threads.c.format == FORMAT,
     )
 
 
-def _write(connection: Connection, named: dict[str, Any], values: dict[str, str]) -> None:
-    place, asker, parent = named["thread_id"], named["asker"], named.get("checkpoint_id")
+def _write(connection: Connection, configurable: dict[str, Any], values: dict[str, str]) -> None:
+    place, asker, parent = (
+        configurable["thread_id"],
+        configurable["asker"],
+        configurable.get("checkpoint_id"),
+    )
     if parent:
-        same = and_(_row_of(named), threads.c.checkpoint_id == parent)
+        same = and_(_row_of(configurable), threads.c.checkpoint_id == parent)
         if not connection.execute(update(threads).where(same).values(**values)).rowcount:
             raise Overtaken
     else:
         now = datetime.now(UTC).replace(tzinfo=None)
-        row = {"place": place, "domain": named["domain"], "format": FORMAT, "begun_at": now}
+        row = {"place": place, "domain": configurable["domain"], "format": FORMAT, "begun_at": now}
         connection.execute(insert(threads).values(**row, **values))
-    known = select(people.c.place).where(people.c.place == place, people.c.person == asker)
-    if connection.scalar(known) is None:
+    person = select(people.c.place).where(people.c.place == place, people.c.person == asker)
+    if connection.scalar(person) is None:
         connection.execute(insert(people).values(place=place, person=asker))

@@ -1,6 +1,5 @@
-"""A question with what it may lean on: bounded, for its reader, resolved where that is plain.
-
-When and where a question was asked, as its asker's clock shows it."""
+"""A question with its thread: bounded, limited to its reader, follow-ups resolved where plain; and
+the time of a question on the user's clock."""
 
 from __future__ import annotations
 
@@ -11,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from agents.answer import EarlierTurn, Question, bounded, bounded_history
+from agents.answer import EarlierTurn, Question, shorten, shorten_history
 
 
-def said_at(question: Question) -> str:
+def question_time(question: Question) -> str:
     """E.g. `Sunday 22 November 2026, 18:05 (Asia/Singapore)`; in UTC where the zone is unknown."""
     zone = question.time_zone if is_zone(question.time_zone) else "UTC"
     at = question.asked_at.astimezone(ZoneInfo(zone))
@@ -27,7 +26,7 @@ def zone_notes(question: Question) -> tuple[str, ...]:
 
 
 def is_zone(name: str) -> bool:
-    """Whether it names a time zone that this machine knows."""
+    """Whether this machine knows the time zone."""
     try:
         ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # OSError: a folder of zones
@@ -36,7 +35,7 @@ def is_zone(name: str) -> bool:
 
 
 def zone_of_this_machine(link: Path = Path("/etc/localtime")) -> str:
-    """By `TZ`, or by where the system's own zone points to; UTC when neither says."""
+    """From `TZ` or the system's zone link; else UTC."""
     by_link = str(link.resolve()).partition("/zoneinfo/")[2]
     names = (os.environ.get("TZ", "").removeprefix(":"), by_link)
     return next((name for name in names if name and is_zone(name)), "UTC")
@@ -53,26 +52,28 @@ _PICK = re.compile(
 )
 
 
-def resolved(question: Question, documents: Collection[str]) -> Question:
-    """As the agents see it; `documents`: those that there are for its asker.
+def resolve(question: Question, documents: Collection[str]) -> Question:
+    """The question as the agents get it. `documents`: ids that its reader may see.
 
-    A reading that was picked stands for the message: it was offered as a question of its own."""
-    earlier = readable(question.earlier, documents)
-    if chosen := picked(question.text, earlier):
-        return replace(question, text=bounded(chosen), history=(), earlier=())
+    A picked option replaces the message: it is a self-contained question."""
+    earlier = visible_turns(question.earlier, documents)
+    if reading := picked_option(question.text, earlier):
+        return replace(question, text=shorten(reading), history=(), earlier=())
     return replace(
         question,
-        text=bounded(question.text),
-        history=bounded_history(question.history),
+        text=shorten(question.text),
+        history=shorten_history(question.history),
         earlier=earlier,
     )
 
 
-def readable(turns: Sequence[EarlierTurn], documents: Collection[str]) -> tuple[EarlierTurn, ...]:
-    """Of each turn, what may be leant on by somebody for whom there are these documents alone.
+def visible_turns(
+    turns: Sequence[EarlierTurn], documents: Collection[str]
+) -> tuple[EarlierTurn, ...]:
+    """Turns without content that a reader of these documents may not see.
 
-    A question and readings may carry words of all that the answer was drawn from: where some of it
-    is gone or closed, the asker's own words are left."""
+    The resolved question and the options may contain words of all documents of the answer. When one
+    of them is not readable, only the user's own words stay."""
     return tuple(
         turn
         if all(one in documents for one in turn.documents)
@@ -87,36 +88,35 @@ def readable(turns: Sequence[EarlierTurn], documents: Collection[str]) -> tuple[
     )
 
 
-def picked(text: str, turns: Sequence[EarlierTurn]) -> str:
-    """The reading that a message like `the second one` chooses of those offered last; else ''."""
-    found = _PICK.match(text.strip())
+def picked_option(text: str, turns: Sequence[EarlierTurn]) -> str:
+    """The option that a message like `the second one` picks from the last turn; else ''."""
+    match = _PICK.match(text.strip())
     options = turns[-1].options if turns else ()
-    if not found or not options:
+    if not match or not options:
         return ""
-    word = (found["word"] or "").lower()
+    word = (match["word"] or "").lower()
     places = {"last": len(options) - 1, "latter": len(options) - 1, "former": 0}
     if word in _ORDINALS:
         place = _ORDINALS.index(word)
     elif word:
         place = places[word]
     else:
-        place = int(found["digit"]) - 1
+        place = int(match["digit"]) - 1
     return options[place] if place < len(options) else ""
 
 
-def in_words(question: Question) -> list[tuple[str, str]]:
-    """Who → what, for a planner: what is kept of the thread and not in its history, where the
-    readings that were offered are buttons."""
-    found: list[tuple[str, str]] = []
+def thread_lines(question: Question) -> list[tuple[str, str]]:
+    """(role, text) for a planner: what the history lacks of the stored turns."""
+    lines: list[tuple[str, str]] = []
     if not question.history:
-        found += [("user", turn.asked) for turn in question.earlier]
+        lines += [("user", turn.asked) for turn in question.earlier]
     for turn in question.earlier[-1:]:
         places = "; ".join(dict.fromkeys(one.heading for one in turn.cited))
-        shown = turn.path == "passages_found"
-        offered = "; ".join(f"{n}. {one}" for n, one in enumerate(turn.options, start=1))
-        found += [
+        is_passages = turn.path == "passages_found"
+        options = "; ".join(f"{n}. {one}" for n, one in enumerate(turn.options, start=1))
+        lines += [
             ("the last question in full", turn.question if turn.question != turn.asked else ""),
-            (f"{'passages shown' if shown else 'answered'} from the sections", places),
-            ("readings offered", offered),
+            (f"{'passages shown' if is_passages else 'answered'} from the sections", places),
+            ("readings offered", options),
         ]
-    return [(who, words) for who, words in found if words]
+    return [(who, words) for who, words in lines if words]

@@ -1,13 +1,8 @@
-"""What a tool said, as a source with a number of its own, beside those of the documents.
+"""Calls of third-party tools: allowed arguments, one round of calls, results as sources.
 
-What may go out to a tool: words that its asker may know to have been sent.
-
-A model that reads documents may be told by one of them to send their words away. So each value has
-to stand where that can do no harm: in the question, in what the tool itself says that it takes, or
-in what the same server answered before; in the documents only where all who may ask may read
-them, and then it is a name, not a text.
-
-What one round of an answerer's requests brings from tools of others."""
+A document may instruct the model to send its words away. So each value must come from the
+question, from the tool's schema, or from an earlier result of the same server. Words of documents
+are allowed only where everyone who may ask may read them, and only as names, not as texts."""
 
 from __future__ import annotations
 
@@ -29,12 +24,12 @@ from agents.tools.toolbox import Toolbox, ToolFailed, ToolOffer, ToolResult
 from config.prompts import Foreign
 from enrichment.chunk import Chunk, Unit
 
-MOST_ARGUMENTS = 12
-MOST_VALUES = 20
-LONGEST_VALUE = 80
+MAX_ARGUMENTS = 12
+MAX_VALUES = 20
+MAX_VALUE_CHARS = 80
 """Characters."""
-LONGEST_ALL = 240
-"""Characters of all values that are words."""
+MAX_TOTAL_CHARS = 240
+"""Characters of all text values."""
 _NUMBER = re.compile(r"-?\d{1,9}(\.\d{1,4})?")
 _MOMENT = re.compile(
     r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2})?(\.\d{1,6})?(Z|[+-]\d{2}:?\d{2})?)?"
@@ -42,49 +37,54 @@ _MOMENT = re.compile(
 
 
 class UnfitError(Exception):
-    """These arguments are not sent; the model reads why."""
+    """The arguments are not allowed; the model reads the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AllowedArguments:
-    """Where a word that is sent may stand."""
+    """The texts that a sent word must come from."""
 
     question: str
     answered: str = ""
-    """By the same server, for the same question."""
+    """Results of the same server for the same question."""
     documents: str = ""
-    """Of those that all who may ask may read; empty where each reads their own."""
+    """Documents that everyone who may ask may read; '' with permissions per reader."""
 
 
-def arguments_in(written: str, offer: ToolOffer, sayable: AllowedArguments) -> dict[str, Any]:
+def parse_arguments(
+    written: str, offer: ToolOffer, allowed_words: AllowedArguments
+) -> dict[str, Any]:
     """Raises UnfitError."""
     try:
-        given = json.loads(written or "{}")
+        arguments = json.loads(written or "{}")
     except (ValueError, RecursionError):
         raise UnfitError("the arguments are no JSON object on one line") from None
-    if not isinstance(given, dict) or len(given) > MOST_ARGUMENTS:
+    if not isinstance(arguments, dict) or len(arguments) > MAX_ARGUMENTS:
         raise UnfitError("the arguments are no JSON object, or too many")
     properties = offer.schema.get("properties")
-    known = properties if isinstance(properties, Mapping) else {}
-    if unknown := sorted(set(given) - set(known)):
+    parameters = properties if isinstance(properties, Mapping) else {}
+    if unknown := sorted(set(arguments) - set(parameters)):
         raise UnfitError(f"the tool takes no {unknown[0][:40]!r}")
     required = offer.schema.get("required")
     for name in required if isinstance(required, list) else ():
-        if name not in given:
+        if name not in arguments:
             raise UnfitError(f"the tool needs {str(name)[:40]!r}")
-    values = [one for value in given.values() for one in _values(value)]
+    values = [one for value in arguments.values() for one in _values(value)]
     words = [one for one in values if isinstance(one, str)]
-    if len(values) > MOST_VALUES or sum(map(len, words)) > LONGEST_ALL:
+    if len(values) > MAX_VALUES or sum(map(len, words)) > MAX_TOTAL_CHARS:
         raise UnfitError("the arguments are too long; send names, not texts")
-    allowed = [_plain(text) for text in (sayable.question, sayable.answered, sayable.documents)]
+    allowed = [
+        _plain(text)
+        for text in (allowed_words.question, allowed_words.answered, allowed_words.documents)
+    ]
     allowed.append(_plain(json.dumps(offer.schema, ensure_ascii=False)))
     for word in words:
-        if not _is_sayable(word, allowed):
+        if not _is_allowed(word, allowed):
             raise UnfitError(
                 f"{word[:40]!r} stands neither in the question nor in what may be sent; send the "
                 "question's own words, a value that the tool lists, a number or a date"
             )
-    return given
+    return arguments
 
 
 def _values(value: Any) -> Iterator[Any]:
@@ -101,32 +101,32 @@ def _values(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _is_sayable(word: str, allowed: list[str]) -> bool:
-    if len(word) > LONGEST_VALUE:
+def _is_allowed(word: str, allowed: list[str]) -> bool:
+    if len(word) > MAX_VALUE_CHARS:
         return False
     if _NUMBER.fullmatch(word) or _MOMENT.fullmatch(word):
         return True
-    sought = _plain(word)
-    # Within words, a text could be spelled out letter by letter.
-    whole = re.compile(rf"(?<!\w){re.escape(sought)}(?!\w)")
-    return not sought or any(whole.search(text) for text in allowed)
+    plain_word = _plain(word)
+    # Whole words only: a text could be spelled out letter by letter.
+    whole = re.compile(rf"(?<!\w){re.escape(plain_word)}(?!\w)")
+    return not plain_word or any(whole.search(text) for text in allowed)
 
 
 def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-MOST_ASKED = 3
+MAX_CALLS = 3
 """Calls for one question."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolRound:
-    said: tuple[ToolResult, ...] = ()
+    results: tuple[ToolResult, ...] = ()
     notes: tuple[str, ...] = ()
-    """One line for each request: what became of it."""
+    """The outcome of each request, one line each."""
     failures: tuple[str, ...] = ()
-    """One line for each tool that the answer goes without."""
+    """One line for each failed tool."""
     fallbacks: tuple[Fallback, ...] = ()
 
 
@@ -135,15 +135,15 @@ def ask_tools(
     requests: Sequence[LookupRequest],
     *,
     before: Sequence[ToolResult],
-    asked_before: int,
+    calls_before: int,
     question: str,
     documents: str,
     progress: Progress,
 ) -> ToolRound:
-    """`before`: what tools said to this question already. `asked_before`: calls made for it.
-    `documents`: what of them may be sent; see `Sayable`."""
+    """`before`: earlier results for this question. `calls_before`: calls made for it.
+    `documents`: see `AllowedArguments`."""
     offers = {offer.name.casefold(): offer for offer in toolbox.offers()}
-    said: list[ToolResult] = []
+    results: list[ToolResult] = []
     notes: list[str] = []
     failures: list[str] = []
     fallbacks: list[Fallback] = []
@@ -152,13 +152,13 @@ def ask_tools(
         if offer is None:
             notes.append(f"{request} → there is no such tool")
             continue
-        if asked_before + len(said) + len(failures) >= MOST_ASKED:
-            notes.append(f"{request} → not asked: {MOST_ASKED} calls are all that a question has")
+        if calls_before + len(results) + len(failures) >= MAX_CALLS:
+            notes.append(f"{request} → not asked: {MAX_CALLS} calls are all that a question has")
             continue
-        answered = "\n".join(o.text for o in (*before, *said) if o.offer.server == offer.server)
-        sayable = AllowedArguments(question=question, answered=answered, documents=documents)
+        answered = "\n".join(o.text for o in (*before, *results) if o.offer.server == offer.server)
+        allowed = AllowedArguments(question=question, answered=answered, documents=documents)
         try:
-            one = _asked(toolbox, offer, request.arguments, sayable, progress)
+            one = _call(toolbox, offer, request.arguments, allowed, progress)
         except UnfitError as unfit:
             notes.append(f"{request} → not asked: {unfit}")
         except ToolFailed as failed:
@@ -166,37 +166,37 @@ def ask_tools(
             failures.append(f"{offer.server} could not be asked ({offer.what}): {failed.why}")
             fallbacks.append(Fallback(node="tool", reason=failed.kind, outage=False))
         else:
-            said.append(one)
+            results.append(one)
             notes.append(f"{request} → answered")
     return ToolRound(
-        said=tuple(said),
+        results=tuple(results),
         notes=tuple(notes),
         failures=tuple(failures),
         fallbacks=tuple(fallbacks),
     )
 
 
-def _asked(
-    toolbox: Toolbox, offer: ToolOffer, written: str, sayable: AllowedArguments, progress: Progress
+def _call(
+    toolbox: Toolbox, offer: ToolOffer, written: str, allowed: AllowedArguments, progress: Progress
 ) -> ToolResult:
     if not offer.reachable:
         raise ToolFailed(offer.server, "unreachable")
-    arguments = arguments_in(written, offer, sayable)
+    arguments = parse_arguments(written, offer, allowed)
     progress.step(Step.READ, f"Asking {offer.server}: {offer.what}…")
     text = toolbox.ask(offer, arguments)
     at = datetime.now(UTC)
     return ToolResult(offer=offer, arguments=json.dumps(arguments), text=text or "(empty)", at=at)
 
 
-def asking_explained(offers: Sequence[ToolOffer]) -> str:
-    """The part of the answerer's prompt about tools; nothing of it where there is none."""
+def explain_tools(offers: Sequence[ToolOffer]) -> str:
+    """The part of the answerer's prompt about tools; '' without tools."""
     if not offers:
         return ""
-    return "\n\n" + render("asking_tools", most=str(MOST_ASKED)).system
+    return "\n\n" + render("asking_tools", most=str(MAX_CALLS)).system
 
 
-def offers_shown(offers: Sequence[ToolOffer]) -> list[Foreign]:
-    """As their servers describe them: words of others."""
+def describe_offers(offers: Sequence[ToolOffer]) -> list[Foreign]:
+    """Third-party descriptions, as untrusted text."""
     return [
         Foreign(
             f"tool {offer.name} | {offer.what}",
@@ -210,36 +210,36 @@ def offers_shown(offers: Sequence[ToolOffer]) -> list[Foreign]:
 
 
 def _takes(offer: ToolOffer) -> str:
-    known = {key: offer.schema[key] for key in ("properties", "required") if key in offer.schema}
-    return json.dumps(known, ensure_ascii=False) if known.get("properties") else "nothing"
+    schema = {key: offer.schema[key] for key in ("properties", "required") if key in offer.schema}
+    return json.dumps(schema, ensure_ascii=False) if schema.get("properties") else "nothing"
 
 
-LONGEST_SAID = 4_000
-"""Characters of one reply that are read."""
-_MOST_LINES = 200
-_DEEPEST = 6
-_LONGEST_LINE = 300
-"""Characters of an object or a list that stands on one line."""
+MAX_RESULT_CHARS = 4_000
+"""Characters of one result."""
+_MAX_LINES = 200
+_MAX_DEPTH = 6
+_MAX_LINE_CHARS = 300
+"""Characters of an object or list on one line."""
 _TIMESTAMP = re.compile(
     r"(?<![\w.:+-])\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:\d{2})"
     r"(?![\w:])"
 )
-"""With its distance from UTC: one without it may be of any zone."""
+"""With an offset: without one, it may be of any zone."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
 
 
-def source_of(said: ToolResult, number: int, zone: str) -> Source:
-    """`number`: tells the replies to one question apart. `zone`: the asker's.
+def tool_source(result: ToolResult, number: int, zone: str) -> Source:
+    """`number`: identifies the result within the question. `zone`: the user's.
 
-    It belongs to no document: who may read it is who may ask in the domain."""
+    It belongs to no document: everyone who may ask in the domain may read it."""
     here = ZoneInfo(zone if is_zone(zone) else "UTC")
-    at = said.at.replace(tzinfo=said.at.tzinfo or UTC).astimezone(here)
-    text = _TIMESTAMP.sub(lambda found: _told(found[0], here), said.text)
-    lines = [line for line in text.splitlines() if line.strip()][:_MOST_LINES]
+    at = result.at.replace(tzinfo=result.at.tzinfo or UTC).astimezone(here)
+    text = _TIMESTAMP.sub(lambda match: _both_times(match[0], here), result.text)
+    lines = [line for line in text.splitlines() if line.strip()][:_MAX_LINES]
     chunk = Chunk(
         id=f"tool-{number}",
         document_id="",
-        document_title=f"Asked {said.offer.server}: {said.offer.what}, {at:%H:%M}",
+        document_title=f"Asked {result.offer.server}: {result.offer.what}, {at:%H:%M}",
         kind="text",
         position=number,
         heading_path=(),
@@ -251,23 +251,23 @@ def source_of(said: ToolResult, number: int, zone: str) -> Source:
     return Source(chunks=(chunk,), text=text)
 
 
-def _told(timestamp: str, here: ZoneInfo) -> str:
-    """As people say it, in UTC and where the asker is: neither has to be worked out."""
+def _both_times(timestamp: str, here: ZoneInfo) -> str:
+    """In UTC and in the user's zone."""
     try:
         at = datetime.fromisoformat(timestamp).astimezone(UTC)
         local = at.astimezone(here)
     except (ValueError, OverflowError):
         return timestamp
     clock = "%H:%M:%S" if at.second else "%H:%M"
-    told = f"{at:%Y-%m-%d {clock}} UTC"
+    utc = f"{at:%Y-%m-%d {clock}} UTC"
     if not local.utcoffset():
-        return told
+        return utc
     day = "" if local.date() == at.date() else f"{local:%Y-%m-%d} "
-    return f"{told} ({day}{local:{clock}} {here.key})"
+    return f"{utc} ({day}{local:{clock}} {here.key})"
 
 
-def readable(text: str) -> str:
-    """Plain lines of what a tool returned; JSON as `key: value`, an object of a list on a line."""
+def to_plain_text(text: str) -> str:
+    """A tool's result as plain lines; JSON as `key: value`, one line per object of a list."""
     text = text.encode("utf-8", "replace").decode("utf-8")
     try:
         value = json.loads(text) if text.lstrip()[:1] in {"{", "["} else None
@@ -276,32 +276,32 @@ def readable(text: str) -> str:
     if isinstance(value, dict | list):
         text = "\n".join(_lines(value))
     text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
-    if len(text) <= LONGEST_SAID:
+    if len(text) <= MAX_RESULT_CHARS:
         return text
-    return f"{text[:LONGEST_SAID].rsplit(chr(10), 1)[0]}\n… (cut here)"
+    return f"{text[:MAX_RESULT_CHARS].rsplit(chr(10), 1)[0]}\n… (cut here)"
 
 
 def _lines(value: Any, above: str = "", depth: int = 0) -> Iterator[str]:
     if above and not value:
         yield f"{above}: (empty)"
     elif isinstance(value, Mapping):
-        told = _on_a_line(f"{key}: {_scalar(one)}" for key, one in value.items())
-        if _is_flat(value.values()) and (above or len(told) <= _LONGEST_LINE):
-            yield f"{above}: {told}" if above else told
+        line = _on_a_line(f"{key}: {_scalar(one)}" for key, one in value.items())
+        if _is_flat(value.values()) and (above or len(line) <= _MAX_LINE_CHARS):
+            yield f"{above}: {line}" if above else line
             return
         for key, one in value.items():
             yield from _inner(one, f"{above} › {key}" if above else str(key), depth)
     elif isinstance(value, list):
-        told = _on_a_line(map(_scalar, value))
-        if above and _is_flat(value) and len(told) <= _LONGEST_LINE:
-            yield f"{above}: {told}"
+        line = _on_a_line(map(_scalar, value))
+        if above and _is_flat(value) and len(line) <= _MAX_LINE_CHARS:
+            yield f"{above}: {line}"
             return
         for place, one in enumerate(value, start=1):
             yield from _inner(one, f"{above} {place}".strip(), depth)
 
 
 def _inner(one: Any, name: str, depth: int) -> Iterator[str]:
-    if isinstance(one, Mapping | list) and depth < _DEEPEST:
+    if isinstance(one, Mapping | list) and depth < _MAX_DEPTH:
         yield from _lines(one, name, depth + 1)
     else:
         yield f"{name}: {_scalar(one)}"
@@ -312,7 +312,7 @@ def _is_flat(values: Iterable[Any]) -> bool:
 
 
 def _on_a_line(parts: Iterable[str]) -> str:
-    """What breaks a line in itself doesn't end it."""
+    """Line breaks inside a part become spaces."""
     return "; ".join(" ".join(part.split()) for part in parts)
 
 

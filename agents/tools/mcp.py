@@ -1,10 +1,8 @@
-"""One MCP server of others, asked by the official SDK: in bounded time, and for bounded words.
+"""Third-party MCP servers through the official SDK, with limits on time and size.
 
-Each call is a connection of its own, in a thread of its own. Whatever the server does there, its
-asker waits no longer than the limit. What it lists is looked at again right before a tool is
-called: one that changed meanwhile is not called.
-
-All tools that a domain allows: what they take is asked now and then, not for each question."""
+Each call has its own connection and thread, so its caller waits no longer than the limit. Tools
+are listed again right before a call, and a tool that changed is not called. `AllowedTools` caches
+the listings of a domain's servers."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import structlog
 
-from agents.tools.calls import readable
+from agents.tools.calls import to_plain_text
 from agents.tools.toolbox import ToolFailed, ToolFailure, ToolOffer
 from config.tool_server import ToolServer
 
@@ -39,22 +37,22 @@ log = structlog.get_logger()
 LIST_SECONDS = 4.0
 CALL_SECONDS = 10.0
 START_SECONDS = 6.0
-"""More for a command, which is started each time."""
-MOST_BYTES = 1_000_000
-"""Of all that a server sends in one connection; what is read of it is far less."""
-MOST_PAGES = 3
-"""Of a listing."""
-MOST_AT_ONCE = 8
-"""Connections of this process to such servers."""
-_FREE = threading.BoundedSemaphore(MOST_AT_ONCE)
-_LONGEST_DESCRIPTION = 400
-_LONGEST_SCHEMA = 2_000
+"""Added for a command, which starts each time."""
+MAX_BYTES = 1_000_000
+"""Of one connection; far less of it is used."""
+MAX_PAGES = 3
+"""Per listing."""
+MAX_CONNECTIONS = 8
+"""Of this process."""
+_FREE = threading.BoundedSemaphore(MAX_CONNECTIONS)
+_MAX_DESCRIPTION_CHARS = 400
+_MAX_SCHEMA_CHARS = 2_000
 
 Result = TypeVar("Result")
 
 
 def load_sdk() -> None:
-    """It takes a second or more, several on a busy machine, for which no server is to blame."""
+    """Imports the SDK, which takes seconds that must not count against a server's limit."""
     for module in ("httpx2", "mcp", "mcp.client.stdio", "mcp.client.streamable_http"):
         import_module(module)
 
@@ -64,14 +62,14 @@ class _TooLargeError(Exception):
 
 
 class McpToolServer:
-    """Raises ToolFailed from both of its methods. Thread-safe."""
+    """Both methods raise ToolFailed. Thread-safe."""
 
     def __init__(self, server: ToolServer, token: str = "") -> None:
         self._server = server
         self._token = token
 
     def offers(self) -> list[ToolOffer]:
-        """Those that the domain allows, by name, and that the server marks as reading."""
+        """Tools that the domain allows by name and the server marks read-only."""
 
         async def work(client: Client) -> list[ToolOffer]:
             return [self._offer(tool) for tool in await self._reading(client)]
@@ -88,8 +86,8 @@ class McpToolServer:
             call = CallToolRequest(
                 params=CallToolRequestParams(name=offer.tool, arguments=dict(arguments))
             )
-            # Not `call_tool`: it checks replies by the server's own schema, whose patterns can keep
-            # a regular expression, and with it the whole process, busy for ever.
+            # Not `call_tool`: it validates replies by the server's schema, whose patterns can
+            # keep a regular expression, and the whole process, busy forever.
             result = await client.session.send_request(call, CallToolResult)
             if result.is_error:
                 raise ToolFailed(self._server.name, "refused")
@@ -100,23 +98,23 @@ class McpToolServer:
     async def _reading(self, client: Client) -> list[Tool]:
         from mcp_types import ListToolsRequest, ListToolsResult, PaginatedRequestParams
 
-        found: list[Tool] = []
+        tools: list[Tool] = []
         cursor: str | None = None
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES):
             params = PaginatedRequestParams(cursor=cursor) if cursor else None
             page = await client.session.send_request(
                 ListToolsRequest(params=params), ListToolsResult
             )
-            found += page.tools
+            tools += page.tools
             cursor = page.next_cursor
             if not cursor:
                 break
-        named = [tool.name for tool in found]
+        names = [tool.name for tool in tools]
         return [
             tool
-            for tool in found
+            for tool in tools
             if tool.name in self._server.allow
-            and named.count(tool.name) == 1
+            and names.count(tool.name) == 1
             and tool.annotations is not None
             and tool.annotations.read_only_hint is True
             and tool.annotations.destructive_hint is not True
@@ -124,14 +122,14 @@ class McpToolServer:
 
     def _offer(self, tool: Tool) -> ToolOffer:
         schema = tool.input_schema
-        if len(json.dumps(schema)) > _LONGEST_SCHEMA:
-            # What it takes is too much to read: it may be asked without arguments.
+        if len(json.dumps(schema)) > _MAX_SCHEMA_CHARS:
+            # Too large for a prompt: the tool may be called without arguments.
             schema = {"type": "object", "properties": {}, "required": schema.get("required") or []}
         return ToolOffer(
             server=self._server.name,
             tool=tool.name,
             what=self._server.what,
-            description=readable(tool.description or "")[:_LONGEST_DESCRIPTION],
+            description=to_plain_text(tool.description or "")[:_MAX_DESCRIPTION_CHARS],
             schema=schema,
         )
 
@@ -155,7 +153,7 @@ class McpToolServer:
 
         threading.Thread(target=run, name="tool", daemon=True).start()
         try:
-            # A process that has to be killed, or a name that isn't found, is not waited for.
+            # Killing a process and resolving a name may take longer; nobody waits for them.
             return outcome.result(seconds + 0.5)
         except NotInTime as error:
             raise self._failed("timeout", error) from error
@@ -176,7 +174,7 @@ class McpToolServer:
                 try:
                     return await work(client)
                 except Exception as error:
-                    failed = error  # told apart from what closing the connection raises
+                    failed = error  # not the error of closing the connection
             raise failed
 
     @asynccontextmanager
@@ -184,7 +182,7 @@ class McpToolServer:
         from mcp import Client
 
         if self._server.command:
-            # What it logs is its own.
+            # Its log output is dropped.
             with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
                 async with Client(self._started(nowhere)) as client:
                     yield client
@@ -215,16 +213,16 @@ class McpToolServer:
 
 
 class _Allowance:
-    """Of one connection, whatever the number of its replies."""
+    """The bytes of one connection over all its replies."""
 
     def __init__(self) -> None:
-        self._left = MOST_BYTES
+        self._left = MAX_BYTES
 
     async def bound(self, response: httpx2.Response) -> None:
-        # Compressed, a few bytes would become gigabytes.
+        # A few compressed bytes could become gigabytes.
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             raise _TooLargeError
-        response.stream = _bounded(response.stream, self)
+        response.stream = _limit_stream(response.stream, self)
 
     def take(self, count: int) -> None:
         self._left -= count
@@ -232,7 +230,7 @@ class _Allowance:
             raise _TooLargeError
 
 
-def _bounded(stream: Any, allowance: _Allowance) -> Any:
+def _limit_stream(stream: Any, allowance: _Allowance) -> Any:
     import httpx2
 
     class Bounded(httpx2.AsyncByteStream):
@@ -248,13 +246,13 @@ def _bounded(stream: Any, allowance: _Allowance) -> Any:
 
 
 def _text_of(result: Any) -> str:
-    """Of its text alone: what is no text, such as a picture, is left out."""
+    """The text parts; pictures and other parts are dropped."""
     texts = [part.text for part in result.content if part.type == "text"]
     if not "".join(texts).strip() and result.structured_content is not None:
         texts = [json.dumps(result.structured_content, ensure_ascii=False)]
-    if sum(map(len, texts)) > MOST_BYTES:
+    if sum(map(len, texts)) > MAX_BYTES:
         raise _TooLargeError
-    return readable("\n".join(texts))
+    return to_plain_text("\n".join(texts))
 
 
 def _first(error: BaseException) -> BaseException:
@@ -285,7 +283,7 @@ def _kind_of(error: BaseException) -> ToolFailure:
 
 FRESH_SECONDS = 300.0
 REST_SECONDS = 60.0
-"""After a failure the next questions don't wait for another one."""
+"""After a failure, the next questions don't wait for that server."""
 
 
 class AllowedTools:
@@ -297,18 +295,18 @@ class AllowedTools:
         token: Callable[[str], str],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`token`: by the name of its variable."""
+        """`token`: name of its variable → token."""
         self._clock = clock
         self._servers = {
             one.name: (one, McpToolServer(one, token(one.token) if one.token else ""))
             for one in servers
         }
         self._known: dict[str, tuple[float, list[ToolOffer]]] = {}
-        """Server → until when what it offers is not asked again, and that."""
+        """Server → (monotonic time of expiry, offers)."""
         self._lock = Lock()
 
     def offers(self) -> list[ToolOffer]:
-        with self._lock:  # whoever waited here finds it known
+        with self._lock:  # those who waited find it cached
             return [offer for name in self._servers for offer in self._offers_of(name)]
 
     def ask(self, offer: ToolOffer, arguments: Mapping[str, Any]) -> str:

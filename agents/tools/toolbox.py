@@ -1,4 +1,4 @@
-"""What the answerer may ask of others, and what they said."""
+"""Third-party tools: the port, offers, results and errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WHY: Mapping[ToolFailure, str] = {
 
 
 class ToolFailed(CopilotError):
-    """A tool gave nothing to answer from. The answerer goes on without it, and says so."""
+    """A tool returned nothing. The answer does without it and says so."""
 
     def __init__(self, server: str, kind: ToolFailure) -> None:
         super().__init__(f"{server} could not be asked: {_WHY[kind]}")
@@ -32,23 +32,23 @@ class ToolFailed(CopilotError):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolOffer:
-    """One tool of one server, allowed by the domain and marked by the server as reading."""
+    """One tool of one server, allowed by the domain and marked read-only by the server."""
 
     server: str
-    """As the domain file names it."""
+    """Name in the domain file."""
     tool: str
     what: str
-    """As the domain file says."""
+    """Description in the domain file."""
     description: str = ""
-    """The server's own words."""
+    """The server's description."""
     schema: Mapping[str, Any] = field(default_factory=dict)
-    """Of its arguments, as the server has it."""
+    """JSON Schema of the arguments, from the server."""
     reachable: bool = True
-    """False: it could not be asked what it takes; to ask it is to hear that."""
+    """False: its schema could not be read; a call fails."""
 
     @property
     def name(self) -> str:
-        """What the model calls it by."""
+        """The tool's name for the model."""
         return f"{self.server}.{self.tool}"
 
 
@@ -65,12 +65,12 @@ class ToolResult:
 
 
 class Toolbox(Protocol):
-    """All servers of one domain. Thread-safe."""
+    """The servers of one domain. Thread-safe."""
 
     def offers(self) -> Sequence[ToolOffer]:
         """Raises nothing."""
         ...
 
     def ask(self, offer: ToolOffer, arguments: Mapping[str, Any]) -> str:
-        """What it said, bounded. Raises ToolFailed."""
+        """The result's text, bounded. Raises ToolFailed."""
         ...

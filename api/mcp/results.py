@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from agents.answer import Answer, AnswerPath, Citation
-from agents.confidence import in_words
+from agents.confidence import confidence_level
 from agents.context.sections import section_text
 from config.domain import Domain
 from enrichment.chunk import Chunk
@@ -206,7 +206,7 @@ def document_text(result: DocumentResult) -> str:
 
 
 def _level(confidence: float) -> Literal["high", "medium", "low"]:
-    words = in_words(confidence)
+    words = confidence_level(confidence)
     return "high" if words == "high" else "medium" if words == "medium" else "low"
 
 

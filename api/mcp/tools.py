@@ -10,7 +10,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from agents.answer import LONGEST_QUESTION, Answer, Ask, Conversation, Question, shown_of_each
+from agents.answer import (
+    MAX_QUESTION_CHARS,
+    Answer,
+    Ask,
+    Conversation,
+    Question,
+    document_uses_by_domain,
+)
 from agents.answerer.lookups import document_meant
 from agents.observability import QuestionOrigin
 from agents.routing.router import DomainRouter
@@ -53,7 +60,7 @@ class _Arguments(BaseModel):
 class AskArguments(_Arguments):
     question: str = Field(
         min_length=1,
-        max_length=LONGEST_QUESTION,
+        max_length=MAX_QUESTION_CHARS,
         description="One question in whole sentences, in the user's language, with every name, "
         "region, class or date that its answer depends on",
     )
@@ -76,7 +83,7 @@ class AskArguments(_Arguments):
 
 
 class RetrieveArguments(_Arguments):
-    query: str = Field(min_length=1, max_length=LONGEST_QUESTION, description="What to look for")
+    query: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS, description="What to look for")
     top_k: int | None = Field(
         None, ge=1, le=MOST_PASSAGES, description="Passages; the domain's own number without one"
     )
@@ -137,7 +144,7 @@ def _ask(
     except Exception:
         metrics.FAILED.labels(domains[0].domain).inc()
         raise
-    for name, generation, documents in shown_of_each(answer, domain.domain):
+    for name, generation, documents in document_uses_by_domain(answer, domain.domain):
         opened.showing("ask", opened.domains[name], generation, documents)
     result = ask_result(answer, domain, arguments.conversation_id)
     return result, ask_text(result)

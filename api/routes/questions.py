@@ -16,7 +16,7 @@ from fastapi import APIRouter, Body, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from agents.answer import Answer, Ask, Conversation, Question, shown_of_each
+from agents.answer import Answer, Ask, Conversation, Question, document_uses_by_domain
 from agents.observability import QuestionOrigin
 from agents.response import to_response
 from agents.routing.router import DomainRouter
@@ -168,7 +168,7 @@ def question_routes(
             except Exception:
                 metrics.FAILED.labels(domains[0].domain).inc()
                 raise
-            for name, generation, documents in shown_of_each(answer, domain.domain):
+            for name, generation, documents in document_uses_by_domain(answer, domain.domain):
                 opened.showing("agentic_qna", opened.domains[name], generation, documents)
             return answer
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from agents.answer import LONGEST_QUESTION
+from agents.answer import MAX_QUESTION_CHARS
 from api.schemas.questions import RequestShape
 from api.scope import ADDRESS
 from index.pipelines import MAX_TOP_K, Pipeline, SearchType
@@ -15,7 +15,7 @@ Degraded = Literal["query_expansion", "hyde", "rerank", "vectors"]
 
 
 class RetrieveRequest(RequestShape):
-    query: str = Field(min_length=1, max_length=LONGEST_QUESTION)
+    query: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
     domain: str = Field("", description="Needed unless there is only one", max_length=64)
     pipeline: Pipeline = Field(
         "standard",

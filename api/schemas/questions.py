@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from agents.answer import LONGEST_QUESTION, AnswerPath, Turn
+from agents.answer import MAX_QUESTION_CHARS, AnswerPath, Turn
 from agents.thread.turns import is_zone
 from api.scope import ADDRESS
 from config.domain_files import nearest
@@ -57,7 +57,7 @@ class EarlierMessage(RequestShape):
 
 
 class QnaRequest(RequestShape):
-    query: str = Field(min_length=1, max_length=LONGEST_QUESTION)
+    query: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
     conversation_id: str = Field(
         "",
         description="Any name of yours. What was asked under it before is leant on, by the same "

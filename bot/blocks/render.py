@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from itertools import takewhile
 
 from agents.answer import Answer
-from agents.confidence import in_words
+from agents.confidence import confidence_level
 from bot.blocks.body import (
     around_tables,
     bodies,
@@ -246,7 +246,7 @@ def _context(answer: Answer, notes: Sequence[str]) -> Iterator[Json]:
     if answer.from_title and not told:
         said.append(f"From *{sanitize_mrkdwn(answer.from_title)}*")
     if answer.from_documents:
-        said.append(f"Confidence: {in_words(answer.confidence)}")
+        said.append(f"Confidence: {confidence_level(answer.confidence)}")
     if said:
         yield context(said, block_id="oncall_notes")
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from agents.answer import CITED
+from agents.answer import CITATION
 from bot.blocks.kit import Json, short
 from bot.blocks.sanitize.text import WORD, is_address, sanitize_plain
 from enrichment.language.words import stems
@@ -129,7 +129,7 @@ class About:
         """Where a table stands, by what its cells cite, or else the text before it; how many rows
         it has where nothing is cited."""
         cells = " ".join(cell for row in grid.rows for cell in row)
-        marks = [*CITED.findall(cells), *reversed(CITED.findall(before))]
+        marks = [*CITATION.findall(cells), *reversed(CITATION.findall(before))]
         cited = (self.places[mark] for mark in marks if mark in self.places)
         return next(cited, rows_of(grid))
 

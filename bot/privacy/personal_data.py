@@ -13,8 +13,8 @@ from typing import Any
 from sqlalchemy import Connection, Engine, delete, or_, select, update
 from sqlalchemy.orm import InstrumentedAttribute
 
-from agents.answer_cache.store import create_table, drop_saying
-from agents.thread.store import create_thread_tables, forget_threads_of, kept_of
+from agents.answer_cache.store import create_table, delete_answering
+from agents.thread.store import create_thread_tables, forget_threads_of, turns_of_people
 from bot.bus.stored_items import InboxAdmin, StoredItem, stored_items
 from bot.connection import INBOX_FILE, inbox_url, resolve_person
 from bot.privacy.retention import Purged, Retention, scrub_all
@@ -82,7 +82,7 @@ class PersonalData:
                 "feedback": _rows(connection, user, FeedbackRow.user),
                 "handoffs": _rows(connection, user, *_PEOPLE),
                 "resolved": _rows(connection, user, QuestionRow.resolved_by),
-                "threads": kept_of(connection, askers),
+                "threads": turns_of_people(connection, askers),
                 **rows_of(connection, user, self.features.tables),
             }
         proposals = [
@@ -108,7 +108,7 @@ class PersonalData:
         self._create_tables()
         with self.engine.begin() as connection:
             # Before their answers are deleted, which lead there.
-            drop_saying(connection, answers_of(connection, QuestionRow.asker == user))
+            delete_answering(connection, answers_of(connection, QuestionRow.asker == user))
         self._withdraw(user)
         deleted, working = self._empty_inbox(user)
         events = [one.id for one in working]

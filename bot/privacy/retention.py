@@ -20,7 +20,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from agents.answer_cache import store as kept_answers
-from agents.thread.store import create_thread_tables, domains_kept, forget_begun_before
+from agents.thread.store import create_thread_tables, forget_begun_before, stored_domains
 from bot.db import insert_once, now
 from bot.privacy.tables import (
     FeatureTables,
@@ -141,7 +141,7 @@ class Retention:
             blanked += _blank(connection, waiting)
             deleted += delete_questions(connection, expired - waiting, self.features.tables)
         threads = 0
-        for name in domains_kept(connection):
+        for name in stored_domains(connection):
             days = days_of(name)
             threads += forget_begun_before(connection, name, now() - timedelta(days=days))
         purge_features(connection, days_of, self.features.tables)

@@ -27,8 +27,8 @@ from sqlalchemy import (
 from sqlalchemy.exc import SQLAlchemyError
 
 from agents.answer import FOUND_NOTHING, UNSURE, Answer
-from agents.answer_cache.store import create_table, drop_saying, kept_saying
-from agents.confidence import in_words
+from agents.answer_cache.store import create_table, delete_answering, entries_answering
+from agents.confidence import confidence_level
 from agents.thread.store import create_thread_tables, forget_places, slack_place
 from bot.db import insert_once, now
 from bot.questions.tables import HandoffRow, PostRow, QuestionRow, ScreenshotRow, create_tables
@@ -269,7 +269,7 @@ def forget_cached(engine: Engine, question_id: str) -> None:
     try:
         create_table(engine)
         with engine.begin() as connection:
-            drop_saying(connection, answers_of(connection, QuestionRow.id == question_id))
+            delete_answering(connection, answers_of(connection, QuestionRow.id == question_id))
     except SQLAlchemyError as error:
         log.error("the answer cache can't be written", cause=type(error).__name__)
 
@@ -277,7 +277,7 @@ def forget_cached(engine: Engine, question_id: str) -> None:
 def cached_of(engine: Engine, user: str) -> list[dict[str, Any]]:
     create_table(engine)
     with engine.connect() as connection:
-        return kept_saying(connection, answers_of(connection, QuestionRow.asker == user))
+        return entries_answering(connection, answers_of(connection, QuestionRow.asker == user))
 
 
 def answers_of(connection: Connection, which: ColumnElement[bool]) -> set[str]:
@@ -327,4 +327,4 @@ def outcome(record: QuestionRecord) -> str:
         return "passages shown"
     if not record.path:
         return "not answered, no documents for this channel"
-    return f"answered, {in_words(record.confidence)} confidence"
+    return f"answered, {confidence_level(record.confidence)} confidence"

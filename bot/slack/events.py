@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from agents.answer import bounded
+from agents.answer import shorten
 from bot.slack.messages import all_words_of, mentions, plain, words_of
 
 
@@ -228,7 +228,7 @@ def _incoming_message(
     if not ts or user == bot_user or not (user or bot):
         return None
     full_text = all_words_of(event)
-    text = bounded(full_text)
+    text = shorten(full_text)
     mentioned_users = mentions(text)
     channel = str(event.get("channel") or "")
     channel_type = "im" if channel.startswith("D") else str(event.get("channel_type") or "channel")

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from agents.answer import Turn, bounded, bounded_history
+from agents.answer import Turn, shorten, shorten_history
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from config.parsing.schedules import CHANNEL, USER
 from enrichment.language.phrases import is_courtesy
@@ -44,7 +44,7 @@ class PlacedMessage(Protocol):
 
 def words_of(message: Mapping[str, Any]) -> str:
     """All visible text of the message; of a long one the beginning and the end."""
-    return bounded(all_words_of(message))
+    return shorten(all_words_of(message))
 
 
 def all_words_of(message: Mapping[str, Any]) -> str:
@@ -192,7 +192,7 @@ def turns(messages: Sequence[Message], *, before: str, bot_user: str) -> tuple[T
         for m in messages
         if earlier(m, before) and not unfinished(m) and (text := _content(m, bot_user))
     ]
-    return bounded_history(history)
+    return shorten_history(history)
 
 
 def is_own(message: Message, bot_user: str) -> bool:

@@ -136,8 +136,8 @@ def _learn(
     answers: Mapping[str, ScoredAnswer],
 ) -> None:
     """Cross-fitted: each answer is judged again with what people said of other questions."""
-    from agents.judging.corrections import KeptCorrections, ScoredBeside, learned
-    from agents.judging.judge import Correction, kept_verdicts
+    from agents.judging.corrections import CorrectionStore, ScoredPair, measure_learning
+    from agents.judging.judge import Correction, verdict_cache
     from jobs.evaluation.agreement import ScoredTwice
     from jobs.evaluation.judging import request_from_report
 
@@ -146,7 +146,7 @@ def _learn(
         raise UsageError("--learn asks the judge again, and no language model is connected")
     judged = [(one, answers[one.key].entry) for one in scores if answers[one.key].entry.judge]
     scored_pairs = [
-        ScoredBeside(
+        ScoredPair(
             request=request_from_report(entry),
             scored=Correction(
                 question_id=entry.id,
@@ -161,11 +161,11 @@ def _learn(
         for one, entry in judged
         if entry.judge
     ]
-    outcome = learned(
+    outcome = measure_learning(
         scored_pairs,
         model=model,
         embedder=copilot.embedder,
-        kept=kept_verdicts(copilot.index.engine),
+        verdicts=verdict_cache(copilot.index.engine),
     )
     if not outcome.answers:
         typer.echo("The judge could not be asked again; nothing was learnt.", err=True)
@@ -199,7 +199,7 @@ def _learn(
         before.within_one.value,
     )
     if better:
-        KeptCorrections(copilot.index.engine).keep(report.run.domain, outcome.corrections)
+        CorrectionStore(copilot.index.engine).keep(report.run.domain, outcome.corrections)
         JudgeCardStore(copilot.index.engine).keep(report.run.domain, report.run.judge_model, after)
         typer.echo("The judge is shown them from now on.")
     else:

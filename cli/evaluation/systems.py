@@ -102,8 +102,8 @@ def judge_of(
     Raises ConfigError where there is no model: then nobody can judge."""
     from functools import partial
 
-    from agents.judging.corrections import KeptCorrections, nearest_corrections
-    from agents.judging.judge import AnswerJudge, kept_verdicts
+    from agents.judging.corrections import CorrectionStore, nearest_corrections
+    from agents.judging.judge import AnswerJudge, verdict_cache
     from config.errors import ConfigError
     from jobs.evaluation.judging import judged
 
@@ -114,11 +114,11 @@ def judge_of(
             remedy="set ONCALL_JUDGE_MODEL, or ONCALL_CHAT_MODEL, and OPENAI_API_KEY or "
             "OPENAI_BASE_URL; without --judge the rest runs",
         )
-    corrections = KeptCorrections(copilot.index.engine).of(domain.domain)
+    corrections = CorrectionStore(copilot.index.engine).of(domain.domain)
     give = AnswerJudge(
         model=model,
         examples=nearest_corrections(corrections, copilot.embedder),
-        kept=kept_verdicts(copilot.index.engine),
+        verdicts=verdict_cache(copilot.index.engine),
     )
     return partial(
         judged,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from agents.answer import Answer, Citation, Passage
-from agents.confidence import in_words
+from agents.confidence import confidence_level
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -220,7 +220,7 @@ def _notes(answer: Answer) -> Iterator[str]:
     if answer.path == "company_specific_rag_failure":
         yield "I am not sure of this: read the sources before you act on it."
     elif answer.from_documents:
-        yield f"Confidence: {in_words(answer.confidence)}."
+        yield f"Confidence: {confidence_level(answer.confidence)}."
     elif answer.path == "general_llm_knowledge":
         yield "General knowledge, not from your team's documents."
     if answer.path == "cached":

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from agents.confidence import kept_threshold
+from agents.confidence import read_threshold
 from bot.rotas.rota import is_address, on_call
 from config.checks import Finding, attempted, fine, is_demo, of_error, skipped, wrong
 from config.domain import Domain
@@ -68,7 +68,7 @@ def reserve(domain: Domain, settings: Settings) -> Iterator[str]:
         return
     model = settings.chat_model if settings.has_chat_model() else None
     name = provider_and_model(model)[1] if model else ""
-    found = kept_threshold(settings, domain.domain, name, most)
+    found = read_threshold(settings, domain.domain, name, most)
     yield f"{domain.path}: answer.max_wrong {most:g}: {found}"
 
 

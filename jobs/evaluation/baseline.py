@@ -12,7 +12,7 @@ from itertools import groupby
 
 import numpy as np
 
-from agents.answer import CITED, Answer, AnswerPath, Citation, Question
+from agents.answer import CITATION, Answer, AnswerPath, Citation, Question
 from agents.context.sections import section_text
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import ChatModel, Prompt, Usage, Vectors
@@ -70,9 +70,9 @@ class PlainRag:
             path = "no_answer_found"
             text = text.replace(NO_ANSWER, "").strip() or "The documents don't say."
         known = range(1, len(context) + 1)
-        cited = (int(match[1]) for match in CITED.finditer(text))
+        cited = (int(match[1]) for match in CITATION.finditer(text))
         numbers = list(dict.fromkeys(number for number in cited if number in known))
-        text = CITED.sub(lambda match: _renumbered(match, numbers), text)
+        text = CITATION.sub(lambda match: _renumbered(match, numbers), text)
         return Answer(
             text=text,
             path=path,

@@ -16,7 +16,7 @@ from typing import Protocol
 from pydantic import ValidationError
 
 from agents.answer import Answer, Ask
-from agents.confidence import Judged, Threshold, measured
+from agents.confidence import JudgedAnswer, Threshold, measure_threshold
 from config.domain_files import nearest
 from config.errors import ConfigError, UsageError
 from config.models import Prices
@@ -41,12 +41,12 @@ from jobs.golden.questions import GoldenQuestion
 def threshold_by(max_wrong: float, answered: Sequence[tuple[GoldenQuestion, Answer]]) -> Threshold:
     """From the questions that were answered from documents and can be judged. Passages are no
     answer: their confidence is of something else."""
-    judged: list[Judged] = []
+    judged: list[JudgedAnswer] = []
     for question, answer in answered:
         accepted = acceptable(question, answer)
         if answer.from_documents and accepted is not None:
-            judged.append(Judged(confidence=answer.confidence, acceptable=accepted))
-    return measured(max_wrong, judged)
+            judged.append(JudgedAnswer(confidence=answer.confidence, acceptable=accepted))
+    return measure_threshold(max_wrong, judged)
 
 
 NO_JUDGE = (

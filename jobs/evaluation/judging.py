@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from agents.answer import CITED, Citation
-from agents.judging.judge import JudgeRequest, JudgeVerdict, ShownPassage
+from agents.answer import CITATION, Citation
+from agents.judging.judge import JudgePassage, JudgeRequest, JudgeVerdict
 from config.errors import ModelError, ModelUnavailable
 from config.models import Usage
 from enrichment.language.words import sentences
@@ -142,17 +142,17 @@ def _request(
         rubric=tuple(question.rubric),
         facts=tuple(question.must_include),
         evidence=tuple(
-            ShownPassage(
+            JudgePassage(
                 title=titles.get(one.document) or one.document, heading=one.heading, text=one.quote
             )
             for one in question.evidence
         ),
         passages=tuple(
-            ShownPassage(title=one.title, heading=one.heading, text=one.text) for one in context
+            JudgePassage(title=one.title, heading=one.heading, text=one.text) for one in context
         ),
         answer=f"{answer}\n\nOptions to choose from:\n{offered}" if offered else answer,
         citations=tuple(
-            ShownPassage(title=one.title, heading=one.heading, text=short_quote(one.quote))
+            JudgePassage(title=one.title, heading=one.heading, text=short_quote(one.quote))
             for one in citations
         ),
     )
@@ -184,7 +184,7 @@ class _Judging:
 
 
 def _as_reported(verdict: JudgeVerdict, answer: str) -> JudgedReply:
-    count = max(1, len(sentences(CITED.sub("", answer))))
+    count = max(1, len(sentences(CITATION.sub("", answer))))
     return JudgedReply(
         score=verdict.score,
         acceptable=verdict.acceptable,
@@ -229,7 +229,10 @@ def _of_the_judge(model: str, answered_by: str, verdicts: Mapping[Key, JudgedRep
 def _of_length(replies: Sequence[GivenReply], verdicts: Mapping[Key, JudgedReply]) -> list[str]:
     """A judge that is taken in by length gives long answers more."""
     scored = [
-        (float(verdicts[_key(reply)].score), float(len(CITED.sub("", reply.answer.text).split())))
+        (
+            float(verdicts[_key(reply)].score),
+            float(len(CITATION.sub("", reply.answer.text).split())),
+        )
         for reply in replies
         if _key(reply) in verdicts
     ]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agents.prompts import render
-from agents.thorough.state import issues_explained
+from agents.thorough.state import explain_issues
 from config.prompts import Foreign
 
 FOREIGN = [
@@ -21,7 +21,7 @@ OURS = [
     "strategy",
     "asking",
 ]
-VALUES = {name: f"<{name}>" for name in OURS} | {"issues": issues_explained()}
+VALUES = {name: f"<{name}>" for name in OURS} | {"issues": explain_issues()}
 FENCED = {name: Foreign(name, f"<{name}>") for name in FOREIGN}
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agents.answer import Answer, AnswerPath
-from agents.confidence import CONFIDENT, HIGH, MEDIUM, confidence, in_words, path_for
+from agents.confidence import CONFIDENT, HIGH, MEDIUM, confidence, confidence_level, path_for
 
 SURE = {"share shown": 1.0, "searches agree": 1.0, "evidence": 1.0, "sufficiency": 1.0}
 
@@ -13,7 +13,7 @@ SURE = {"share shown": 1.0, "searches agree": 1.0, "evidence": 1.0, "sufficiency
     [(1.0, "high"), (HIGH, "high"), (0.89, "medium"), (MEDIUM, "medium"), (0.39, "low")],
 )
 def test_a_confidence_is_told_in_a_word(sure: float, words: str) -> None:
-    assert in_words(sure) == words
+    assert confidence_level(sure) == words
 
 
 def test_the_levels_ask_for_more_and_more() -> None:
@@ -32,7 +32,9 @@ def test_passages_that_show_little_of_what_was_found_are_less_probable() -> None
 @pytest.mark.parametrize("grounded", [1.0, 0.8, 0.5, 0.0])
 def test_what_a_model_wrote_is_as_sure_as_it_is_grounded(grounded: float) -> None:
     sure = confidence({**SURE, "groundedness": grounded}, by_model=True)
-    assert in_words(sure) == {1.0: "high", 0.8: "medium", 0.5: "medium", 0.0: "low"}[grounded]
+    assert (
+        confidence_level(sure) == {1.0: "high", 0.8: "medium", 0.5: "medium", 0.0: "low"}[grounded]
+    )
 
 
 def test_a_refusal_is_the_surer_the_less_there_is() -> None:

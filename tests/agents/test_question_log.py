@@ -13,7 +13,7 @@ from agents.answer import Answer, Fallback, Question
 from agents.answer_cache.cache import CachedAnswer
 from agents.graph import build_ask
 from agents.observability import (
-    TOLD_EVERY,
+    WARN_EVERY,
     AskIn,
     FallbackWarnings,
     QuestionLog,
@@ -217,7 +217,7 @@ def test_the_first_fallback_of_a_kind_warns_at_once_and_the_next_ones_once_a_min
         for _ in range(82):
             warn("tea", slow)
         warn("tea", held)
-        now[0] = TOLD_EVERY
+        now[0] = WARN_EVERY
         warn("tea", slow)
     assert [(line["reason"], line["times"]) for line in lines] == [
         ("timeout", 1),

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from agents.answer import Question
 from agents.graph import build_ask
-from agents.retrieval import merged
+from agents.retrieval import merge_hits
 from config.models import Usage
 from index.ranking.rerank import Reranked, reordered
 from index.search import Hit
@@ -20,17 +20,17 @@ FIRST, SECOND, THIRD = (Hit(chunk=chunk, score=1.0) for chunk in CHUNKS[:3])
 
 
 def test_one_search_keeps_its_order_and_none_finds_nothing() -> None:
-    assert merged([[SECOND, FIRST, THIRD]]) == [SECOND, FIRST, THIRD]
-    assert merged([]) == merged([[], []]) == []
+    assert merge_hits([[SECOND, FIRST, THIRD]]) == [SECOND, FIRST, THIRD]
+    assert merge_hits([]) == merge_hits([[], []]) == []
 
 
 def test_what_several_searches_found_comes_before_what_one_found_best() -> None:
-    assert merged([[FIRST, SECOND], [THIRD, SECOND]]) == [SECOND, FIRST, THIRD]
+    assert merge_hits([[FIRST, SECOND], [THIRD, SECOND]]) == [SECOND, FIRST, THIRD]
 
 
 def test_a_chunk_is_shown_as_the_search_that_ranked_it_best_found_it() -> None:
     lower, higher = replace(SECOND, similarity=0.3), replace(SECOND, similarity=0.7)
-    found = merged([[FIRST, lower], [higher]])
+    found = merge_hits([[FIRST, lower], [higher]])
     assert found[0] is higher
     assert [hit.chunk.id for hit in found] == [SECOND.chunk.id, FIRST.chunk.id]
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from agents.checks.groundedness import groundedness
-from agents.context.sources import sources_of
+from agents.context.sources import build_sources
 from agents.drafts import HELD_BACK
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import Prompt
@@ -239,8 +239,8 @@ def test_the_header_of_a_table_claims_nothing() -> None:
         "| Credential | Restricted data |\n|---|---|\n"
         "| API signing key [1] | 60 days |\n| Webhook secret [1] | 30 days |"
     )
-    assert groundedness(table, sources_of([ages])).score == 1.0
-    assert groundedness(table.replace("30", "31"), sources_of([ages])).score == 0.5
+    assert groundedness(table, build_sources([ages])).score == 1.0
+    assert groundedness(table.replace("30", "31"), build_sources([ages])).score == 0.5
 
 
 def test_a_long_list_of_documents_says_less_of_each() -> None:

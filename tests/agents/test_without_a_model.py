@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.answer import LONGEST_QUESTION, Answer
+from agents.answer import MAX_QUESTION_CHARS, Answer
 from agents.drafts import NO_MODEL
 from tests.agents.corpus import HOSTILE, LAPTOPS, OLD_ROTATION, ROTATION, asking, snapshot
 from tests.agents.scripted import Watching
@@ -296,7 +296,7 @@ def test_no_question_crashes_it(text: str, before: list[str]) -> None:
 
 def test_a_huge_message_is_read_in_part() -> None:
     answer = asking()("key rotation " * 50_000)
-    assert len(answer.standalone_question) <= LONGEST_QUESTION
+    assert len(answer.standalone_question) <= MAX_QUESTION_CHARS
 
 
 _ASK = asking()

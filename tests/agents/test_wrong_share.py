@@ -12,12 +12,12 @@ from agents.confidence import (
     MEDIUM,
     NEVER,
     RISK,
-    Judged,
+    JudgedAnswer,
     ThresholdStore,
+    answers_needed,
     chance_of_so_few,
-    fewest_answers,
-    kept_threshold,
-    measured,
+    measure_threshold,
+    read_threshold,
     threshold_for,
 )
 from config.settings import Settings
@@ -31,10 +31,10 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
     opened.dispose()
 
 
-def judged(*groups: tuple[float, int, int]) -> list[Judged]:
+def judged(*groups: tuple[float, int, int]) -> list[JudgedAnswer]:
     """(confidence, right, wrong) of each group."""
     return [
-        Judged(confidence=sure, acceptable=accepted)
+        JudgedAnswer(confidence=sure, acceptable=accepted)
         for sure, right, wrong in groups
         for accepted, count in ((True, right), (False, wrong))
         for _ in range(count)
@@ -47,7 +47,7 @@ def test_the_tail_is_that_of_the_binomial() -> None:
 
 
 def test_too_few_answers_show_nothing_however_right_they_are() -> None:
-    needed = fewest_answers(0.05)
+    needed = answers_needed(0.05)
     assert needed == 45
     assert threshold_for(0.05, judged((0.9, needed - 1, 0))) is None
     assert threshold_for(0.05, judged((0.9, needed, 0))) == 0.9
@@ -64,7 +64,7 @@ def test_more_wrong_answers_than_asked_for_come_through_once_in_ten_times_at_mos
     for _ in range(400):
         sure = [chance.random() for _ in range(120)]
         found = threshold_for(
-            0.2, [Judged(confidence=c, acceptable=chance.random() < c) for c in sure]
+            0.2, [JudgedAnswer(confidence=c, acceptable=chance.random() < c) for c in sure]
         )
         # Of confidences spread evenly from t to 1, (1 - t) / 2 are wrong.
         failures += found is not None and (1 - found) / 2 > 0.2
@@ -75,7 +75,7 @@ def test_until_golden_questions_show_more_the_built_in_calibration_counts(engine
     kept = ThresholdStore(engine, "")
     assert kept.needed("tea", None) == MEDIUM
     assert kept.needed("tea", 0.05) == 0.95
-    few = measured(0.05, judged((0.97, 10, 0)))
+    few = measure_threshold(0.05, judged((0.97, 10, 0)))
     kept.keep("tea", few)
     assert kept.of("tea", 0.05) == few
     assert kept.needed("tea", 0.05) == 0.95
@@ -83,7 +83,7 @@ def test_until_golden_questions_show_more_the_built_in_calibration_counts(engine
 
 
 def test_a_threshold_is_kept_for_one_domain_one_model_and_one_share(engine: Engine) -> None:
-    found = measured(0.05, judged((0.8, 60, 0)))
+    found = measure_threshold(0.05, judged((0.8, 60, 0)))
     ThresholdStore(engine, "scripted").keep("tea", found)
     ThresholdStore(engine, "scripted").keep("tea", replace(found, threshold=0.7))
     kept = ThresholdStore(engine, "scripted")
@@ -94,12 +94,12 @@ def test_a_threshold_is_kept_for_one_domain_one_model_and_one_share(engine: Engi
 
 
 def test_golden_questions_that_contradict_the_calibration_leave_nothing_without_reserve() -> None:
-    found = measured(0.05, judged((0.97, 30, 30)))
+    found = measure_threshold(0.05, judged((0.97, 30, 30)))
     assert found.threshold == NEVER
     assert "no answer is shown without reserve" in str(found)
 
 
 def test_a_threshold_is_looked_up_without_creating_anything(tmp_path: Path) -> None:
     settings = Settings.model_validate({"data_dir": tmp_path})
-    assert kept_threshold(settings, "tea", "", 0.05).threshold == 0.95
+    assert read_threshold(settings, "tea", "", 0.05).threshold == 0.95
     assert list(tmp_path.iterdir()) == []

@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from agents.confidence import ThresholdStore, built_in
-from agents.judging.corrections import KeptCorrections
-from agents.judging.judge import kept_verdicts
+from agents.confidence import ThresholdStore, built_in_threshold
+from agents.judging.corrections import CorrectionStore
+from agents.judging.judge import verdict_cache
 from bot.app import Bot
 from bot.feature import PublishedIndex
 from config.errors import NothingPublished
@@ -66,7 +66,7 @@ def make_every_table(folder: Path, engine: Engine) -> None:
     with built_bot(folder, engine):
         """Its constructor makes the tables of all features."""
     ReplyCache(engine)
-    kept_verdicts(engine)
+    verdict_cache(engine)
     PendingPictureStore(engine)
     SharedLedger(engine, model="m", run="r")
     PreparationStore(engine, "security")
@@ -79,6 +79,6 @@ def make_every_table(folder: Path, engine: Engine) -> None:
     CanaryStore(engine, "security").keep(
         CanaryBaseline(generation=1, version="v", configuration="c", seen={})
     )
-    ThresholdStore(engine, "m").keep("security", built_in(0.1))
-    KeptCorrections(engine).keep("security", ())
+    ThresholdStore(engine, "m").keep("security", built_in_threshold(0.1))
+    CorrectionStore(engine).keep("security", ())
     JudgeCardStore(engine).keep("security", "m", agreement([SCORED]))

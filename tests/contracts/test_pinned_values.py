@@ -17,7 +17,7 @@ from sqlalchemy import Engine, MetaData, create_engine, insert, select, text
 from agents.answer import Answer, Conversation, EarlierTurn
 from agents.confidence import ThresholdStore
 from agents.freshness.cited_places import CitedSection
-from agents.judging.corrections import KeptCorrections
+from agents.judging.corrections import CorrectionStore
 from agents.thread.memory import ThreadMemory
 from bot.features.answering.screenshots import ReadFile
 from bot.features.checklists.progress import Runbook
@@ -259,9 +259,9 @@ def test_report_cards_of_the_judge(databases: Databases) -> None:
 
 def test_corrections_of_the_judge(databases: Databases) -> None:
     domain = only("judge_corrections")["domain"]
-    corrections = KeptCorrections(databases.old).of(domain)
+    corrections = CorrectionStore(databases.old).of(domain)
     assert corrections
-    KeptCorrections(databases.new).keep(domain, corrections)
+    CorrectionStore(databases.new).keep(domain, corrections)
     databases.check("judge_corrections")
 
 

@@ -15,7 +15,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import StatementError
 
 from agents.answer import Answer, Conversation, Question
-from agents.judging.corrections import KeptCorrections
+from agents.judging.corrections import CorrectionStore
 from config.errors import ConfigError
 from config.settings import Settings
 from durable.migration import Step, contracting, expanding, migrate
@@ -221,7 +221,7 @@ def test_an_old_program_reads_and_writes_on_where_a_new_one_expanded_every_table
             door="thread", domain="tea", generation=1, documents={"cited": ["tea.md"]}
         )
         copilot.audit.record(shown)
-        kept = KeptCorrections(copilot.index.engine)
+        kept = CorrectionStore(copilot.index.engine)
         kept.keep("tea", ())
         assert kept.of("tea") == ()
 

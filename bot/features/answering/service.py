@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from agents.answer import LONGEST_QUESTION, Answer, bounded, shown_of_each
+from agents.answer import MAX_QUESTION_CHARS, Answer, document_uses_by_domain, shorten
 from agents.confidence import is_confident_enough
 from bot.blocks.kit import short
 from bot.blocks.render import SlackMessage, apology, render, text_message
@@ -175,7 +175,7 @@ class AnsweringService:
         if not text and not files.words:
             return [text_message("\n".join(sanitize_mrkdwn(note) for note in files.notes))]
         history = turns(job.thread, before=job.event.ts, bot_user=self.bot_user)
-        question = bounded("\n\n".join(filter(None, (text, files.words))))
+        question = shorten("\n\n".join(filter(None, (text, files.words))))
         if job.others and not self.asking.belongs_here(
             job.event, job.domains[0], job.others, question, history
         ):
@@ -241,7 +241,7 @@ class AnsweringService:
         """For the audit log of each domain."""
         event, domains = job.event, {one.domain: one for one in job.domains}
         door = "direct" if event.direct else "channel" if event.starts_thread else "thread"
-        for name, generation, documents in shown_of_each(answer, domain.domain):
+        for name, generation, documents in document_uses_by_domain(answer, domain.domain):
             yield (
                 AuditEntry(
                     door="private" if privately else door,
@@ -327,7 +327,7 @@ def _about_length(event: IncomingMessage, answer: Answer) -> list[str]:
     notes = []
     if event.cut:
         notes.append(
-            f"Your message is longer than {LONGEST_QUESTION:,} characters: I read its beginning "
+            f"Your message is longer than {MAX_QUESTION_CHARS:,} characters: I read its beginning "
             "and its end."
         )
     if answer.cut:

@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import islice
 from typing import ClassVar, Literal, cast
 
-from agents.answer import CITED, Answer, Contradiction
+from agents.answer import CITATION, Answer, Contradiction
 from agents.freshness.cited_places import CitedSection, current_section, has_changed, section_text
 from bot.blocks.kit import short
 from bot.bus.events import Event, Suggestion
@@ -139,7 +139,7 @@ class ContradictionService:
     def notes(self, domain: str, answer: Answer) -> Iterator[str]:
         """One for each contradiction that people have settled, or whose sides the answer doesn't
         both cite."""
-        cited = {int(number) for number in CITED.findall(answer.text)}
+        cited = {int(number) for number in CITATION.findall(answer.text)}
         for one in answer.contradictions[:MAX_NOTES]:
             chosen = self._chosen_side(domain, one)
             numbers = {one.one.number, one.other.number}

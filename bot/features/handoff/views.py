@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from agents.answer import Answer
-from agents.confidence import in_words
+from agents.confidence import confidence_level
 from bot.blocks.body import source_lines
 from bot.blocks.kit import Json, actions, button, context, input_block, modal, section, text_input
 from bot.blocks.markdown import excerpt
@@ -145,7 +145,7 @@ def _answer_blocks(answer: Answer | None, now: datetime, *, private: bool) -> It
         if lines := source_lines(answer, now):
             yield section("\n".join(lines))
         if answer.from_documents:
-            yield context([f"Confidence: {in_words(answer.confidence)}"])
+            yield context([f"Confidence: {confidence_level(answer.confidence)}"])
 
 
 def _quote(text: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from agents.answer import CITED, Answer, Citation
+from agents.answer import CITATION, Answer, Citation
 from agents.checks.groundedness import groundedness
 from agents.context.sources import Source
 from enrichment.chunk import Chunk, Unit
@@ -128,7 +128,7 @@ def _numbers(reply: GivenReply) -> dict[str, float]:
 def _spent(reply: GivenReply) -> dict[str, float]:
     answer = reply.answer
     spent = {
-        "words": float(len(CITED.sub("", answer.text).split())),
+        "words": float(len(CITATION.sub("", answer.text).split())),
         "total_ms": round(reply.total_ms, 1),
         "calls": float(answer.usage.calls),
         "input_tokens": float(answer.usage.input_tokens),

@@ -92,7 +92,7 @@ def cache_on(
     embedder: Words | None = None,
 ) -> SemanticCache:
     return SemanticCache(
-        kept=lambda: CachedAnswerStore(engine),
+        open_store=lambda: CachedAnswerStore(engine),
         embedder=embedder or Words(),
         domain=file or domain("standard"),
         model=model,
@@ -391,5 +391,5 @@ def test_the_newest_five_thousand_of_a_domain_are_kept(tmp_path: Path) -> None:
         FROM cached_answers, n"""
     damage(engine, filled)
     cache = kept(engine, words="How old may a TLS certificate get?")
-    assert CachedAnswerStore(engine).counts()["security"][0] == kept_answers.MOST_PER_DOMAIN
+    assert CachedAnswerStore(engine).counts()["security"][0] == kept_answers.MAX_PER_DOMAIN
     assert found(cache, "How old may a TLS certificate get?") is not None

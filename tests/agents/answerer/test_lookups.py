@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from agents.answerer.reply import Opening
-from agents.requests import MOST_REQUESTS, requests_in
+from agents.requests import MAX_REQUESTS, requests_in
 from config.errors import ModelUnavailable
 from config.models import Prompt
 from tests.agents.corpus import DRILLS, LAPTOPS, ROTATION, asking, snapshot
@@ -71,7 +71,7 @@ def test_requests_are_read_from_lines_of_any_style() -> None:
         "around: 3",
         "open: Laptop Guide",
     ]
-    assert len(asked_for) == MOST_REQUESTS
+    assert len(asked_for) == MAX_REQUESTS
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from agents.checks.groundedness import EntailmentModel, groundedness
-from agents.context.sources import sources_of
+from agents.context.sources import build_sources
 from tests.agents.corpus import ROTATION, snapshot
 from tests.cross_encoder import tiny_cross_encoder
 
-SOURCES = sources_of(snapshot(ROTATION).chunks("key-rotation"))
+SOURCES = build_sources(snapshot(ROTATION).chunks("key-rotation"))
 LEAK = next(n for n, one in enumerate(SOURCES, start=1) if "24 hours" in one.text)
 PARAPHRASE = f"Whoever owns the machine picks the colleague for the exchange [{LEAK}]."
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agents.checks.groundedness import groundedness, supporting_words, tier_of
-from agents.context.sources import Source, sources_of
+from agents.context.sources import Source, build_sources
 from tests.agents.corpus import LAPTOPS, ROTATION, snapshot
 
 BUDGETS = """---
@@ -25,11 +25,11 @@ Multi-factor authentication is required for every order. Replies take two busine
 
 def of(*texts: str) -> tuple[Source, ...]:
     found = snapshot(*texts)
-    return sources_of([chunk for id_ in found.documents for chunk in found.chunks(id_)])
+    return build_sources([chunk for id_ in found.documents for chunk in found.chunks(id_)])
 
 
 SOURCES = of(BUDGETS)
-ROTATED = sources_of(snapshot(ROTATION).chunks("key-rotation"))
+ROTATED = build_sources(snapshot(ROTATION).chunks("key-rotation"))
 TABLE = 1 + next(place for place, source in enumerate(ROTATED) if source.first.table)
 LEAK = len(ROTATED)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.checks.groundedness import MAX_PICTURE_CONFIDENCE, only_in_pictures, with_picture_notice
-from agents.confidence import in_words
+from agents.confidence import confidence_level
 from agents.context.sources import Source
 from agents.state import Draft
 from enrichment.chunk import Chunk
@@ -49,7 +49,7 @@ def test_figures_are_named_once_with_their_picture_where_there_are_several() -> 
 def test_an_answer_with_such_a_figure_is_never_told_as_sure() -> None:
     draft = marked("Batches of 50 [1]. The diagram shows 25 [2].", TEXT, FLOW)
     assert draft.confidence == MAX_PICTURE_CONFIDENCE
-    assert in_words(MAX_PICTURE_CONFIDENCE) == "medium"
+    assert confidence_level(MAX_PICTURE_CONFIDENCE) == "medium"
     assert marked("The worker leads to the dead letters [1].", FLOW).confidence == 0.95
     assert marked("Batches of 50 [1].", TEXT, FLOW).confidence == 0.95
 

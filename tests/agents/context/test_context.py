@@ -9,7 +9,7 @@ import pytest
 
 from agents.context.duplicates import is_near_duplicate
 from agents.context.post_processor import Context, FoundPassages, build_context
-from agents.context.sources import LONGEST_SOURCE, outline_of, sources_of
+from agents.context.sources import MAX_SOURCE_CHARS, build_sources, outline_of
 from agents.extractive.relevance import score_units
 from agents.plan import Plan, SourceChoice
 from agents.retrieval import RetrievalRequest, retrieve
@@ -108,7 +108,7 @@ def a_list(parts: int = 4, each: int = 2) -> list[Chunk]:
 
 
 def test_parts_of_a_list_are_one_list_below_one_lead_in() -> None:
-    (source,) = sources_of(a_list())
+    (source,) = build_sources(a_list())
     lines = source.text.split("\n")
     assert lines[:2] == ["Approvals are needed from:", ""]
     assert lines[2:] == [f"{n}. Approver {n}" for n in range(1, 9)]
@@ -116,7 +116,7 @@ def test_parts_of_a_list_are_one_list_below_one_lead_in() -> None:
 
 def test_items_that_are_left_out_are_told_at_their_place() -> None:
     one, _, three, _ = a_list()
-    assert sources_of([one, three])[0].text.split("\n") == [
+    assert build_sources([one, three])[0].text.split("\n") == [
         "Approvals are needed from:",
         "",
         "1. Approver 1",
@@ -126,14 +126,14 @@ def test_items_that_are_left_out_are_told_at_their_place() -> None:
         "6. Approver 6",
         "(items 7–8 not shown)",
     ]
-    (alone,) = sources_of([three])
+    (alone,) = build_sources([three])
     assert "from:\n(items 1–4 not shown)\n5. Approver 5" in alone.text.replace("\n\n", "\n")
 
 
 def test_row_groups_are_one_table_and_its_note_stands_once_below() -> None:
     rows = [chunk for chunk in chunks_of(REGISTER) if chunk.table]
     assert len(rows) > 3
-    (whole, *rest) = sources_of(rows[:2])
+    (whole, *rest) = build_sources(rows[:2])
     assert rest == []
     assert whole.text.count("| Kiln | Owner | Limit |") == 1
     assert whole.text.count("An empty cell means no limit.") == 1
@@ -147,7 +147,7 @@ def test_rows_between_are_told_as_left_out() -> None:
     assert first.table
     assert second.table
     assert third.table
-    text = sources_of([first, third])[0].text
+    text = build_sources([first, third])[0].text
     start, end = len(first.table.rows) + 1, third.table.first_row
     assert f"\n(rows {start}–{end} of 40 not shown)\n| kiln-{end + 1} |" in text
 
@@ -157,10 +157,10 @@ def test_what_stands_apart_in_a_section_is_separated() -> None:
     found = snapshot(page("Long Read", f"## Only\n\n{body}"))
     one, two, three, four, *_ = found.chunks("long-read")
     assert len({chunk.heading_path for chunk in (one, four)}) == 1
-    apart = sources_of([one, three], found)[0].text
+    apart = build_sources([one, three], found)[0].text
     assert apart.count("\n…\n") == 1
     assert apart.endswith("\n…")
-    together = sources_of([one, two], found)[0].text
+    together = build_sources([one, two], found)[0].text
     assert "\n…\n" not in together
     assert together.endswith("\n…")
 
@@ -168,7 +168,7 @@ def test_what_stands_apart_in_a_section_is_separated() -> None:
 def test_a_source_is_one_section_of_one_link() -> None:
     found = snapshot(ROTATION, LAPTOPS)
     chunks = [*found.chunks("key-rotation"), *found.chunks("laptops")]
-    sources = sources_of(chunks, found)
+    sources = build_sources(chunks, found)
     for source in sources:
         assert len({(c.document_id, c.tab, c.heading_path, c.url) for c in source.chunks}) == 1
     assert [chunk for source in sources for chunk in source.chunks] == chunks
@@ -177,16 +177,16 @@ def test_a_source_is_one_section_of_one_link() -> None:
 def test_a_source_is_short_and_the_next_one_goes_on_where_it_ends() -> None:
     found = snapshot(REGISTER)
     rows = [chunk for chunk in found.chunks("kiln-register") if chunk.table]
-    sources = sources_of(rows, found)
+    sources = build_sources(rows, found)
     assert len(sources) > 1
-    assert all(len(source.text) <= LONGEST_SOURCE + 200 for source in sources)
+    assert all(len(source.text) <= MAX_SOURCE_CHARS + 200 for source in sources)
     assert not any("not shown" in source.text for source in sources)
     assert all("| Kiln | Owner | Limit |" in source.text for source in sources)
 
 
 def test_headings_that_no_source_shows_are_listed_up_to_a_bound() -> None:
     found = snapshot(ROTATION, LAPTOPS)
-    sources = sources_of(found.chunks("laptops")[:1], found)
+    sources = build_sources(found.chunks("laptops")[:1], found)
     assert sources[0].place == "Laptop Guide › Lost or stolen"
     assert outline_of(sources, found, most=5) == [("Laptop Guide", ("Screen lock",))]
     assert outline_of(sources, found, most=0) == []
@@ -335,7 +335,7 @@ def test_a_passage_of_nothing_but_addresses_is_left_out() -> None:
 
 def test_nothing_found_is_an_empty_context() -> None:
     context = asked(snapshot(LAPTOPS), "")
-    assert context.sources == sources_of(context.chunks)
+    assert context.sources == build_sources(context.chunks)
 
 
 @pytest.fixture(scope="module")
@@ -361,7 +361,7 @@ def test_passages_of_any_size_never_exceed_the_budget(
 def test_a_document_that_vanished_meanwhile_is_shown_as_it_was_found() -> None:
     found = snapshot(REGISTER)
     (first, *_) = [chunk for chunk in found.chunks("kiln-register") if chunk.table]
-    assert "rows" in sources_of([first], snapshot(LAPTOPS))[0].text
+    assert "rows" in build_sources([first], snapshot(LAPTOPS))[0].text
 
 
 def test_a_reader_who_may_ask_for_more_gets_less_at_once_unless_there_are_parts() -> None:

@@ -18,11 +18,11 @@ from agents.judging.judge import (
     AnswerJudge,
     Correction,
     Examples,
+    JudgePassage,
     JudgeRequest,
     JudgeVerdict,
-    ShownPassage,
-    kept_verdicts,
     no_examples,
+    verdict_cache,
 )
 from config.chat_model import build_judge_model
 from config.errors import ConfigError, InvalidModelOutput, ModelUnavailable
@@ -49,8 +49,8 @@ def request(**more: Any) -> JudgeRequest:
         "reference": "Ninety days.",
         "answer": "A signing key may be 90 days old [1]. It is kept in a vault [2].",
         "passages": (
-            ShownPassage(title="Key Rotation", heading="Ages", text="Signing keys: 90 days"),
-            ShownPassage(title="Key Rotation", heading="Storage", text="Keys stay in a vault."),
+            JudgePassage(title="Key Rotation", heading="Ages", text="Signing keys: 90 days"),
+            JudgePassage(title="Key Rotation", heading="Storage", text="Keys stay in a vault."),
         ),
         **more,
     }
@@ -67,7 +67,7 @@ def judge_at(
     settings = Settings.model_validate({"openai_base_url": server.base_url, "judge_model": name})
     model = build_judge_model(settings)
     assert model is not None
-    return AnswerJudge(model=model, kept=kept, examples=examples)
+    return AnswerJudge(model=model, verdicts=kept, examples=examples)
 
 
 def verdict_of(script: Script, **more: Any) -> JudgeVerdict:
@@ -103,8 +103,8 @@ def test_a_judge_sees_what_the_expert_wrote_and_what_the_answerer_was_shown() ->
                 instructions="Root keys don't count.",
                 rubric=("says the age",),
                 facts=("90 days",),
-                evidence=(ShownPassage(title="Ages", heading="Table", text="| 90 days |"),),
-                citations=(ShownPassage(title="Key Rotation", heading="Ages", text="90 days"),),
+                evidence=(JudgePassage(title="Ages", heading="Table", text="| 90 days |"),),
+                citations=(JudgePassage(title="Key Rotation", heading="Ages", text="90 days"),),
             )
         )
     said = server.requests[0].text
@@ -146,7 +146,7 @@ def test_a_score_off_the_scale_is_sent_back_once() -> None:
 
 
 def test_a_failing_judge_makes_no_score_up(engine: Engine) -> None:
-    kept = kept_verdicts(engine)
+    kept = verdict_cache(engine)
     with OpenAIStandIn({"score_answer": "It is fine."}) as server:
         with pytest.raises(InvalidModelOutput):
             judge_at(server, kept=kept)(request())
@@ -180,7 +180,7 @@ def gullible(request: Request) -> dict[str, Any]:
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("field", ["answer", "question", "reference", "passages", "citations"])
 def test_what_others_wrote_stays_material_whatever_it_says(field: str, text: str) -> None:
-    place = ShownPassage(title=text, heading=text, text=text)
+    place = JudgePassage(title=text, heading=text, text=text)
     given = {field: (place,) if field in ("passages", "citations") else text}
     assert verdict_of(gullible, **given).score == 1
 
@@ -190,7 +190,7 @@ def order_of(judge: AnswerJudge, **more: Any) -> list[str]:
 
 
 def test_passages_come_in_an_order_of_the_question_s_own() -> None:
-    passages = tuple(ShownPassage(title=f"P{n}", heading="", text="…") for n in range(8))
+    passages = tuple(JudgePassage(title=f"P{n}", heading="", text="…") for n in range(8))
     with OpenAIStandIn({}) as server:
         judge = judge_at(server)
         first = order_of(judge, passages=passages)
@@ -201,7 +201,7 @@ def test_passages_come_in_an_order_of_the_question_s_own() -> None:
 
 
 def test_more_passages_than_a_judge_can_read_lose_the_last() -> None:
-    passages = tuple(ShownPassage(title=f"P{n}", heading="", text="x" * 10_000) for n in range(9))
+    passages = tuple(JudgePassage(title=f"P{n}", heading="", text="x" * 10_000) for n in range(9))
     with OpenAIStandIn({}) as server:
         shown = order_of(judge_at(server), passages=passages)
     assert sorted(shown) == ["0", "1", "2", "3", "4"]
@@ -209,8 +209,8 @@ def test_more_passages_than_a_judge_can_read_lose_the_last() -> None:
 
 def test_an_unchanged_answer_is_judged_once(engine: Engine) -> None:
     with OpenAIStandIn({"score_answer": GOOD}) as server:
-        first, _ = judge_at(server, kept=kept_verdicts(engine))(request())
-        again, usage = judge_at(server, kept=kept_verdicts(engine))(request())
+        first, _ = judge_at(server, kept=verdict_cache(engine))(request())
+        again, usage = judge_at(server, kept=verdict_cache(engine))(request())
     assert again == first
     assert usage.calls == 0
     assert len(server.requests) == 1
@@ -241,13 +241,13 @@ def test_whatever_a_judge_is_shown_makes_another_verdict(
     engine: Engine, change: dict[str, Any]
 ) -> None:
     with OpenAIStandIn({"score_answer": GOOD}) as server:
-        judge_at(server, kept=kept_verdicts(engine))(request())
-        judge_at(server, kept=kept_verdicts(engine))(request(**change))
+        judge_at(server, kept=verdict_cache(engine))(request())
+        judge_at(server, kept=verdict_cache(engine))(request(**change))
     assert len(server.requests) == 2
 
 
 def test_another_judge_and_other_examples_make_another_verdict(engine: Engine) -> None:
-    kept = kept_verdicts(engine)
+    kept = verdict_cache(engine)
     with OpenAIStandIn({"score_answer": GOOD}) as server:
         judge_at(server, kept=kept)(request())
         judge_at(server, kept=kept, name="stricter")(request())
@@ -285,7 +285,7 @@ def test_a_judge_that_nobody_can_be_asked_for_is_a_mistake_in_the_settings() -> 
 
 
 def test_the_first_verdicts_may_be_kept_at_the_same_time(engine: Engine) -> None:
-    kept = kept_verdicts(engine)
+    kept = verdict_cache(engine)
     prompt = Prompt(name="score_answer", version="1", system="", user="", max_tokens=1)
     ready = threading.Barrier(8)
 

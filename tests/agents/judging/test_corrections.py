@@ -13,10 +13,10 @@ import pytest
 from sqlalchemy import Engine, create_engine
 
 from agents.judging.corrections import (
-    KeptCorrections,
-    ScoredBeside,
+    CorrectionStore,
+    ScoredPair,
     corrections_from,
-    learned,
+    measure_learning,
     nearest_corrections,
 )
 from agents.judging.judge import AnswerJudge, Correction, JudgeRequest
@@ -99,11 +99,11 @@ def test_only_scores_that_differ_correct_anything_and_the_furthest_are_kept() ->
 
 
 def test_corrections_are_kept_by_domain_until_others_replace_them(engine: Engine) -> None:
-    kept = KeptCorrections(engine)
+    kept = CorrectionStore(engine)
     assert kept.of("security") == ()
     kept.keep("security", [correction(1, human_incorrect=True), correction(2)])
     kept.keep("privacy", [correction(3)])
-    assert KeptCorrections(engine).of("security") == (
+    assert CorrectionStore(engine).of("security") == (
         correction(1, human_incorrect=True),
         correction(2),
     )
@@ -121,15 +121,15 @@ def lenient(prompt: Prompt) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def scored(count: int) -> list[ScoredBeside]:
+def scored(count: int) -> list[ScoredPair]:
     return [
-        ScoredBeside(request=request_for(correction(n)), scored=correction(n)) for n in range(count)
+        ScoredPair(request=request_for(correction(n)), scored=correction(n)) for n in range(count)
     ]
 
 
 def test_what_was_learnt_is_measured_on_answers_that_taught_nothing() -> None:
     model = ScriptedModel({"score_answer": lenient})  # type: ignore[dict-item]
-    outcome = learned(scored(40), model=model, embedder=ByWords(), parallel=1)
+    outcome = measure_learning(scored(40), model=model, embedder=ByWords(), parallel=1)
     assert [one.scored.judge_score for one in outcome.answers] == [5] * 40
     assert [one.after.score for one in outcome.answers] == [2] * 40
     assert [one.scored.question_id for one in outcome.answers] == [f"q-{n:03}" for n in range(40)]
@@ -148,17 +148,17 @@ def test_what_was_learnt_is_measured_on_answers_that_taught_nothing() -> None:
 
 def test_answers_to_one_question_are_learnt_from_together_or_not_at_all() -> None:
     twice = [
-        ScoredBeside(request=request_for(one), scored=one)
+        ScoredPair(request=request_for(one), scored=one)
         for one in (correction(1, answer="yes"), correction(1, answer="no"))
     ]
     model = ScriptedModel({"score_answer": lenient})  # type: ignore[dict-item]
-    outcome = learned(twice, model=model, embedder=ByWords())
+    outcome = measure_learning(twice, model=model, embedder=ByWords())
     assert [one.examples for one in outcome.answers] == [0, 0]
 
 
 def test_an_answer_that_could_not_be_judged_again_is_left_out_of_both() -> None:
     model = ScriptedModel({"score_answer": ModelUnavailable("down")})
-    outcome = learned(scored(3), model=model, embedder=ByWords(), parallel=2)
+    outcome = measure_learning(scored(3), model=model, embedder=ByWords(), parallel=2)
     assert outcome.answers == ()
     assert outcome.unjudged == ("q-000", "q-001", "q-002")
     assert len(outcome.corrections) == 3

@@ -11,7 +11,7 @@ import pytest
 
 from agents.answer import Answer
 from agents.plan import Plan, Trace
-from agents.thorough.routing import MOST_CALLS, MOST_ROUNDS, MOST_TRIES
+from agents.thorough.routing import MAX_CALLS, MAX_ROUNDS, MAX_TRIES
 from agents.thorough.state import advice_for
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import Prompt
@@ -155,7 +155,7 @@ def test_a_second_search_that_falls_short_changes_its_strategy_late() -> None:
     other = {"paraphrases": ["hours until it is exchanged"], "strategy": "keyword"}
     script: dict[str, Says] = {"judge": FAIR, "rewrite": in_turn(REWORDED, other)}
     answer, called = asked({"sources": ASTRAY, **script})
-    assert called.count("rewrite") == MOST_TRIES - 1
+    assert called.count("rewrite") == MAX_TRIES - 1
     assert traced(answer).sources.documents == ()
     assert searched(answer).strategy == "semantic"
     assert noted(answer).index("rewrote the query") < noted(answer).index("in all documents")
@@ -171,7 +171,7 @@ def test_when_no_search_brought_anything_relevant_it_refuses() -> None:
     answer, called = asked({"judge": BAD})
     assert answer.path == "no_answer_found"
     assert "answer" not in called
-    assert called.count("rewrite") == MOST_TRIES - 1
+    assert called.count("rewrite") == MAX_TRIES - 1
     assert answer.nearest
 
 
@@ -194,7 +194,7 @@ def test_an_answer_that_falls_short_is_written_again_with_what_was_found_wanting
 
 def test_a_claim_that_its_source_does_not_hold_up_never_leaves_without_a_mark() -> None:
     answer, called = asked({"critique": UNTRUE})
-    assert called == ["judge", *["answer", "critique"] * MOST_TRIES]
+    assert called == ["judge", *["answer", "critique"] * MAX_TRIES]
     assert LEAK in answer.text.split("\n\n")[-1]
     assert answer.confidence <= 0.3
     assert "marked" in noted(answer)
@@ -209,7 +209,7 @@ def test_what_the_sources_lack_is_searched_for_in_another_way() -> None:
     assert answer.text == f"{LEAK} [1]."
 
 
-@pytest.mark.parametrize(("retrieval", "written"), [(0.9, MOST_TRIES), (0.1, 1)])
+@pytest.mark.parametrize(("retrieval", "written"), [(0.9, MAX_TRIES), (0.1, 1)])
 def test_less_is_asked_of_an_answer_when_the_documents_hold_less(
     retrieval: float, written: int
 ) -> None:
@@ -315,7 +315,7 @@ def test_a_critic_who_contradicts_itself_is_believed_as_far_as_the_sources_go() 
 def test_a_judge_who_asks_for_what_there_is_not_is_asked_once_for_each_context() -> None:
     lost = judged(0.5, requests=("open: Pineapple Atlas › Handsets", "around: 99"))
     answer, called = asked({"judge": lost, "rewrite": {"paraphrases": []}})
-    assert called.count("judge") <= MOST_TRIES
+    assert called.count("judge") <= MAX_TRIES
     assert "nothing new was found" in noted(answer)
 
 
@@ -377,11 +377,11 @@ def test_no_route_costs_more_calls_than_its_bound(retrieval: float, chosen: dict
         answer = asking(DOCUMENTS, model, "thorough")(ASKED)
         called = Counter(model.called)
         assert answer.text
-        assert called["rewrite"] < MOST_TRIES
-        assert called["critique"] <= MOST_TRIES
-        assert called["judge"] <= MOST_TRIES + MOST_ROUNDS
-        assert called["answer"] <= MOST_TRIES + MOST_ROUNDS + 1
-        assert called.total() <= MOST_CALLS
+        assert called["rewrite"] < MAX_TRIES
+        assert called["critique"] <= MAX_TRIES
+        assert called["judge"] <= MAX_TRIES + MAX_ROUNDS
+        assert called["answer"] <= MAX_TRIES + MAX_ROUNDS + 1
+        assert called.total() <= MAX_CALLS
 
 
 def test_without_a_model_there_is_nobody_to_judge() -> None:

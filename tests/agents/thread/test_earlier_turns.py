@@ -10,7 +10,7 @@ import pytest
 from agents.answer import Cited, EarlierTurn, Question, Turn
 from agents.extractive.conversation import leans_on
 from agents.graph import build_ask
-from agents.thread.turns import in_words, picked, readable, resolved
+from agents.thread.turns import picked_option, resolve, thread_lines, visible_turns
 from tests.agents.corpus import domain, snapshot
 from tests.agents.scripted import ScriptedModel
 
@@ -32,7 +32,7 @@ ANSWERED = replace(OFFERED, options=(), path="company_specific_rag_success")
     ],
 )  # fmt: skip
 def test_a_place_picks_the_reading_that_was_offered_there(text: str, place: int) -> None:
-    assert picked(text, [OFFERED]) == OFFERED.options[place]
+    assert picked_option(text, [OFFERED]) == OFFERED.options[place]
 
 
 @pytest.mark.parametrize(
@@ -43,25 +43,25 @@ def test_a_place_picks_the_reading_that_was_offered_there(text: str, place: int)
     ],
 )  # fmt: skip
 def test_other_words_pick_nothing(text: str) -> None:
-    assert picked(text, [OFFERED]) == ""
+    assert picked_option(text, [OFFERED]) == ""
 
 
 def test_only_what_was_offered_last_is_picked_from() -> None:
-    assert picked("the second one", [OFFERED, ANSWERED]) == ""
-    assert picked("the second one", []) == ""
+    assert picked_option("the second one", [OFFERED, ANSWERED]) == ""
+    assert picked_option("the second one", []) == ""
 
 
 def test_a_picked_reading_stands_alone() -> None:
     asked = Question(text="2", history=(Turn(role="user", content="how old?"),), earlier=(OFFERED,))
-    seen = resolved(asked, ["keys", "secrets"])
+    seen = resolve(asked, ["keys", "secrets"])
     assert (seen.text, seen.history, seen.earlier) == (OFFERED.options[1], (), ())
 
 
 def test_of_what_is_closed_the_asker_s_own_words_are_left() -> None:
-    (left,) = readable([OFFERED], ["keys"])
+    (left,) = visible_turns([OFFERED], ["keys"])
     assert (left.asked, left.question, left.options) == ("how old?", "how old?", ())
     assert (left.documents, left.cited) == (("keys",), OFFERED.cited[:1])
-    assert readable([OFFERED], ["keys", "secrets", "more"]) == (OFFERED,)
+    assert visible_turns([OFFERED], ["keys", "secrets", "more"]) == (OFFERED,)
 
 
 def test_a_follow_up_leans_on_what_a_model_made_of_the_question() -> None:
@@ -94,7 +94,7 @@ def test_what_was_only_put_together_is_put_together_anew() -> None:
 )
 def test_passages_that_were_shown_are_not_called_an_answer(path: str, said: str) -> None:
     kept = replace(ANSWERED, path=path)
-    told = dict(in_words(Question(text="and for webhooks?", earlier=(kept,))))
+    told = dict(thread_lines(Question(text="and for webhooks?", earlier=(kept,))))
     assert told[said] == "Age; Webhooks"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from agents.answer import Question
 from agents.graph import build_ask
-from agents.thread.turns import is_zone, said_at, zone_of_this_machine
+from agents.thread.turns import is_zone, question_time, zone_of_this_machine
 from tests.agents.corpus import domain, snapshot
 
 NOON = datetime(2026, 11, 22, 10, 5, tzinfo=UTC)
@@ -27,7 +27,7 @@ NOON = datetime(2026, 11, 22, 10, 5, tzinfo=UTC)
     ],
 )
 def test_a_moment_is_said_as_the_asker_s_clock_shows_it(zone: str, said: str) -> None:
-    assert said_at(Question(text="x", asked_at=NOON, time_zone=zone)) == said
+    assert question_time(Question(text="x", asked_at=NOON, time_zone=zone)) == said
 
 
 @pytest.mark.parametrize(

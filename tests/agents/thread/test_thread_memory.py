@@ -14,15 +14,15 @@ from sqlalchemy import Engine, create_engine, make_url, select, text, update
 
 from agents.answer import Answer, Ask, Citation, Conversation, Question
 from agents.graph import build_ask
-from agents.thread.memory import MOST_TURNS, ThreadMemory, with_thread_memory
+from agents.thread.memory import MAX_TURNS, ThreadMemory, with_thread_memory
 from agents.thread.store import (
     FORMAT,
-    domains_kept,
     forget_begun_before,
     forget_places,
     forget_threads_of,
-    kept_of,
+    stored_domains,
     threads,
+    turns_of_people,
 )
 from config.settings import Settings
 from index.store.database import open_database
@@ -142,10 +142,10 @@ def test_a_message_that_is_answered_again_knows_only_what_came_before_it(engine:
 def test_a_long_thread_keeps_its_last_turns(engine: Engine) -> None:
     agents = Scripted()
     ask = worker(engine, agents)
-    for number in range(MOST_TURNS + 3):
+    for number in range(MAX_TURNS + 3):
         ask(Question(text=f"{number}?", conversation=talk(str(number))), None)
-    assert len(agents.told[-1]) == MOST_TURNS
-    assert agents.told[-1][-1] == f"{MOST_TURNS + 1}?"
+    assert len(agents.told[-1]) == MAX_TURNS
+    assert agents.told[-1][-1] == f"{MAX_TURNS + 1}?"
 
 
 def test_questions_asked_at_once_in_one_thread_are_all_kept(engine: Engine) -> None:
@@ -236,7 +236,7 @@ def test_a_place_is_forgotten_in_every_domain(engine: Engine) -> None:
     worker(engine, agents)(Question(text="b?", conversation=talk("b", "slack/C1/2.0")), None)
     with engine.begin() as connection:
         forget_places(connection, ["slack/C1/1.0"])
-        assert len(kept_of(connection, ["U0DANA"])) == 1
+        assert len(turns_of_people(connection, ["U0DANA"])) == 1
 
 
 def test_what_was_begun_too_long_ago_goes_domain_by_domain(engine: Engine) -> None:
@@ -247,10 +247,10 @@ def test_what_was_begun_too_long_ago_goes_domain_by_domain(engine: Engine) -> No
         )
     now = datetime.now(UTC).replace(tzinfo=None)
     with engine.begin() as connection:
-        assert set(domains_kept(connection)) == {"security", "privacy"}
+        assert set(stored_domains(connection)) == {"security", "privacy"}
         assert forget_begun_before(connection, "security", now - timedelta(days=1)) == 0
         assert forget_begun_before(connection, "security", now + timedelta(days=1)) == 1
-        assert domains_kept(connection) == ["privacy"]
+        assert stored_domains(connection) == ["privacy"]
 
 
 def test_a_person_is_handed_their_own_turns_and_erased_with_their_threads(engine: Engine) -> None:
@@ -259,13 +259,13 @@ def test_a_person_is_handed_their_own_turns_and_erased_with_their_threads(engine
     ask(Question(text="theirs?", conversation=talk("b", asker="U0INES")), None)
     ask(Question(text="alone?", conversation=talk("c", "slack/C1/2.0", asker="U0INES")), None)
     with engine.begin() as connection:
-        (mine,) = kept_of(connection, ["U0DANA"])
+        (mine,) = turns_of_people(connection, ["U0DANA"])
         assert (mine["asked"], mine["domain"], mine["options"]) == (
             "mine?", "security", list(OPTIONS)
         )  # fmt: skip
         assert forget_threads_of(connection, ["U0DANA"]) == 1
-        assert kept_of(connection, ["U0DANA"]) == []
-        assert [one["asked"] for one in kept_of(connection, ["U0INES"])] == ["alone?"]
+        assert turns_of_people(connection, ["U0DANA"]) == []
+        assert [one["asked"] for one in turns_of_people(connection, ["U0INES"])] == ["alone?"]
 
 
 def agents_over(engine: Engine, *documents: str) -> Ask:

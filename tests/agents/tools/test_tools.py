@@ -18,17 +18,17 @@ from typing import Any, ClassVar
 import pytest
 
 from agents.answer import Answer, Question
-from agents.answer_cache.cache import lasts
+from agents.answer_cache.cache import is_cacheable
 from agents.checks.groundedness import groundedness
 from agents.graph import build_ask
 from agents.tools import mcp as mcp_tool_server
 from agents.tools.calls import (
-    LONGEST_SAID,
+    MAX_RESULT_CHARS,
     AllowedArguments,
     UnfitError,
-    arguments_in,
-    readable,
-    source_of,
+    parse_arguments,
+    to_plain_text,
+    tool_source,
 )
 from agents.tools.mcp import AllowedTools
 from agents.tools.toolbox import ToolFailed, ToolOffer, ToolResult
@@ -161,7 +161,7 @@ def test_who_is_on_call_is_asked_and_cited_with_its_time(way: str) -> None:
         [message.blocks for message in render(answer, question_id="q")]
     )
     sure = replace(answer, confidence=0.99, path="company_specific_rag_success")
-    assert not lasts("how do payments work?", sure)
+    assert not is_cacheable("how do payments work?", sure)
 
 
 def test_what_was_answered_after_asking_is_not_given_again_though_it_cites_documents_alone() -> (
@@ -180,7 +180,7 @@ def test_what_was_answered_after_asking_is_not_given_again_though_it_cites_docum
     assert len(tool_servers.CALLED) == 1
     assert all(one.document for one in answer.citations)
     sure = replace(answer, confidence=0.99, path="company_specific_rag_success")
-    assert not lasts("how soon is a leaked key replaced?", sure)
+    assert not is_cacheable("how soon is a leaked key replaced?", sure)
 
 
 def test_the_prompt_says_nothing_of_tools_where_none_is_allowed() -> None:
@@ -309,7 +309,7 @@ SECRET = "The vault opens with the code 4711-ABC for Ines"
      '{"at": "2026-11-24T18:00:00Z"}', '{"team": ["edge", "payments"]}'],
 )  # fmt: skip
 def test_words_of_the_question_and_of_the_tool_may_be_sent(written: str) -> None:
-    arguments_in(written, OFFER, AllowedArguments(question=ASKED))
+    parse_arguments(written, OFFER, AllowedArguments(question=ASKED))
 
 
 @pytest.mark.parametrize(
@@ -320,14 +320,14 @@ def test_words_of_the_question_and_of_the_tool_may_be_sent(written: str) -> None
 )  # fmt: skip
 def test_a_document_s_words_are_not_sent_where_each_reads_their_own(written: str) -> None:
     with pytest.raises(UnfitError):
-        arguments_in(written, OFFER, AllowedArguments(question=ASKED))
+        parse_arguments(written, OFFER, AllowedArguments(question=ASKED))
 
 
 def test_names_of_documents_may_be_sent_where_all_may_read_them_but_no_texts() -> None:
     open_to_all = AllowedArguments(question=ASKED, documents=SECRET * 2)
-    arguments_in('{"team": "vault"}', OFFER, open_to_all)
+    parse_arguments('{"team": "vault"}', OFFER, open_to_all)
     with pytest.raises(UnfitError):
-        arguments_in(json.dumps({"team": (SECRET * 2)[:81]}), OFFER, open_to_all)
+        parse_arguments(json.dumps({"team": (SECRET * 2)[:81]}), OFFER, open_to_all)
 
 
 @pytest.mark.parametrize(("audience", "called"), [("channel", 1), ("asker", 0)])
@@ -343,7 +343,7 @@ ASKED_AT = datetime(2026, 11, 24, 8, 15, tzinfo=UTC)
 
 def saying(text: str, zone: str = "UTC") -> str:
     said = ToolResult(offer=OFFER, arguments="{}", text=text, at=ASKED_AT)
-    return source_of(said, 1, zone).text
+    return tool_source(said, 1, zone).text
 
 
 @pytest.mark.parametrize(
@@ -368,8 +368,8 @@ def test_a_tool_s_times_are_told_in_utc_and_where_the_asker_is(
 
 def test_an_answer_that_rests_on_a_tool_s_time_alone_is_held_up() -> None:
     reply = json.dumps({"team": "payments", "person": "Ana Diaz", "until": "2026-11-24T22:00:00Z"})
-    said = ToolResult(offer=OFFER, arguments="{}", text=readable(reply), at=ASKED_AT)
-    source = source_of(said, 1, "Europe/Amsterdam")
+    said = ToolResult(offer=OFFER, arguments="{}", text=to_plain_text(reply), at=ASKED_AT)
+    source = tool_source(said, 1, "Europe/Amsterdam")
     for text in ("Ana Diaz, until 22:00 UTC [1].", "Ana Diaz, until 23:00 Europe/Amsterdam [1]."):
         assert groundedness(text, [source]).score == 1.0, text
     assert groundedness("Ana Diaz, until 21:00 UTC [1].", [source]).score == 0.0
@@ -395,21 +395,23 @@ def test_the_sdk_is_loaded_before_a_server_s_time_runs() -> None:
 
 def test_what_belongs_together_stands_on_a_line() -> None:
     reply = {"team": "Core", "person": "Ana Diaz", "phone": 4427}
-    assert readable(json.dumps(reply)) == "team: Core; person: Ana Diaz; phone: 4427"
+    assert to_plain_text(json.dumps(reply)) == "team: Core; person: Ana Diaz; phone: 4427"
     catalogue = {"service": "till", "depends_on": ["bank", "ledger"], "none": []}
-    assert readable(json.dumps(catalogue)) == (
+    assert to_plain_text(json.dumps(catalogue)) == (
         "service: till\ndepends_on: bank; ledger\nnone: (empty)"
     )
-    assert readable(json.dumps({"ids": [10**9] * 60})).startswith("ids 1: 1000000000\nids 2: ")
+    assert to_plain_text(json.dumps({"ids": [10**9] * 60})).startswith("ids 1: 1000000000\nids 2: ")
 
 
 def test_json_is_read_as_lines_and_cut() -> None:
-    shown = readable(json.dumps({"oncalls": [{"user": "Ana", "level": 1}, {"user": "Bo"}], "n": 2}))
+    shown = to_plain_text(
+        json.dumps({"oncalls": [{"user": "Ana", "level": 1}, {"user": "Bo"}], "n": 2})
+    )
     assert shown.splitlines() == ["oncalls 1: user: Ana; level: 1", "oncalls 2: user: Bo", "n: 2"]
-    long = readable("a line\n" * 5_000)
-    assert len(long) < LONGEST_SAID + 20
+    long = to_plain_text("a line\n" * 5_000)
+    assert len(long) < MAX_RESULT_CHARS + 20
     assert long.endswith("… (cut here)")
-    assert readable("a\x00b\u202ec\x1b[31m\ud800") == "abc[31m?"
+    assert to_plain_text("a\x00b\u202ec\x1b[31m\ud800") == "abc[31m?"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.answer import Passage, shown_by
+from agents.answer import Passage, document_uses
 from bot.blocks.fallbacks import fallback_versions, older_version, plain_version
 from bot.blocks.render import ASK_HUMAN, SlackMessage, render
 from bot.features.handoff.store import Handoff
@@ -168,7 +168,7 @@ def test_what_is_kept_on_record_holds_the_passages() -> None:
     kept = decode_answer(encode_answer(found))
     assert kept == found
     assert isinstance(kept.passages[0], Passage)
-    assert shown_by(kept)["cited"] == ["key-rotation-standard"] * 2
+    assert document_uses(kept)["cited"] == ["key-rotation-standard"] * 2
 
 
 def test_who_is_called_reads_that_there_was_no_answer_and_where_it_may_stand() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from agents.judging.corrections import KeptCorrections
+from agents.judging.corrections import CorrectionStore
 from agents.judging.judge import Correction
 from cli.evaluation.evaluate import app
 from cli.evaluation.systems import judge_of
@@ -108,7 +108,7 @@ def test_a_judge_learns_from_the_corrections_of_its_domain(
         monkeypatch.setenv("ONCALL_CHAT_MODEL", "writer")
         copilot = Copilot(read_settings())
         copilot.ingest("tea")
-        KeptCorrections(copilot.index.engine).keep(
+        CorrectionStore(copilot.index.engine).keep(
             "tea",
             [
                 Correction(

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import create_engine
 
 from agents.answer import Answer, Citation
-from agents.judging.judge import AnswerJudge, JudgeRequest, JudgeVerdict, kept_verdicts
+from agents.judging.judge import AnswerJudge, JudgeRequest, JudgeVerdict, verdict_cache
 from config.chat_model import build_judge_model
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import Usage
@@ -228,7 +228,7 @@ def test_a_run_that_was_killed_goes_on_and_judges_nothing_twice(tmp_path: Path) 
         settings = {"openai_base_url": server.base_url, "chat_model": "strict"}
         model = build_judge_model(Settings.model_validate(settings))
         assert model is not None
-        judge = AnswerJudge(model=model, kept=kept_verdicts(engine))
+        judge = AnswerJudge(model=model, verdicts=verdict_cache(engine))
         with pytest.raises(KeyboardInterrupt):
             judged(replies, judge, model="strict", parallel=2, on_verdict=killed)
         before = len(server.requests)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from agents.answer import LONGEST_QUESTION, Answer, Question
+from agents.answer import MAX_QUESTION_CHARS, Answer, Question
 from bot.slack.messages import METADATA_EVENT
 from config.errors import IndexUnavailable
 from playground.slack.tidewater import SlackUser
@@ -27,7 +27,7 @@ def test_a_message_that_is_too_long_is_read_at_both_ends_and_its_asker_told(desk
     log = "error in line 7 " * 700
     _, reply = desk.ask(f"why does this fail? {log} it began after the key rotation")
     asked = desk.agents.asked[0].text
-    assert len(asked) <= LONGEST_QUESTION
+    assert len(asked) <= MAX_QUESTION_CHARS
     assert asked.startswith("why does this fail?")
     assert asked.endswith("after the key rotation")
     assert "longer than 8,000 characters: I read its beginning and its end" in words(reply)

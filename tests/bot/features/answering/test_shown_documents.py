@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from agents.answer import shown_by
+from agents.answer import document_uses
 from agents.steps import Progress
 from bot.questions.store import decode_answer, encode_answer
 from enrichment.chunk import Chunk
@@ -134,5 +134,5 @@ def test_no_word_for_single_readers_is_shown_before_the_record(
 def test_what_an_answer_was_drawn_from_outlives_a_crash() -> None:
     """An answer on record has no context any more."""
     made = answer(documents=frozenset({"drawn"}))
-    assert shown_by(decode_answer(encode_answer(made))) == shown_by(made)
-    assert shown_by(made)["drawn_from"] == ["drawn"]
+    assert document_uses(decode_answer(encode_answer(made))) == document_uses(made)
+    assert document_uses(made)["drawn_from"] == ["drawn"]
