@@ -59,11 +59,11 @@ def snapshots(published: Callable[[str], Snapshot] | None) -> SnapshotOf:
 
 def places_of(answer: Answer, snapshot: Snapshot) -> Iterator[CitedSection]:
     """Of all its citations, each once."""
-    seen: set[str] = set()
+    keys: set[str] = set()
     for citation in answer.citations:
         for place in cited_sections(citation, snapshot):
-            if place.key not in seen:
-                seen.add(place.key)
+            if place.key not in keys:
+                keys.add(place.key)
                 yield place
 
 

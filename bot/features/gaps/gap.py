@@ -188,11 +188,11 @@ def comparable_gaps(store: GapStore, domain: str) -> dict[str, KnownGap]:
     return {name: gap for name, gap in gaps.items() if gap}
 
 
-def with_question(known: KnownGap | None, gap: str, text: str, vector: Vectors) -> KnownGap:
+def with_question(existing: KnownGap | None, gap: str, text: str, vector: Vectors) -> KnownGap:
     """The gap with this question, which may be its first."""
-    if known is None:
+    if existing is None:
         return KnownGap(id=gap, questions=(text,), vectors=vector.reshape(1, -1))
-    return known.with_one(text, vector)
+    return existing.with_one(text, vector)
 
 
 def refresh_vectors(store: GapStore, domain: str, published: PublishedIndex) -> None:
