@@ -92,7 +92,7 @@ def test_the_obedient_model_does_obey_where_nothing_is_in_its_way(
 
 
 class _Open:
-    strays: tuple[str, ...] = ()
+    ungrounded: tuple[str, ...] = ()
 
     def feed(self, piece: str) -> str:
         return piece
