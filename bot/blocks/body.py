@@ -1,9 +1,5 @@
-"""Where an answer was read, as lines that open it. Pure.
-
-Markdown as the body of Slack messages: prose and tables, each as large as Slack takes. Pure.
-
-Passages found, as the body of a Slack message: each a title that opens it, and what it says.
-Pure."""
+"""Bodies of Slack messages, cut to Slack's sizes: markdown, passages with their titles, and the
+list of sources. Pure."""
 
 from __future__ import annotations
 
@@ -13,41 +9,42 @@ from itertools import chain, repeat
 
 from agents.answer import Answer, Citation, Passage
 from bot.blocks.kit import Json, age, context, link, section, short
-from bot.blocks.markdown import Prose, fitting, segments
+from bot.blocks.markdown import Prose, fit_pieces, segments
 from bot.blocks.sanitize.markdown import sanitize_markdown
 from bot.blocks.sanitize.text import Links, sanitize_mrkdwn
 from bot.blocks.tables import (
     MAX_CAPTION,
     MAX_COLUMNS,
     MAX_ROWS,
-    About,
     Grid,
+    TableContext,
     aligned,
-    asked_first,
     data_table_block,
-    rows_of,
-    rows_said,
+    row_count,
     slices,
+    table_lines,
+    with_requested_first,
 )
 from loaders.text.plain import read_blocks
 
 BODY_LIMIT = 8_500
 """Characters of answer per message: leaves room for sources, buttons and the fallback. Slack fails
-near 13,200 of a whole message, although a block may have 12,000."""
+near 13,200 per message, although a block may have 12,000."""
 
-MOST_BLOCKS = 35
-"""Of 50: sources and buttons follow, and a long text is several blocks in the older markup."""
+MAX_BLOCKS = 35
+"""Slack takes 50: sources and buttons follow, and a long text is several blocks in the older
+markup."""
 
-Sized = tuple[Json, int]
+SizedBlock = tuple[Json, int]
 """A block and its characters."""
 
 
-def bodies(blocks: Iterable[Sized]) -> Iterator[list[Json]]:
-    """Blocks of each message: as much as fits, in every form that the message may take."""
+def bodies(blocks: Iterable[SizedBlock]) -> Iterator[list[Json]]:
+    """The blocks of each message: as many as fit, in every fallback version."""
     body: list[Json] = []
     used = 0
     for block, size in blocks:
-        if body and (used + size > BODY_LIMIT or len(body) >= MOST_BLOCKS):
+        if body and (used + size > BODY_LIMIT or len(body) >= MAX_BLOCKS):
             yield body
             body, used = [], 0
         body.append(block)
@@ -55,8 +52,8 @@ def bodies(blocks: Iterable[Sized]) -> Iterator[list[Json]]:
     yield body or [markdown("I have nothing to say to that.")]
 
 
-def body_blocks(text: str, links: Links, about: About) -> Iterator[Sized]:
-    """Of a text that `defang` made harmless."""
+def body_blocks(text: str, links: Links, about: TableContext) -> Iterator[SizedBlock]:
+    """`text`: from `sanitize_markdown`."""
     before = ""
     for part in segments(text):
         if isinstance(part, Prose):
@@ -65,18 +62,18 @@ def body_blocks(text: str, links: Links, about: About) -> Iterator[Sized]:
         elif len(part.header) > MAX_COLUMNS or not part.rows:
             yield from prose_blocks(aligned(part), links)
         else:
-            for grid in slices(asked_first(part, about), BODY_LIMIT - 500):
+            for grid in slices(with_requested_first(part, about), BODY_LIMIT - 500):
                 yield data_table_block(grid, about.named(part, before)), grid.size + MAX_CAPTION
 
 
-def around_tables(text: str) -> str:
-    """The words beside the tables of a text."""
+def prose_of(text: str) -> str:
+    """The text without its tables."""
     return "\n".join(part.text for part in segments(text) if isinstance(part, Prose))
 
 
-def prose_blocks(text: str, links: Links) -> Iterator[Sized]:
-    # A cut may part what made a piece harmless, so each is looked at by itself.
-    for piece in fitting(text, BODY_LIMIT, lambda cut: sanitize_markdown(cut, links)):
+def prose_blocks(text: str, links: Links) -> Iterator[SizedBlock]:
+    # A cut may split what made a piece safe, so each piece is sanitized by itself.
+    for piece in fit_pieces(text, BODY_LIMIT, lambda cut: sanitize_markdown(cut, links)):
         yield markdown(piece), len(piece)
 
 
@@ -84,37 +81,37 @@ def markdown(text: str) -> Json:
     return {"type": "markdown", "text": text}
 
 
-def words_said(blocks: Sequence[Json]) -> str:
-    """What stands in the blocks of a body, without what only looks different."""
-    said: list[str] = []
+def body_text(blocks: Sequence[Json]) -> str:
+    """The text of a body's blocks, without markup of tables."""
+    texts: list[str] = []
     for block in blocks:
-        said += rows_said(block) if block["type"] == "data_table" else [block["text"]]
-    return "\n".join(said)
+        texts += table_lines(block) if block["type"] == "data_table" else [block["text"]]
+    return "\n".join(texts)
 
 
-PICTURED = ":frame_with_picture: a picture there"
-DESCRIBED = f"{PICTURED}, as a model described it"
-"""Above a passage; an answer says so in its own words."""
-LIMIT = 2_700
+PICTURE_NOTE = ":frame_with_picture: a picture there"
+DESCRIPTION_NOTE = f"{PICTURE_NOTE}, as a model described it"
+"""Above a passage."""
+MAX_SOURCE_CHARS = 2_700
 """Characters of all lines; a section takes 3,000."""
 
 
 def source_lines(answer: Answer, now: datetime) -> list[str]:
-    """A heading, then a line for each place, those of one document together; empty without any.
+    """A heading, then a line for each place, grouped by document; empty without places.
 
-    A document says its title and age once, and a place comes once: twice tells nothing."""
+    Title and age of a document appear once, and each place appears once."""
     if answer.passages:
-        return _fitting("*Passages shown*", _lines(answer.citations, now, numbered=False))
+        return _cut_to_limit("*Passages shown*", _lines(answer.citations, now, numbered=False))
     if not answer.citations:
-        return _fitting("*Nearest documents*", _lines(answer.nearest, now, numbered=False))
+        return _cut_to_limit("*Nearest documents*", _lines(answer.nearest, now, numbered=False))
     origin = f" from *{sanitize_mrkdwn(answer.from_title)}*" if answer.from_title else ""
-    return _fitting(f"*Sources*{origin}", _lines(answer.citations, now, numbered=True))
+    return _cut_to_limit(f"*Sources*{origin}", _lines(answer.citations, now, numbered=True))
 
 
-def titled(citation: Citation, now: datetime, *, dated: bool) -> str:
-    """What stands above a passage: a link to it, and its age unless that was told before."""
-    opened = f"*{link(citation.url, place_name(citation))}*"
-    return _told(opened, citation, now if dated else None, DESCRIBED)
+def passage_title(citation: Citation, now: datetime, *, dated: bool) -> str:
+    """A link to the passage, with its age when `dated`."""
+    place = f"*{link(citation.url, place_name(citation))}*"
+    return _with_details(place, citation, now if dated else None, DESCRIPTION_NOTE)
 
 
 def place_name(citation: Citation) -> str:
@@ -124,14 +121,14 @@ def place_name(citation: Citation) -> str:
 
 
 def part_name(citation: Citation) -> str:
-    """Its heading, for where the title is told below."""
+    """The heading, for use where the title is shown below."""
     return short(_heading(citation) or citation.title, 120) or citation.document
 
 
 def _lines(citations: Sequence[Citation], now: datetime, *, numbered: bool) -> list[str]:
     documents: dict[str, dict[str, list[Citation]]] = {}
     for one in citations:
-        # What a tool said is of no document, and comes under its own title.
+        # A tool result has no document, and is listed under its own title.
         places = documents.setdefault(one.document or one.title, {})
         key = f"{one.url} {_heading(one)} {one.page} {one.from_picture}"
         places.setdefault(key, []).append(one)
@@ -144,62 +141,62 @@ def _lines(citations: Sequence[Citation], now: datetime, *, numbered: bool) -> l
 
 
 def _place(citation: Citation, first_at: datetime | None) -> str:
-    """A link to it; `first_at`: now, of the first place of a document, which says title and age."""
+    """A link to the place; `first_at`: now, for a document's first place, with title and age."""
     further = f"… › {short(_heading(citation) or citation.title, 120)}"
-    opened = link(citation.url, place_name(citation) if first_at else further)
-    return _told(opened, citation, first_at, PICTURED)
+    place = link(citation.url, place_name(citation) if first_at else further)
+    return _with_details(place, citation, first_at, PICTURE_NOTE)
 
 
-def _told(opened: str, citation: Citation, now: datetime | None, picture: str) -> str:
-    """With its page, its age where it is `now`, and whether it is a picture."""
+def _with_details(place: str, citation: Citation, now: datetime | None, picture: str) -> str:
+    """Adds the page, the age when `now` is given, and `picture` if it is from one."""
     page = f"page {citation.page}" if citation.page else ""
-    told = age(citation.modified_at, now) if now else ""
-    pictured = picture if citation.from_picture else ""
-    return " · ".join(part for part in (opened, page, told, pictured) if part)
+    updated = age(citation.modified_at, now) if now else ""
+    note = picture if citation.from_picture else ""
+    return " · ".join(part for part in (place, page, updated, note) if part)
 
 
 def _heading(citation: Citation) -> str:
     return citation.heading if citation.heading != citation.title else ""
 
 
-def _fitting(heading: str, lines: Sequence[str]) -> list[str]:
+def _cut_to_limit(heading: str, lines: Sequence[str]) -> list[str]:
     if not lines:
         return []
-    shown, used = [heading], len(heading)
+    visible, used = [heading], len(heading)
     for line in lines:
-        if used + len(line) > LIMIT:
-            shown.append(f"…and {len(lines) - len(shown) + 1} more")
+        if used + len(line) > MAX_SOURCE_CHARS:
+            visible.append(f"…and {len(lines) - len(visible) + 1} more")
             break
-        shown.append(line)
+        visible.append(line)
         used += len(line) + 1
-    return shown
+    return visible
 
 
 ON_A_PHONE = 36
 """Characters of a line of code."""
 FEW_ROWS = 2
-"""A wider table of no more rows is read at once as a list, and needs no sorting."""
+"""A wider table with no more rows than this becomes a list: it needs no sorting."""
 
 
-def passage_blocks(answer: Answer, links: Links, now: datetime) -> Iterator[Sized]:
+def passage_blocks(answer: Answer, links: Links, now: datetime) -> Iterator[SizedBlock]:
     """The lead, then title and excerpt of each passage."""
     yield from prose_blocks(sanitize_markdown(answer.lead, links), links)
-    dated: set[str] = set()
+    dated_documents: set[str] = set()
     for passage, origin in _with_origins(answer):
         if origin:
-            said = f"From *{sanitize_mrkdwn(origin)}*"
-            yield context([said]), len(said)
+            line = f"From *{sanitize_mrkdwn(origin)}*"
+            yield context([line]), len(line)
         cited = passage.citation
-        title = titled(cited, now, dated=cited.document not in dated)
-        dated.add(cited.document)
+        title = passage_title(cited, now, dated=cited.document not in dated_documents)
+        dated_documents.add(cited.document)
         yield section(title), len(title)
         for part in segments(sanitize_markdown(passage.text, links)):
             if isinstance(part, Prose):
-                yield from prose_blocks(_quoted(part.text), links)
+                yield from prose_blocks(_quote(part.text), links)
                 continue
-            grid = asked_first(part, About(question=answer.standalone_question))
+            grid = with_requested_first(part, TableContext(question=answer.standalone_question))
             if _is_native(grid):
-                caption = rows_of(grid)  # its title stands above
+                caption = row_count(grid)  # its title stands above
                 yield data_table_block(grid, caption), grid.size + len(caption)
             else:
                 yield from prose_blocks(aligned(grid, ON_A_PHONE), links)
@@ -219,13 +216,13 @@ def _is_native(grid: Grid) -> bool:
     return len(grid.rows) > FEW_ROWS or grid.is_within(ON_A_PHONE)
 
 
-def _quoted(markdown: str) -> str:
-    """Sentences as a quote; lists and code are told apart from our own words by themselves."""
+def _quote(markdown: str) -> str:
+    """Paragraphs as quotes; lists and code already look different from the bot's own text."""
     lines = markdown.split("\n")
     for token in read_blocks(markdown):
         if token.type == "paragraph_open" and token.level == 0 and token.map:
             first, end = token.map
             lines[first:end] = [f"> {line}" for line in lines[first:end]]
-            # Without an empty line what follows may be read as part of the quote.
+            # Without an empty line the next block may be read as part of the quote.
             lines[end - 1] += "\n"
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""A message in the words of an older Slack: newer kinds of blocks as those before them. Pure."""
+"""Fallback versions of a message, with older kinds of blocks in place of newer ones. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from bot.blocks.kit import Json, actions, button, context, section
-from bot.blocks.markdown import as_mrkdwn, fitting
+from bot.blocks.markdown import as_mrkdwn, fit_pieces
 from bot.blocks.plan import current_status
 from bot.blocks.render import FEEDBACK, SlackMessage
 from bot.blocks.sanitize.markdown import sanitize_markdown
@@ -15,21 +15,21 @@ from bot.blocks.tables import Grid, aligned, compact, grid_of, table_block
 
 NEWEST = frozenset(("data_table", "plan"))
 NEWER = NEWEST | {"markdown", "table", "context_actions"}
-"""Kinds of blocks that a workspace may lack."""
+"""Kinds of blocks that a workspace may not support."""
 SECTION_LIMIT = 2_900
-MOST_CHARACTERS = 11_500
-"""Of all blocks together: Slack takes 12,000 of markdown, and some 13,200 in all."""
+MAX_CHARACTERS = 11_500
+"""Of all blocks: Slack takes 12,000 of markdown, and about 13,200 in all."""
 AsText = Callable[[Grid], str]
 
 
 def fallback_versions(message: SlackMessage) -> list[SlackMessage]:
-    """The message as it is, without the newest kinds of blocks, and without the newer ones; those
-    that are no different are left out."""
-    made = [message]
+    """The message itself, without the newest kinds of blocks, and without all newer ones; equal
+    versions are left out."""
+    versions = [message]
     for form in (older_version(message), plain_version(message)):
-        if form.blocks != made[-1].blocks:
-            made.append(form)
-    return made
+        if form.blocks != versions[-1].blocks:
+            versions.append(form)
+    return versions
 
 
 def newer_kinds(blocks: Sequence[Json]) -> frozenset[str]:
@@ -37,26 +37,24 @@ def newer_kinds(blocks: Sequence[Json]) -> frozenset[str]:
 
 
 def older_version(message: SlackMessage) -> SlackMessage:
-    """Tables without pages, of which a message takes one; steps as one line."""
-    return _rewritten(
-        message, lambda as_text: _older_blocks(message.blocks, message.links, as_text)
-    )
+    """One older table, since Slack takes one per message, the others as text; steps as a line."""
+    return _rewrite(message, lambda as_text: _older_blocks(message.blocks, message.links, as_text))
 
 
 def plain_version(message: SlackMessage) -> SlackMessage:
-    """Sections and buttons alone."""
+    """With sections and buttons only."""
 
     def plain(as_text: AsText) -> Iterator[Json]:
         for block in message.blocks:
             yield from _plain_block(block, message.links, as_text)
 
-    return _rewritten(message, plain)
+    return _rewrite(message, plain)
 
 
-def _rewritten(message: SlackMessage, rewrite: Callable[[AsText], Iterator[Json]]) -> SlackMessage:
-    """With tables lined up, unless the spaces make a message of it that Slack doesn't take."""
+def _rewrite(message: SlackMessage, rewrite: Callable[[AsText], Iterator[Json]]) -> SlackMessage:
+    """With aligned tables, unless their spaces make the message too long for Slack."""
     blocks = list(rewrite(aligned))
-    if _characters(blocks) > MOST_CHARACTERS:
+    if _characters(blocks) > MAX_CHARACTERS:
         blocks = list(rewrite(compact))
     return SlackMessage(text=message.text, blocks=blocks, links=message.links)
 
@@ -115,5 +113,5 @@ def _sections(markdown: str, links: Links) -> Iterator[Json]:
     def older(cut: str) -> str:
         return as_mrkdwn(sanitize_markdown(cut, links), links)
 
-    for piece in fitting(markdown, SECTION_LIMIT, older):
+    for piece in fit_pieces(markdown, SECTION_LIMIT, older):
         yield section(piece)

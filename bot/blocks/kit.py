@@ -1,6 +1,4 @@
-"""Slack's blocks, as small functions. Pure.
-
-Forms that open over the conversation. Pure."""
+"""Slack's blocks and modals, as small functions. Pure."""
 
 from __future__ import annotations
 
@@ -8,18 +6,24 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.blocks.sanitize.text import LOOKALIKE, is_web, sanitize_mrkdwn, sanitize_plain, written
+from bot.blocks.sanitize.text import (
+    BACKTICK_LOOKALIKE,
+    encode_url,
+    is_web,
+    sanitize_mrkdwn,
+    sanitize_plain,
+)
 
 Json = dict[str, Any]
 
-LONGEST_WORDS = 3_000
+MAX_TEXT_CHARS = 3_000
 """Characters of one text object."""
 BUTTON_TEXT = 75
 BUTTON_VALUE = 2_000
 
 
 def section(text: str, **more: Any) -> Json:
-    return {"type": "section", "text": words(text), **more}
+    return {"type": "section", "text": text_object(text), **more}
 
 
 def header(text: str) -> Json:
@@ -28,12 +32,12 @@ def header(text: str) -> Json:
 
 
 def context(texts: Sequence[str], **more: Any) -> Json:
-    return {"type": "context", "elements": [words(text) for text in texts[:10]], **more}
+    return {"type": "context", "elements": [text_object(text) for text in texts[:10]], **more}
 
 
-def words(mrkdwn: str) -> Json:
-    """A text object in which Slack looks for no addresses, channels or names of its own accord."""
-    return {"type": "mrkdwn", "text": mrkdwn[:LONGEST_WORDS], "verbatim": True}
+def text_object(mrkdwn: str) -> Json:
+    """A text object in which Slack itself links no addresses, channels or names."""
+    return {"type": "mrkdwn", "text": mrkdwn[:MAX_TEXT_CHARS], "verbatim": True}
 
 
 def button(text: str, action_id: str, value: str, **more: Any) -> Json:
@@ -51,16 +55,16 @@ def button(text: str, action_id: str, value: str, **more: Any) -> Json:
 
 
 def link(url: str, label: str) -> str:
-    """A mrkdwn link whose address can't end early; the bare label when there is no address."""
+    """A mrkdwn link whose URL can't end early; only the label when there is no URL."""
     if not is_web(url):
         return sanitize_mrkdwn(label)
-    safe = written(url).replace("&amp;", "&").replace("&", "&amp;")
-    shown = sanitize_mrkdwn(label).replace("|", "¦").replace("`", LOOKALIKE)
-    return f"<{safe}|{shown}>"
+    safe = encode_url(url).replace("&amp;", "&").replace("&", "&amp;")
+    text = sanitize_mrkdwn(label).replace("|", "¦").replace("`", BACKTICK_LOOKALIKE)
+    return f"<{safe}|{text}>"
 
 
 def age(modified: datetime | None, now: datetime) -> str:
-    """`updated 3 months ago`; empty when the source doesn't say."""
+    """`updated 3 months ago`; empty when the time is unknown."""
     if modified is None:
         return ""
     if modified.tzinfo is None:
@@ -84,13 +88,13 @@ def short(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-MAX_TEXT = 3_000
+MAX_INPUT_CHARS = 3_000
 
 
 def modal(
     callback: str, title: str, blocks: Sequence[Json], *, remember: str, submit: str, close: str
 ) -> Json:
-    """`callback` and `remember` come back with its submission."""
+    """The submission returns `callback` and `remember`."""
     return {
         "type": "modal",
         "callback_id": callback,
@@ -116,11 +120,15 @@ def input_block(
 
 
 def text_input(*, multiline: bool, initial: str = "") -> Json:
-    element: Json = {"type": "plain_text_input", "multiline": multiline, "max_length": MAX_TEXT}
-    return {**element, "initial_value": initial[:MAX_TEXT]} if initial else element
+    element: Json = {
+        "type": "plain_text_input",
+        "multiline": multiline,
+        "max_length": MAX_INPUT_CHARS,
+    }
+    return {**element, "initial_value": initial[:MAX_INPUT_CHARS]} if initial else element
 
 
-def submitted(view: Json, block_id: str) -> str:
-    """What was entered in an input of a submitted modal; empty when nothing."""
+def submitted_value(view: Json, block_id: str) -> str:
+    """The value of an input in a submitted modal; empty when there is none."""
     value = ((view.get("state") or {}).get("values") or {}).get(block_id, {}).get("value") or {}
     return str(value.get("value") or (value.get("selected_option") or {}).get("value") or "")

@@ -1,6 +1,5 @@
-"""Markdown cut to Slack's sizes: prose in pieces that stand alone, tables as Slack tables.
-
-Markdown as Slack's older mrkdwn, for a workspace that refuses `markdown` blocks. Pure."""
+"""Markdown for Slack: cut into prose pieces and tables of Slack's sizes, or as Slack's older mrkdwn
+for a workspace that refuses `markdown` blocks. Pure."""
 
 from __future__ import annotations
 
@@ -14,27 +13,27 @@ from markdown_it.tree import SyntaxTreeNode
 
 from bot.blocks.kit import link
 from bot.blocks.sanitize.text import (
-    LOOKALIKE,
+    BACKTICK_LOOKALIKE,
     Links,
     break_links,
     break_mentions,
-    escaped,
+    escape_mrkdwn,
     sanitize_mrkdwn,
     strip_invisible,
 )
-from bot.blocks.sanitize.tree import numbered, tree_of
-from bot.blocks.tables import Grid, bare, named
+from bot.blocks.sanitize.tree import item_number, tree_of
+from bot.blocks.tables import Grid, bare, row_text
 from loaders.text.plain import plain_text, read_blocks
 
 _SIGNS = {"em": "_", "strong": "*", "s": "~"}
 
 
 def as_mrkdwn(markdown: str, links: Links) -> str:
-    """What `defang` made of an answer: its code stays code, its links links."""
-    return _stacked(tree_of(markdown), links)
+    """`markdown`: from `sanitize_markdown`. Code stays code, and links stay links."""
+    return _blocks(tree_of(markdown), links)
 
 
-def _stacked(parent: SyntaxTreeNode, links: Links) -> str:
+def _blocks(parent: SyntaxTreeNode, links: Links) -> str:
     apart = "\n" if parent.type in ("list_item", "bullet_list", "ordered_list") else "\n\n"
     return apart.join(filter(None, (_block(node, links) for node in parent.children)))
 
@@ -43,31 +42,31 @@ def _block(node: SyntaxTreeNode, links: Links) -> str:
     if node.type in ("fence", "code_block"):
         content = node.content.removesuffix("\n")
         whole = content if "```" not in content else break_links(content.replace("```", "'''"))
-        return f"```\n{escaped(whole)}\n```"
+        return f"```\n{escape_mrkdwn(whole)}\n```"
     if node.type == "blockquote":
-        return "\n".join(f"> {line}" for line in _stacked(node, links).split("\n"))
+        return "\n".join(f"> {line}" for line in _blocks(node, links).split("\n"))
     if node.type in ("ordered_list", "bullet_list"):
         items = enumerate(node.children)
-        return "\n".join(_item(item, numbered(node, count), links) for count, item in items)
+        return "\n".join(_item(item, item_number(node, count), links) for count, item in items)
     if node.type == "hr":
         return "———"
     if node.type == "tr":
         return " | ".join(_spans(cell.children, links) for cell in node.children)
     if node.type == "heading":
         return f"*{_spans(node.children, links)}*"
-    return _spans(node.children, links) if node.type == "paragraph" else _stacked(node, links)
+    return _spans(node.children, links) if node.type == "paragraph" else _blocks(node, links)
 
 
 def _item(node: SyntaxTreeNode, number: str, links: Links) -> str:
-    """Indented below its mark, but for code: what is copied from there has no spaces before it."""
-    shown = []
+    """Indented below its mark, except code: copied code must have no added spaces."""
+    blocks = []
     for block in node.children:
         text = _block(block, links)
         is_code = block.type in ("fence", "code_block")
-        shown.append(text if is_code else text.replace("\n", "\n    "))
+        blocks.append(text if is_code else text.replace("\n", "\n    "))
     mark = f"{number}{node.markup}" if number else "•"
     inside = [
-        one if one.startswith("```") or at == 0 else f"    {one}" for at, one in enumerate(shown)
+        one if one.startswith("```") or at == 0 else f"    {one}" for at, one in enumerate(blocks)
     ]
     return f"{mark} " + "\n".join(filter(None, inside))
 
@@ -78,11 +77,13 @@ def _spans(nodes: list[SyntaxTreeNode], links: Links) -> str:
 
 def _span(node: SyntaxTreeNode, links: Links) -> str:
     if node.type == "text":
-        return sanitize_mrkdwn(node.content.replace("`", LOOKALIKE))
+        return sanitize_mrkdwn(node.content.replace("`", BACKTICK_LOOKALIKE))
     if node.type == "code_inline":
         content = node.content
-        whole = content if "`" not in content else break_links(content.replace("`", LOOKALIKE))
-        return f"`{escaped(whole)}`"
+        whole = (
+            content if "`" not in content else break_links(content.replace("`", BACKTICK_LOOKALIKE))
+        )
+        return f"`{escape_mrkdwn(whole)}`"
     if node.type in ("softbreak", "hardbreak", "tag"):
         return "\n"
     inner = _spans(node.children, links)
@@ -95,13 +96,13 @@ def _span(node: SyntaxTreeNode, links: Links) -> str:
 
 MAX_CELL = 400
 CODE = ("fence", "code_block")
-SHORTEST = 200
-"""Characters of a piece that isn't cut any more: written, it fits."""
-LONGEST_FENCE = 20
-"""Characters; a code block behind a longer fence isn't opened again when it is cut."""
+MIN_PIECE = 200
+"""Characters of a piece that isn't cut any further: it fits however it is written."""
+MAX_FENCE = 20
+"""Characters; a code block with a longer fence isn't reopened when it is cut."""
 _LEADS_TO_CODE = re.compile(r"(?: *(?:>|[-+*](?= )|\d{1,9}[.)](?= )))* *")
 _SIGN = "\ue000"
-"""Stands for the backtick around code while a cell is read; nobody types it."""
+"""Replaces the backticks around code while a cell is read; nobody types it."""
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
 
@@ -116,19 +117,19 @@ def segments(markdown: str) -> Iterator[Prose | Grid]:
     tokens = read_blocks(text)
     lines = text.split("\n")
     code = {line for token in tokens if token.type in CODE for line in _lines_of(token)}
-    shown = [line if at in code else _BREAK.sub("\n", line) for at, line in enumerate(lines)]
+    cleaned = [line if at in code else _BREAK.sub("\n", line) for at, line in enumerate(lines)]
     at = 0
     for start, rows in _tables(tokens):
-        # By the specification a line of text right below a table is a row of it. Nobody means that.
+        # By the specification, a line of text right below a table is a row of it: rarely intended.
         body = list(takewhile(lambda row: "|" in lines[row[0]], rows[1:]))
-        if prose := "\n".join(shown[at:start]).strip("\n"):
+        if prose := "\n".join(cleaned[at:start]).strip("\n"):
             yield Prose(prose)
         cells = [row for _, row in (rows[0], *body)]
-        told = tuple(sum("**" in row[at] for row in cells[1:]) for at in range(len(cells[0])))
-        shown_cells = [tuple(map(_cell, row)) for row in cells]
-        yield Grid(shown_cells[0], tuple(shown_cells[1:]), told)
+        bold = tuple(sum("**" in row[at] for row in cells[1:]) for at in range(len(cells[0])))
+        texts = [tuple(map(_cell, row)) for row in cells]
+        yield Grid(texts[0], tuple(texts[1:]), bold)
         at = start + 2 + len(body)
-    if prose := "\n".join(shown[at:]).strip("\n"):
+    if prose := "\n".join(cleaned[at:]).strip("\n"):
         yield Prose(prose)
 
 
@@ -154,8 +155,8 @@ def _lines_of(token: Token) -> range:
 
 
 def _cell(markdown: str) -> str:
-    """A cell's words, with code between backticks: Slack's table cells show no other markdown."""
-    words = plain_text(markdown.replace(_SIGN, ""), code=_SIGN).replace("`", LOOKALIKE)
+    """A cell's text, with code between backticks: Slack's table cells show no other markdown."""
+    words = plain_text(markdown.replace(_SIGN, ""), code=_SIGN).replace("`", BACKTICK_LOOKALIKE)
     words = " · ".join(break_mentions(strip_invisible(words)).strip().splitlines()).replace(
         _SIGN, "`"
     )
@@ -168,13 +169,13 @@ def _cut_short(text: str, limit: int) -> str:
 
 
 def excerpt(markdown: str, limit: int) -> str:
-    """How a text begins, in plain words: without markup, tables as one line for each row."""
+    """The beginning of a text without markup; tables have one line for each row."""
     lines: list[str] = []
     for part in segments(markdown):
         if isinstance(part, Prose):
             lines.extend(_plain_lines(part.text))
         else:
-            lines.extend(f"• {bare(named(part.header, row, row[0]))}" for row in part.rows)
+            lines.extend(f"• {bare(row_text(part.header, row, row[0]))}" for row in part.rows)
     return _cut_short("\n".join(line for line in lines if line), limit)
 
 
@@ -204,7 +205,7 @@ def _plain_lines(markdown: str) -> Iterator[str]:
 
 def pieces(text: str, limit: int) -> Iterator[str]:
     """Prose in order, each piece at most `limit` characters: cut between paragraphs, else lines,
-    else words. Code that is cut is closed and opened again."""
+    else words. Cut code is closed and reopened."""
     while len(text) > limit:
         cut = _cut(text, limit)
         head, rest = text[:cut].rstrip(), text[cut:].lstrip("\n")
@@ -215,7 +216,7 @@ def pieces(text: str, limit: int) -> Iterator[str]:
             head = f"{head}\n{inside}{code.markup}"
             rest = f"{_opener(code)}\n{_without(inside, rest)}"
         else:
-            # What belonged to a list item, deep below its mark, would be read as code.
+            # Indented text of a list item would be read as code without its mark.
             rest = _without(" " * (len(rest) - len(rest.lstrip(" "))), rest)
         yield head
         text = rest
@@ -223,24 +224,24 @@ def pieces(text: str, limit: int) -> Iterator[str]:
         yield text
 
 
-def fitting(text: str, limit: int, write: Callable[[str], str]) -> Iterator[str]:
-    """Prose in pieces as `write` writes them, each at most `limit` characters then."""
+def fit_pieces(text: str, limit: int, write: Callable[[str], str]) -> Iterator[str]:
+    """Prose in pieces, each at most `limit` characters as `write` returns it."""
     for piece in pieces(text, limit):
-        written = write(piece)
-        if len(written) <= limit or len(piece) < SHORTEST:
-            if written.strip():
-                yield written[:limit]
+        result = write(piece)
+        if len(result) <= limit or len(piece) < MIN_PIECE:
+            if result.strip():
+                yield result[:limit]
         else:
-            yield from _halved(piece, limit, write)
+            yield from _halves(piece, limit, write)
 
 
-def _halved(text: str, limit: int, write: Callable[[str], str]) -> Iterator[str]:
-    for half in pieces(text, max(SHORTEST - 1, len(text) // 2)):
-        yield from fitting(half, limit, write)
+def _halves(text: str, limit: int, write: Callable[[str], str]) -> Iterator[str]:
+    for half in pieces(text, max(MIN_PIECE - 1, len(text) // 2)):
+        yield from fit_pieces(half, limit, write)
 
 
 def _cut(text: str, limit: int) -> int:
-    room = limit - 2 * LONGEST_FENCE  # for a closing fence
+    room = limit - 2 * MAX_FENCE  # for a closing fence
     for separator in ("\n\n", "\n", " "):
         cut = text.rfind(separator, room // 3, room)
         if cut > 0:
@@ -249,14 +250,14 @@ def _cut(text: str, limit: int) -> int:
 
 
 def _open_code(text: str) -> Token | None:
-    """The code block that is still open at the end of the text."""
+    """The code block that is not closed at the end of the text."""
     fences = [token for token in read_blocks(f"{text}\n") if token.type == "fence"]
     last = fences[-1] if fences else None
-    if last is None or len(last.markup) > LONGEST_FENCE:
+    if last is None or len(last.markup) > MAX_FENCE:
         return None
-    # Its lines are the one that opens it, the content, and the one that closes it.
-    closed = len(_lines_of(last)) == last.content.count("\n") + 2
-    return None if closed else last
+    # Its lines: the opening fence, the content, the closing fence.
+    is_closed = len(_lines_of(last)) == last.content.count("\n") + 2
+    return None if is_closed else last
 
 
 def _opener(code: Token) -> str:
@@ -264,14 +265,14 @@ def _opener(code: Token) -> str:
 
 
 def _before_code(text: str, code: Token) -> str:
-    """What stands before each line of a code block that is in a list or a quote."""
+    """The prefix of each line of a code block in a list or a quote."""
     opening = text.split("\n")[_lines_of(code).start]
-    found = _LEADS_TO_CODE.match(opening)
-    return re.sub("[^> ]", " ", found[0]) if found else ""
+    match = _LEADS_TO_CODE.match(opening)
+    return re.sub("[^> ]", " ", match[0]) if match else ""
 
 
 def _without(lead: str, text: str) -> str:
-    """The first lines without what stands before each of them."""
+    """The first lines without this prefix."""
     lines = text.split("\n") if lead else []
     for at, line in enumerate(lines):
         if line.strip() and not line.startswith(lead):

@@ -1,6 +1,4 @@
-"""An Answer as Slack messages. Pure: never talks to Slack.
-
-What an answer offers to press: choices, a verdict, a human. Pure."""
+"""An answer as Slack messages, with its buttons: choices, feedback, *Ask a human*. Pure."""
 
 from __future__ import annotations
 
@@ -12,34 +10,34 @@ from itertools import takewhile
 from agents.answer import Answer
 from agents.confidence import confidence_level
 from bot.blocks.body import (
-    around_tables,
     bodies,
     body_blocks,
+    body_text,
     part_name,
     passage_blocks,
+    prose_of,
     source_lines,
-    words_said,
 )
 from bot.blocks.kit import BUTTON_TEXT, Json, actions, button, context, section, short
 from bot.blocks.markdown import excerpt
 from bot.blocks.plan import ProgressPlan, current_status, plan_block
 from bot.blocks.sanitize.markdown import sanitize_markdown
 from bot.blocks.sanitize.text import Links, links_to, sanitize_mrkdwn, sanitize_plain
-from bot.blocks.tables import About
+from bot.blocks.tables import TableContext
 
 FEEDBACK = "answer_feedback"
 ASK_HUMAN = "ask_human"
 CLARIFY = "clarify"
 LOOK_IN = "look_in"
-MOST_CHOICES = 5
-SEEN_AT_ONCE = 30
-"""Characters of a button on a phone."""
+MAX_CHOICES = 5
+MAX_PHONE_CHARS = 30
+"""Visible characters of a button on a phone."""
 
 
 def buttons(answer: Answer, question_id: str, more: Sequence[Json] = ()) -> Iterator[Json]:
-    """`more`: elements beside *Ask a human*, where that is offered."""
+    """`more`: elements next to *Ask a human*, where that is offered."""
     if answer.options:
-        yield actions(list(_options(answer.options[:MOST_CHOICES])), block_id="oncall_options")
+        yield actions(list(_options(answer.options[:MAX_CHOICES])), block_id="oncall_options")
     if answer.beside:
         yield actions(list(_domains(answer, question_id)), block_id="oncall_beside")
     if answer.path == "small_talk":
@@ -55,20 +53,20 @@ def ask_human(question_id: str, **more: str) -> Json:
 
 
 def labels(options: Sequence[str]) -> list[str]:
-    """What each is called beside the others: whole where all are short, else what differs."""
+    """Button labels: the whole options where all are short, else the parts that differ."""
     words = [" ".join(option.split()).rstrip("?.!:;, ").split() for option in options]
-    if any(len(" ".join(one)) > SEEN_AT_ONCE for one in words):
+    if any(len(" ".join(one)) > MAX_PHONE_CHARS for one in words):
         words = _without_common(words)
-        if any(len(" ".join(one)) > SEEN_AT_ONCE for one in words):
+        if any(len(" ".join(one)) > MAX_PHONE_CHARS for one in words):
             words = [one[::-1] for one in _without_common([one[::-1] for one in words])]
-    told = [
+    texts = [
         _upper_first(" ".join(one)) or option for one, option in zip(words, options, strict=True)
     ]
-    return _told_apart(told)
+    return _distinct(texts)
 
 
 def _without_common(options: list[list[str]]) -> list[list[str]]:
-    """Without the words that all begin with; each keeps one."""
+    """Without the common first words; each keeps at least one word."""
     if len(options) < 2:
         return options
     folded = [[word.casefold() for word in option] for option in options]
@@ -76,48 +74,48 @@ def _without_common(options: list[list[str]]) -> list[list[str]]:
     return [option[shared:] for option in options]
 
 
-def _told_apart(told: list[str]) -> list[str]:
-    """Cut to a button's length; where that makes two alike, each begins where they differ."""
-    cut = [short(one, BUTTON_TEXT) for one in told]
+def _distinct(texts: list[str]) -> list[str]:
+    """Cut to a button's length; labels that would be equal begin where they differ."""
+    cut = [short(one, BUTTON_TEXT) for one in texts]
     for at, label in enumerate(cut):
-        alike = [told[other] for other in range(len(cut)) if cut[other] == label]
+        alike = [texts[other] for other in range(len(cut)) if cut[other] == label]
         if len(set(alike)) > 1:
-            begins = told[at].rfind(" ", 0, _shared(alike)) + 1
-            cut[at] = short(f"…{told[at][begins:]}", BUTTON_TEXT)
+            begins = texts[at].rfind(" ", 0, _shared(alike)) + 1
+            cut[at] = short(f"…{texts[at][begins:]}", BUTTON_TEXT)
     return cut
 
 
 def _shared(options: Sequence[Sequence[str]]) -> int:
-    """Words, or characters, that all begin with."""
+    """The number of common first words, or characters."""
     alike = takewhile(lambda each: len(set(each)) == 1, zip(*options, strict=False))
     return sum(1 for _ in alike)
 
 
 def _upper_first(text: str) -> str:
-    """A label begins like a sentence, where its first word is written like any other."""
+    """Capitalizes the first word, unless its spelling is special."""
     first = text.partition(" ")[0]
     return text[:1].upper() + text[1:] if first.islower() and first.isalpha() else text
 
 
 def _options(options: Sequence[str]) -> Iterator[Json]:
     for number, (option, label) in enumerate(zip(options, labels(options), strict=True)):
-        yield button(label, f"{CLARIFY}_{number}", option, **_spoken(option, label))
+        yield button(label, f"{CLARIFY}_{number}", option, **_accessibility(option, label))
 
 
 def _domains(answer: Answer, question_id: str) -> Iterator[Json]:
-    offered = answer.beside[:MOST_CHOICES]
+    offered = answer.beside[:MAX_CHOICES]
     titles = labels([one.title for one in offered])
-    asked = "" if answer.path == "ambiguous_query" else "Ask "
+    verb = "" if answer.path == "ambiguous_query" else "Ask "
     for number, (one, title) in enumerate(zip(offered, titles, strict=True)):
-        whole, label = f"Ask {one.title}", f"{asked}{title}"
+        whole, label = f"Ask {one.title}", f"{verb}{title}"
         value = f"{one.domain} {question_id}"
-        yield button(label, f"{LOOK_IN}_{number}", value, **_spoken(whole, label))
+        yield button(label, f"{LOOK_IN}_{number}", value, **_accessibility(whole, label))
 
 
-def _spoken(whole: str, label: str) -> dict[str, str]:
-    """For screen readers, where the label is less than what it stands for."""
-    said = sanitize_plain(" ".join(whole.split()))
-    return {"accessibility_label": said} if said != label and 0 < len(said) <= BUTTON_TEXT else {}
+def _accessibility(whole: str, label: str) -> dict[str, str]:
+    """The whole text for screen readers, where the label is shorter."""
+    text = sanitize_plain(" ".join(whole.split()))
+    return {"accessibility_label": text} if text != label and 0 < len(text) <= BUTTON_TEXT else {}
 
 
 def _verdict(question_id: str) -> Json:
@@ -154,7 +152,7 @@ class SlackMessage:
     """Fallback for notifications and screen readers."""
     blocks: list[Json] = field(default_factory=list)
     links: Links = field(default_factory=Links)
-    """What it may link to."""
+    """URLs that the message may link to."""
 
 
 def render(
@@ -167,22 +165,22 @@ def render(
     more: Sequence[Json] = (),
     now: datetime | None = None,
 ) -> list[SlackMessage]:
-    """The messages of an answer, in order; sources and buttons close the last one.
+    """The messages of an answer, in order; the last one ends with sources and buttons.
 
-    `lead`: mrkdwn for a line above it, where it isn't plain what was asked. `more`: elements beside
-    *Ask a human*."""
+    `lead`: mrkdwn for a line above the answer, where the question isn't obvious. `more`: elements
+    next to *Ask a human*."""
     now = now or datetime.now(UTC)
-    beside = (passage.citation for one in answer.beside for passage in one.passages)
-    cited = (*answer.citations, *answer.nearest, *beside)
+    alternatives = (passage.citation for one in answer.beside for passage in one.passages)
+    cited = (*answer.citations, *answer.nearest, *alternatives)
     links = links_to([citation.url for citation in cited], allowed_hosts)
     if answer.passages:
         parts = list(bodies(passage_blocks(answer, links, now)))
-        said = excerpt(answer.text, FALLBACK_LIMIT)
-        texts = [fallback(said if part == 0 else answer.lead) for part in range(len(parts))]
+        first = excerpt(answer.text, FALLBACK_LIMIT)
+        texts = [fallback(first if part == 0 else answer.lead) for part in range(len(parts))]
     else:
         text = sanitize_markdown(answer.text, links)
         parts = list(bodies(body_blocks(text, links, _about(answer, text))))
-        texts = [fallback(words_said(part)) for part in parts]
+        texts = [fallback(body_text(part)) for part in parts]
     if lead:
         parts[0].insert(0, context([lead], block_id="oncall_lead"))
     parts[-1] += [
@@ -202,13 +200,13 @@ def fallback(text: str) -> str:
 
 
 def working(plan: ProgressPlan) -> SlackMessage:
-    """What stands where the answer will be."""
+    """The placeholder for an answer."""
     block = plan_block(plan)
     return SlackMessage(text=f"_{sanitize_mrkdwn(current_status(block))[:300]}_", blocks=[block])
 
 
 def apology(reference: str, *, question_id: str) -> SlackMessage:
-    """Something broke: say so, and give operators what to search their logs for."""
+    """After an error; operators find `reference` in their logs."""
     text = (
         "Sorry, I couldn't answer this: something went wrong on my side. "
         f"Please try again later, or ask a human. Reference: `{reference}`"
@@ -221,10 +219,10 @@ def text_message(text: str) -> SlackMessage:
     return SlackMessage(text=text, blocks=[section(text)])
 
 
-def _about(answer: Answer, text: str) -> About:
-    return About(
+def _about(answer: Answer, text: str) -> TableContext:
+    return TableContext(
         question=answer.standalone_question,
-        said=around_tables(text),
+        prose=prose_of(text),
         quotes=tuple(one.quote for one in answer.citations),
         places={str(one.number): part_name(one) for one in answer.citations},
     )
@@ -237,18 +235,18 @@ def _sources(answer: Answer, now: datetime) -> Iterator[Json]:
 
 
 def _context(answer: Answer, notes: Sequence[str]) -> Iterator[Json]:
-    said = [sanitize_mrkdwn(note)[:500] for note in notes]
+    lines = [sanitize_mrkdwn(note)[:500] for note in notes]
     if answer.degraded and not answer.passages:  # their lead says it
-        said.append(f":warning: {_degraded(answer)}")
+        lines.append(f":warning: {_degraded(answer)}")
     if answer.path == "general_llm_knowledge" and "general knowledge" not in answer.text.lower():
-        said.append(":warning: General knowledge, not from your team's documents.")
-    told = answer.citations or answer.beside or answer.found_nothing
-    if answer.from_title and not told:
-        said.append(f"From *{sanitize_mrkdwn(answer.from_title)}*")
+        lines.append(":warning: General knowledge, not from your team's documents.")
+    is_named = answer.citations or answer.beside or answer.found_nothing
+    if answer.from_title and not is_named:
+        lines.append(f"From *{sanitize_mrkdwn(answer.from_title)}*")
     if answer.from_documents:
-        said.append(f"Confidence: {confidence_level(answer.confidence)}")
-    if said:
-        yield context(said, block_id="oncall_notes")
+        lines.append(f"Confidence: {confidence_level(answer.confidence)}")
+    if lines:
+        yield context(lines, block_id="oncall_notes")
 
 
 def _degraded(answer: Answer) -> str:

@@ -1,10 +1,7 @@
-"""A table as Slack's blocks: the newest with pages and sorting, and the one before it. Pure.
+"""Tables: as rows of text cut to Slack's limits, as Slack's blocks, or as plain text. Pure.
 
-A table as rows of words, cut to what Slack takes, or written as text. Pure.
-
-Which column of a table was asked for. Pure.
-
-On a phone two columns are seen at once: the one that names the row, and the one beside it."""
+On a phone two columns are visible at once: so the column that names the rows comes first, and next
+to it the one that the question is about."""
 
 from __future__ import annotations
 
@@ -25,27 +22,27 @@ MAX_ROWS = 100
 
 @dataclass(frozen=True)
 class Grid:
-    """A markdown table, every row as wide as the header. Cells are words; what stands between
-    backticks is code, and no cell has another backtick."""
+    """A markdown table, every row as wide as the header. Cells are text; between backticks is code,
+    and no cell has other backticks."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    telling: tuple[int, ...] = field(default=(), compare=False)
-    """For each column, how many of its cells hold words that were written in bold."""
+    bold_cells: tuple[int, ...] = field(default=(), compare=False)
+    """For each column, how many of its cells contain bold text."""
 
     @property
     def size(self) -> int:
-        """Characters as `compact` writes it."""
+        """Characters of `compact`."""
         return sum(map(_line_size, (self.header, *self.rows)))
 
     @property
     def widths(self) -> list[int]:
-        """Characters of the longest cell of each column, as it is shown."""
+        """Characters of each column's longest cell, as displayed."""
         columns = zip(self.header, *self.rows, strict=True)
         return [max(len(bare(cell)) for cell in column) for column in columns]
 
     def is_within(self, characters: int) -> bool:
-        """Its columns stand side by side in so wide a line, each with room around it."""
+        """Whether a line of this width holds all columns, with separators."""
         return sum(self.widths) + 3 * len(self.header) <= characters
 
     def ordered(self, columns: Sequence[int]) -> Grid:
@@ -54,14 +51,14 @@ class Grid:
         def row(cells: tuple[str, ...]) -> tuple[str, ...]:
             return tuple(cells[at] for at in columns)
 
-        telling = tuple(self.telling[at] for at in columns) if self.telling else ()
+        bold_cells = tuple(self.bold_cells[at] for at in columns) if self.bold_cells else ()
         return replace(
-            self, header=row(self.header), rows=tuple(map(row, self.rows)), telling=telling
+            self, header=row(self.header), rows=tuple(map(row, self.rows)), bold_cells=bold_cells
         )
 
 
 def bare(cell: str) -> str:
-    """A cell's words alone."""
+    """A cell's text without backticks."""
     return cell.replace("`", "")
 
 
@@ -81,7 +78,7 @@ def slices(grid: Grid, characters: int) -> Iterator[Grid]:
 
 
 def compact(grid: Grid) -> str:
-    """A table as prose in the fewest characters."""
+    """A table as a code block in the fewest characters."""
     lines = [" | ".join(map(bare, row)) for row in (grid.header, *grid.rows)]
     return "```\n" + "\n".join(lines) + "\n```"
 
@@ -91,63 +88,63 @@ def _line_size(row: Sequence[str]) -> int:
 
 
 def aligned(grid: Grid, widest: int = 90) -> str:
-    """A table as prose: columns lined up in a code block, or one entry per row when too wide."""
+    """A table as a code block with aligned columns, or as a list when it is too wide."""
     if grid.is_within(widest):
         widths = grid.widths
-        shown = [tuple(map(bare, row)) for row in (grid.header, *grid.rows)]
+        rows = [tuple(map(bare, row)) for row in (grid.header, *grid.rows)]
         lines = [
             " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in (shown[0], tuple("-" * width for width in widths), *shown[1:])
+            for row in (rows[0], tuple("-" * width for width in widths), *rows[1:])
         ]
         return "```\n" + "\n".join(lines) + "\n```"
-    return "\n".join(f"- {named(grid.header, row, f'**{row[0]}**')}" for row in grid.rows)
+    return "\n".join(f"- {row_text(grid.header, row, f'**{row[0]}**')}" for row in grid.rows)
 
 
-def named(header: Sequence[str], row: Sequence[str], title: str) -> str:
-    """`title`, and each further cell with its column's name."""
+def row_text(header: Sequence[str], row: Sequence[str], title: str) -> str:
+    """`title`, then each further cell with its column's name."""
     cells = list(zip(header, row, strict=True))[1:]
-    told = "; ".join(f"{name}: {cell}" if name else cell for name, cell in cells if cell)
-    return f"{title}: {told}" if told else title
+    details = "; ".join(f"{name}: {cell}" if name else cell for name, cell in cells if cell)
+    return f"{title}: {details}" if details else title
 
 
-COUNTED = re.compile(r"#?(\d{1,4})[.)]?")
+_ROW_NUMBER = re.compile(r"#?(\d{1,4})[.)]?")
 
 
 @dataclass(frozen=True, kw_only=True)
-class About:
-    """What is known of the tables of one answer, beside their cells."""
+class TableContext:
+    """What helps to order and name the tables of one answer."""
 
     question: str = ""
-    said: str = ""
-    """The answer's words around its tables."""
+    prose: str = ""
+    """The answer's text around its tables."""
     quotes: tuple[str, ...] = ()
-    """What it cites, verbatim."""
+    """The answer's citations, verbatim."""
     places: Mapping[str, str] = field(default_factory=dict)
-    """`[n]` → the place that it cites."""
+    """`n` of a citation `[n]` → the cited place."""
 
     def named(self, grid: Grid, before: str) -> str:
-        """Where a table stands, by what its cells cite, or else the text before it; how many rows
-        it has where nothing is cited."""
+        """A caption: the place that its cells cite, or else the text before it; without a citation
+        the number of rows."""
         cells = " ".join(cell for row in grid.rows for cell in row)
         marks = [*CITATION.findall(cells), *reversed(CITATION.findall(before))]
         cited = (self.places[mark] for mark in marks if mark in self.places)
-        return next(cited, rows_of(grid))
+        return next(cited, row_count(grid))
 
 
-def rows_of(grid: Grid) -> str:
+def row_count(grid: Grid) -> str:
     return f"{len(grid.rows)} rows" if len(grid.rows) > 1 else "1 row"
 
 
-def asked_first(grid: Grid, about: About) -> Grid:
-    """The column that names the rows, then the one asked for, then the others as they were."""
+def with_requested_first(grid: Grid, about: TableContext) -> Grid:
+    """The column that names the rows first, then the requested one, then the others in order."""
     label = label_column(grid)
-    asked = asked_column(grid, about, label)
-    first = [label] if asked is None else [label, asked]
+    requested = requested_column(grid, about, label)
+    first = [label] if requested is None else [label, requested]
     return grid.ordered([*first, *(at for at in range(len(grid.header)) if at not in first)])
 
 
 def label_column(grid: Grid) -> int:
-    """The first that names its rows: not a running number, and no name twice."""
+    """The first column that names its rows: no row numbers, and no cell twice."""
     for at in range(len(grid.header)):
         cells = [bare(row[at]) for row in grid.rows]
         if all(cells) and not _is_running(cells) and len(set(cells)) == len(cells):
@@ -156,13 +153,13 @@ def label_column(grid: Grid) -> int:
 
 
 def _is_running(cells: Sequence[str]) -> bool:
-    """1, 2, 3, …: the number of a row names nothing."""
-    numbers = [int(found[1]) if (found := COUNTED.fullmatch(cell)) else -1 for cell in cells]
+    """Whether the cells are row numbers, from 0 or 1."""
+    numbers = [int(match[1]) if (match := _ROW_NUMBER.fullmatch(cell)) else -1 for cell in cells]
     return numbers in (list(range(len(cells))), list(range(1, len(cells) + 1)))
 
 
-def asked_column(grid: Grid, about: About, label: int) -> int | None:
-    """None when nothing tells, or two columns are told of alike."""
+def requested_column(grid: Grid, about: TableContext, label: int) -> int | None:
+    """The column that the question is about; None when the best score is 0 or shared."""
     others = [at for at in range(len(grid.header)) if at != label]
     scores = {at: _score(grid, at, about, label) for at in others}
     best = sorted(others, key=lambda at: -scores[at])
@@ -172,33 +169,33 @@ def asked_column(grid: Grid, about: About, label: int) -> int | None:
     return best[0] if ahead else None
 
 
-def _score(grid: Grid, at: int, about: About, label: int) -> float:
-    """Bold cells tell most, then the header's words in the question, then cells said again."""
-    bold = bool(grid.telling and grid.telling[at])
+def _score(grid: Grid, at: int, about: TableContext, label: int) -> float:
+    """Bold cells count most, then header words in the question, then cells repeated in the text."""
+    is_bold = bool(grid.bold_cells and grid.bold_cells[at])
     header = stems(bare(grid.header[at])) - stems(bare(grid.header[label]))
-    named = len(header & stems(about.question)) / len(header) if header else 0.0
+    in_question = len(header & stems(about.question)) / len(header) if header else 0.0
     cells = [bare(row[at]) for row in grid.rows]
-    said = any(_stands_in(cell, about.said) for cell in cells)
-    quoted = any(_alone(grid, at, quote, label) for quote in about.quotes)
-    return 4.0 * bold + 2.0 * named + said + quoted
+    in_prose = any(_occurs_in(cell, about.prose) for cell in cells)
+    quoted = any(_is_only_quoted(grid, at, quote, label) for quote in about.quotes)
+    return 4.0 * is_bold + 2.0 * in_question + in_prose + quoted
 
 
-def _alone(grid: Grid, at: int, quote: str, label: int) -> bool:
-    """A quote holds a cell of this column, and of no other but the label's."""
-    held = {
+def _is_only_quoted(grid: Grid, at: int, quote: str, label: int) -> bool:
+    """Whether the quote contains a cell of this column, and of no other but the label's."""
+    columns = {
         column
         for column in range(len(grid.header))
-        if column != label and _any_stands_in([bare(row[column]) for row in grid.rows], quote)
+        if column != label and _any_occurs_in([bare(row[column]) for row in grid.rows], quote)
     }
-    return held == {at}
+    return columns == {at}
 
 
-def _any_stands_in(cells: Sequence[str], text: str) -> bool:
-    return any(_stands_in(cell, text) for cell in cells)
+def _any_occurs_in(cells: Sequence[str], text: str) -> bool:
+    return any(_occurs_in(cell, text) for cell in cells)
 
 
-def _stands_in(cell: str, text: str) -> bool:
-    """As a word of its own: `90` doesn't stand in `1990`."""
+def _occurs_in(cell: str, text: str) -> bool:
+    """As a whole word: `90` doesn't occur in `1990`."""
     if len(cell) < 2:
         return False
     at = text.find(cell)
@@ -211,9 +208,9 @@ def _stands_in(cell: str, text: str) -> bool:
 
 
 PAGE = 10
-"""Rows that are shown at once; a table of no more has one page."""
+"""Rows per page."""
 MAX_CAPTION = 120
-NOTHING = "\u00a0"
+EMPTY_CELL = "\u00a0"
 """A cell may not be empty."""
 
 _AMOUNT = re.compile(
@@ -225,9 +222,10 @@ _AMOUNT = re.compile(
 
 
 def data_table_block(grid: Grid, caption: str) -> Json:
-    """With pages and sorting: columns of amounts in one unit are sorted by amount."""
+    """Slack's newer table, with pages and sorting: amounts in one unit sort by amount."""
     header = [
-        {"type": "raw_text", "text": sanitize_plain(bare(cell)) or NOTHING} for cell in grid.header
+        {"type": "raw_text", "text": sanitize_plain(bare(cell)) or EMPTY_CELL}
+        for cell in grid.header
     ]
     columns = [_column(cells) for cells in zip(*grid.rows, strict=True)]
     rows = [list(row) for row in zip(*columns, strict=True)]
@@ -241,20 +239,19 @@ def data_table_block(grid: Grid, caption: str) -> Json:
 
 
 def table_block(grid: Grid) -> Json:
-    """Without pages and sorting, for a workspace that lacks the newer kind."""
-    rows = [[_cell(cell or NOTHING) for cell in row] for row in (grid.header, *grid.rows)]
+    """Slack's older table, without pages and sorting."""
+    rows = [[_cell(cell or EMPTY_CELL) for cell in row] for row in (grid.header, *grid.rows)]
     settings = [{"is_wrapped": True} for _ in grid.header]
     return {"type": "table", "rows": rows, "column_settings": settings}
 
 
 def grid_of(table: Json) -> Grid:
-    """The words of a table block, of either kind."""
-    texts = [tuple(map(_cell_words, row)) for row in table["rows"]]
+    """The text of a table block, of either kind."""
+    texts = [tuple(map(_cell_text, row)) for row in table["rows"]]
     return Grid(texts[0], tuple(texts[1:]))
 
 
-def rows_said(table: Json) -> list[str]:
-    """Its rows as lines."""
+def table_lines(table: Json) -> list[str]:
     grid = grid_of(table)
     return [" | ".join(map(bare, row)) for row in (grid.header, *grid.rows)]
 
@@ -266,31 +263,31 @@ def _column(cells: Sequence[str]) -> list[Json]:
             {"type": "raw_number", "value": amount[0], "text": cell}
             for amount, cell in zip(filter(None, amounts), cells, strict=True)
         ]
-    return [_cell(cell or NOTHING) for cell in cells]
+    return [_cell(cell or EMPTY_CELL) for cell in cells]
 
 
 def _amount(cell: str) -> tuple[float, str] | None:
     """(number, unit); `1 day` and `2 days` have one unit."""
-    found = _AMOUNT.fullmatch(cell)
-    if found is None:
+    match = _AMOUNT.fullmatch(cell)
+    if match is None:
         return None
-    value = float(found["value"].replace(",", ""))
-    unit = " ".join(word.removesuffix("s") for word in found["unit"].casefold().split())
-    return (int(value) if value.is_integer() else value), f"{found['before']} {unit}"
+    value = float(match["value"].replace(",", ""))
+    unit = " ".join(word.removesuffix("s") for word in match["unit"].casefold().split())
+    return (int(value) if value.is_integer() else value), f"{match['before']} {unit}"
 
 
 def _cell(text: str) -> Json:
-    """Words; code, and any address, in the style of code, of which nobody makes a link."""
+    """Text; code and addresses in code style, in which Slack makes no links."""
     pieces: list[Json] = []
     for number, part in enumerate(text.split("`")):
         if number % 2:
             pieces.append(_piece(part, style={"code": True}))
         else:
             pieces += _prose(part)
-    shown = [piece for piece in pieces if piece["text"]]
-    if len(shown) <= 1 and not any("style" in piece for piece in shown):
-        return {"type": "raw_text", "text": bare(text) or NOTHING}
-    section = {"type": "rich_text_section", "elements": shown}
+    visible = [piece for piece in pieces if piece["text"]]
+    if len(visible) <= 1 and not any("style" in piece for piece in visible):
+        return {"type": "raw_text", "text": bare(text) or EMPTY_CELL}
+    section = {"type": "rich_text_section", "elements": visible}
     return {"type": "rich_text", "elements": [section]}
 
 
@@ -310,9 +307,9 @@ def _piece(text: str, **style: Json) -> Json:
     return {"type": "text", "text": text, **style}
 
 
-def _cell_words(cell: Json) -> str:
-    """As a grid has it."""
+def _cell_text(cell: Json) -> str:
+    """The cell's text, as in a `Grid`."""
     if "elements" not in cell:
-        return str(cell["text"]).replace(NOTHING, "")
+        return str(cell["text"]).replace(EMPTY_CELL, "")
     pieces = cell["elements"][0]["elements"]
     return "".join(f"`{p['text']}`" if "style" in p else p["text"] for p in pieces)

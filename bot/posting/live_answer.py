@@ -1,4 +1,4 @@
-"""How an answer comes to be seen: something at once, progress on the way, the whole at the end."""
+"""Posts an answer: a placeholder at once, then progress, and the whole answer at the end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bot.blocks.plan import ProgressPlan, plan_block
 from bot.blocks.render import SlackMessage, working
 from bot.blocks.sanitize.text import sanitize_plain
 from bot.posting.posts import AnswerPosts, post_with_fallback
-from bot.posting.streaming import LiveStream, Throttle, UpdatePacer, shown_of, words
+from bot.posting.streaming import LiveStream, Throttle, UpdatePacer, text_chunk, visible_part
 from bot.questions.store import QuestionStore
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from bot.slack.events import IncomingMessage
@@ -26,15 +26,15 @@ STATUS_EVERY = 1.5
 EDIT_EVERY = 3.0
 STREAM_EVERY = 0.7
 STREAM_BYTES = 8_000
-"""More is not streamed: the final message is cut into parts anyway. Slack counts bytes, with the
-steps, and ends at some 10,600."""
+"""More is not streamed: the final message is cut into parts anyway. Slack counts bytes, including
+the steps, and stops at about 10,600."""
 
 
 class LiveAnswer:
     """Shows progress (`step`, `delta`), then the answer (`finish`). One thread at a time.
 
-    In channels the message exists from the start; in direct messages Slack's own status line
-    comes first, where it is allowed."""
+    In channels the message exists from the start; in direct messages Slack's own status line comes
+    first, where Slack allows it."""
 
     def __init__(
         self,
@@ -45,25 +45,25 @@ class LiveAnswer:
         bot_user: str,
         pace: UpdatePacer,
         stream: bool,
-        wanted: Callable[[], bool] = lambda: True,
+        may_show: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`wanted`: whether progress may still be shown, or another answer owns the message."""
+        """`may_show`: False once another answer owns the message: no progress is shown then."""
         self._web = web
         self._event = event
         self._pace = pace
-        self._wanted = wanted
+        self._may_show = may_show
         self._stream = stream
         self._plan = ProgressPlan(title="")
         self._parts = AnswerPosts(web, records, event, bot_user=bot_user, streams=stream)
         self._live = LiveStream(web, event, self._parts, pace)
         self._text = ""
-        self._shown = ""
-        """Of the answer, as it was streamed: each time the whole is looked at, and its end sent."""
-        self._status = Throttle(self._say, STATUS_EVERY)
-        self._words = Throttle(self._write, STREAM_EVERY)
+        self._streamed_text = ""
+        """The part of the answer that is streamed; each update sends what follows it."""
+        self._status_updates = Throttle(self._show_status, STATUS_EVERY)
+        self._text_updates = Throttle(self._show_text, STREAM_EVERY)
 
     def begin(self, status: str, *, resumed: bool) -> bool:
-        """Make something visible, unless an earlier attempt already did. Whether this one did."""
+        """Show the first sign of work, unless an earlier attempt did. Returns whether it did."""
         self._plan = ProgressPlan(title=status)
         if resumed:
             self.resume()
@@ -71,15 +71,15 @@ class LiveAnswer:
             return False
         if self._event.direct and self._set_status(status):
             return True
-        if self._pace.quiet():
-            return False  # Slack is at its limits: one message with the answer, none before it.
+        if self._pace.is_paused():
+            return False  # Slack limits the rate: only one message, with the answer.
         if self._stream and self._live.begin_with_steps(self._plan):
             return True
         self._create(0, working(self._plan), "working")
         return True
 
     def resume(self) -> None:
-        """Take what an attempt before a crash has posted and not recorded."""
+        """Find messages that an attempt before a crash posted and did not record."""
         self._parts.find()
 
     def title(self, text: str) -> None:
@@ -93,57 +93,59 @@ class LiveAnswer:
             )
 
     def step(self, step: Step, text: str) -> None:
-        """A short line about what is happening. In a plan every step is shown; where there is room
-        for one line, the last of several in one breath."""
+        """A short line about the current step. A plan shows every step; a single line shows the
+        newest one."""
         self._plan = self._plan.doing(step, text)
-        self._status.offer(text)
+        self._status_updates.offer(text)
 
     def settle(self) -> None:
-        """The thinking is over: nothing may be shown after this, over the answer."""
-        self._status.stop()
-        self._words.stop()
+        """Stop progress updates: none may replace the answer."""
+        self._status_updates.stop()
+        self._text_updates.stop()
 
-    def _say(self, status: str) -> None:
-        if self._pace.quiet() or not self._wanted():
+    def _show_status(self, status: str) -> None:
+        if self._pace.is_paused() or not self._may_show():
             return
         if 0 not in self._parts.ts:
             if self._event.direct:
                 self._set_status(status)
         elif self._live.running:
-            self._live.tell(self._plan, status)
+            self._live.send(self._plan, status)
         else:
             self._show(working(self._plan))
 
     def delta(self, text: str) -> None:
-        """The next piece of the answer; shown when a few words have come together."""
-        self._status.stop()
+        """The next piece of the answer; shown at most every `STREAM_EVERY` seconds."""
+        self._status_updates.stop()
         self._text += text
         self._plan = self._plan.writing()
         if len(self._text.encode()) <= STREAM_BYTES:
-            self._words.offer(self._text)
+            self._text_updates.offer(self._text)
 
-    def _write(self, so_far: str) -> None:
-        """Show what isn't shown yet, up to where links and mentions are complete."""
-        shown = shown_of(so_far)
-        if not shown.startswith(self._shown):
-            return  # Its beginning reads differently by now: the final message puts that right.
-        fresh = shown[len(self._shown) :]
-        if not fresh.strip() or self._pace.quiet() or not self._wanted():
+    def _show_text(self, so_far: str) -> None:
+        """Show the new text, up to an incomplete link or mention."""
+        visible = visible_part(so_far)
+        if not visible.startswith(self._streamed_text):
+            return  # The beginning has changed: the final message corrects it.
+        fresh = visible[len(self._streamed_text) :]
+        if not fresh.strip() or self._pace.is_paused() or not self._may_show():
             return
-        posted = 0 in self._parts.ts
-        if not posted and self._stream and self._live.begin_with_words(words(fresh)):
-            self._shown = shown
+        is_posted = 0 in self._parts.ts
+        if not is_posted and self._stream and self._live.begin_with_words(text_chunk(fresh)):
+            self._streamed_text = visible
         elif self._live.running:
-            if self._live.tell(self._plan, "", words(fresh)):
-                self._shown = shown
-        elif posted and time.monotonic() - self._live.last_shown >= EDIT_EVERY:
-            self._show(SlackMessage(text="…", blocks=[{"type": "markdown", "text": shown + " …"}]))
+            if self._live.send(self._plan, "", text_chunk(fresh)):
+                self._streamed_text = visible
+        elif is_posted and time.monotonic() - self._live.last_update >= EDIT_EVERY:
+            self._show(
+                SlackMessage(text="…", blocks=[{"type": "markdown", "text": visible + " …"}])
+            )
 
     def finish(self, messages: Sequence[SlackMessage], *, failed: bool = False) -> None:
-        """Show the answer: the first message in place of the placeholder, then the others. Where it
-        `failed`, with the steps up to there.
+        """Show the answer: the first message replaces the placeholder, then come the others. With
+        `failed`, the steps so far come first.
 
-        Safe to repeat. Raises SlackRefused, SlackUnsure or SlackBusy when Slack won't have it."""
+        Safe to repeat. Raises SlackRefused, SlackUnsure or SlackBusy."""
         self.settle()
         self._live.stop()
         if failed and self._plan.has_begun:
@@ -159,7 +161,7 @@ class LiveAnswer:
             self._set_status("")
 
     def withdraw(self) -> None:
-        """The question is gone: so is everything said to it."""
+        """Delete all messages of the answer, after its question was deleted."""
         self.settle()
         self._parts.find()
         self._live.stop()
@@ -167,18 +169,18 @@ class LiveAnswer:
             self._parts.delete(part)
 
     def _create(self, part: int, message: SlackMessage, state: str) -> None:
-        self._parts.create(part, message, state=state, busy=self._pace.hush)
+        self._parts.create(part, message, state=state, on_busy=self._pace.pause)
 
     def _try(self, method: str, **arguments: object) -> Json | None:
         return self._try_to(lambda: self._web.once(method, **arguments))
 
     def _try_to(self, call: Callable[[], Json]) -> Json | None:
-        """One attempt at something that only decorates; None when Slack won't."""
-        self._live.last_shown = time.monotonic()
+        """One attempt at an optional call; None when Slack does not take it."""
+        self._live.last_update = time.monotonic()
         try:
             return call()
         except SlackBusy as busy:
-            self._pace.hush(busy.after)
+            self._pace.pause(busy.after)
         except (SlackRefused, SlackUnsure) as error:
             log.debug("progress not shown", reason=str(error))
         return None
@@ -199,10 +201,10 @@ class LiveAnswer:
         )
 
     def _set_status(self, status: str) -> bool:
-        done = self._try(
+        reply = self._try(
             "assistant.threads.setStatus",
             channel_id=self._event.channel,
             thread_ts=self._event.thread_ts,
             status=sanitize_plain(status),
         )
-        return done is not None
+        return reply is not None

@@ -1,9 +1,7 @@
-"""The messages that answer a question: made once, found again after a crash, changed, taken back;
-each in the richest form that Slack takes.
+"""The messages that answer a question: posted once, found again after a crash, updated and deleted,
+each in the newest form that Slack takes; and private answers, sent to the asker directly.
 
-See docs/decisions/051-one-post-per-question.md.
-
-Answers that only their asker may read, sent to them directly."""
+See docs/decisions/051-one-post-per-question.md."""
 
 from __future__ import annotations
 
@@ -39,14 +37,14 @@ from bot.slack.messages import (
 
 log = structlog.get_logger()
 
-NO_WAY_IN = ABOUT_THE_TOKEN | {
+UNREACHABLE = ABOUT_THE_TOKEN | {
     "channel_not_found", "is_archived", "not_in_channel", "restricted_action",
 }  # fmt: skip
-"""Refusals that another message would meet as well."""
+"""Errors that any other message would get, too."""
 
-UNKNOWN = {"invalid_blocks", "invalid_blocks_format", "invalid_arguments"}
-"""How Slack refuses a kind of block that it doesn't know."""
-TOO_NEW = UNKNOWN | {"msg_blocks_too_long", "msg_too_long"}
+UNKNOWN_BLOCKS = {"invalid_blocks", "invalid_blocks_format", "invalid_arguments"}
+"""Slack's errors for a kind of block that it doesn't support."""
+TOO_NEW = UNKNOWN_BLOCKS | {"msg_blocks_too_long", "msg_too_long"}
 
 
 def post_once(
@@ -57,14 +55,15 @@ def post_once(
     thread_ts: str | None,
     metadata: Json,
     find: Callable[[], str | None],
-    busy: Callable[[float], None] = lambda seconds: None,
-    placed: Callable[[str], None] = lambda channel: None,
+    on_busy: Callable[[float], None] = lambda seconds: None,
+    on_placed: Callable[[str], None] = lambda channel: None,
 ) -> str:
-    """Post a message and return its timestamp. `placed` hears the id of the conversation that Slack
-    put it into, which of one that was sent to a person is known only then.
+    """Post a message and return its timestamp.
 
-    After a lost reply nobody knows whether it was posted, so `find` looks before it is posted
-    again. Raises SlackRefused, or SlackUnsure or SlackBusy when patience has run out."""
+    `on_busy`: called with the seconds of a rate limit. `on_placed`: called with the id of the
+    conversation, which for a message to a person is known only after posting. After a lost reply
+    `find` checks whether it was posted before another attempt. Raises SlackRefused, or SlackUnsure
+    or SlackBusy after `MAX_WAIT` seconds."""
     arguments = {
         "channel": channel,
         "thread_ts": thread_ts,
@@ -75,12 +74,12 @@ def post_once(
     pauses = backoff(MAX_WAIT)
     while True:
         try:
-            posted = post_with_fallback(web, web.once, "chat.postMessage", message, arguments)
-            placed(str(posted.get("channel") or ""))
-            return str(posted["ts"])
+            reply = post_with_fallback(web, web.once, "chat.postMessage", message, arguments)
+            on_placed(str(reply.get("channel") or ""))
+            return str(reply["ts"])
         except SlackBusy as limit:
-            busy(limit.after)
-            # Everybody who waits was told the same second: spread them out.
+            on_busy(limit.after)
+            # All waiting threads got the same time: spread them out.
             web.wait(pauses, exactly=limit.after + random.random() * 2, cause=limit)  # noqa: S311 - not a secret
         except SlackUnsure as unsure:
             web.wait(pauses, cause=unsure)
@@ -91,24 +90,24 @@ def post_once(
 def post_with_fallback(
     web: SlackClient, call: Callable[..., Json], method: str, message: SlackMessage, arguments: Json
 ) -> Json:
-    """The message in the richest form that Slack takes: as it is, without what is new, or as text.
+    """Send a message in the newest form that Slack takes: as it is, with older blocks, or as text.
 
-    What only an older form was taken without is remembered, and not tried again for a while."""
+    Kinds of blocks that Slack refused are noted in `web.unsupported`, and not sent for a while."""
     suspected: frozenset[str] = frozenset()
     for form in fallback_versions(message):
         kinds = newer_kinds(form.blocks)
         if web.unsupported.any_of(kinds):
             continue
         try:
-            done = call(method, text=message.text, blocks=form.blocks, **arguments)
+            reply = call(method, text=message.text, blocks=form.blocks, **arguments)
         except SlackRefused as refused:
             if refused.code not in TOO_NEW:
                 raise
             log.warning("slack refused a message's blocks", method=method, reason=refused.code)
-            suspected |= kinds if refused.code in UNKNOWN else frozenset()
+            suspected |= kinds if refused.code in UNKNOWN_BLOCKS else frozenset()
         else:
             web.unsupported.note(suspected - kinds)
-            return done
+            return reply
     return call(method, text=message.text, **arguments)
 
 
@@ -132,7 +131,7 @@ def own_messages(web: SlackClient, event: IncomingMessage, bot_user: str) -> lis
 
 
 class AnswerPosts:
-    """`ts`: part → timestamp of what is known to be posted; part 0 is the placeholder's."""
+    """`ts`: part → timestamp of each posted message; part 0 is the placeholder."""
 
     def __init__(
         self,
@@ -149,22 +148,22 @@ class AnswerPosts:
         self._bot_user = bot_user
         self._streams = streams
         self.ts: dict[int, str] = dict(records.posts(event.id))
-        self._dead: set[str] = set()
-        """Given up, though Slack may still show them: not to be found again."""
+        self._abandoned: set[str] = set()
+        """Timestamps of abandoned messages, which Slack may still show: `find` skips them."""
 
     def find(self) -> None:
-        """Messages that an attempt before a crash posted but didn't record."""
-        shown = own_messages(self._web, self._event, self._bot_user)
-        spoken = [message for message in shown if message["ts"] not in self._dead]
-        for message in spoken:
+        """Find messages that an attempt before a crash posted but didn't record."""
+        messages = own_messages(self._web, self._event, self._bot_user)
+        messages = [message for message in messages if message["ts"] not in self._abandoned]
+        for message in messages:
             if question_id(message) == self._event.id and part_of(message) not in self.ts:
                 self.own(part_of(message), str(message["ts"]))
         if 0 not in self.ts and self._streams:
-            # A stream carries no metadata until it is stopped, so an unmarked message of the
-            # bot that nobody owns is a stream whose start was not recorded.
+            # A stream has no metadata until it is stopped, so a message of the bot without metadata
+            # and owner is a stream whose start was not recorded.
             later = [
                 str(m["ts"])
-                for m in spoken
+                for m in messages
                 if not m.get("metadata") and earlier({"ts": self._event.ts}, str(m["ts"]))
             ]
             owned = self._records.own_posts(self._event.channel, later)
@@ -173,22 +172,22 @@ class AnswerPosts:
                     break
 
     def own(self, part: int, ts: str) -> bool:
-        """Take a message for this question; False when it is another's."""
+        """Record a message as this question's; False when it is another's."""
         owns = self._records.own_post(self._event.id, part, self._event.channel, ts)
         if owns:
             self.ts[part] = ts
         return owns
 
     def create(
-        self, part: int, message: SlackMessage, *, state: str, busy: Callable[[float], None]
+        self, part: int, message: SlackMessage, *, state: str, on_busy: Callable[[float], None]
     ) -> None:
-        """Post a message that isn't there yet. `busy` hears of Slack's limits."""
-        found: list[str] = []
+        """Post a new message; `on_busy` as in `post_once`."""
+        existing: list[str] = []
 
         def find() -> str | None:
             self.find()
             if part in self.ts:
-                found.append(self.ts[part])
+                existing.append(self.ts[part])
             return self.ts.get(part)
 
         ts = post_once(
@@ -198,16 +197,16 @@ class AnswerPosts:
             thread_ts=self._event.thread_ts,
             metadata=self.metadata(part, state),
             find=find,
-            busy=busy,
+            on_busy=on_busy,
         )
-        if not found:
+        if not existing:
             self.own(part, ts)
         elif state == "answered" and not self.update(part, message):
-            # What was found was an earlier placeholder, and can't be changed.
-            self.create(part, message, state=state, busy=busy)
+            # The existing message was an earlier placeholder, and can't be updated.
+            self.create(part, message, state=state, on_busy=on_busy)
 
     def update(self, part: int, message: SlackMessage) -> bool:
-        """False when the message is gone or can't be changed, and another must be posted."""
+        """False when the message was deleted or can't be updated, and another must be posted."""
         arguments = {
             "channel": self._event.channel,
             "ts": self.ts[part],
@@ -222,7 +221,7 @@ class AnswerPosts:
                 self.stop(part)  # a stream that an earlier process began
                 post_with_fallback(self._web, self._web.call, "chat.update", message, arguments)
         except SlackRefused as refused:
-            if refused.code in NO_WAY_IN:
+            if refused.code in UNREACHABLE:
                 raise
             log.info("another message instead of a change", reason=refused.code)
             self.delete(part)
@@ -230,7 +229,7 @@ class AnswerPosts:
         return True
 
     def delete(self, part: int) -> None:
-        """Take a message back, as far as Slack lets us."""
+        """Delete a message, as far as Slack allows."""
         arguments: Json = {"channel": self._event.channel, "ts": self.ts[part]}
         try:
             try:
@@ -246,10 +245,10 @@ class AnswerPosts:
 
     def _forget(self, part: int) -> None:
         self._records.forget_post(self._event.id, part)
-        self._dead.add(self.ts.pop(part))
+        self._abandoned.add(self.ts.pop(part))
 
     def stop(self, part: int) -> None:
-        """End a stream, so that it may be updated or deleted."""
+        """End a stream, so that the message can be updated or deleted."""
         try:
             self._web.call(
                 "chat.stopStream",
@@ -261,7 +260,7 @@ class AnswerPosts:
             log.debug("the stream had ended", reason=refused.code)
 
     def metadata(self, part: int, state: str) -> Json:
-        """By which the message is found again."""
+        """Identifies the message after a crash."""
         return metadata_of(METADATA_EVENT, self._event.id, part=part, state=state)
 
 
@@ -275,18 +274,18 @@ def no_documents(channel: str) -> str:
     )
 
 
-def send(
+def send_privately(
     web: SlackClient,
     records: QuestionStore,
     record: QuestionRecord,
     messages: Sequence[SlackMessage],
     why: str,
 ) -> SlackMessage:
-    """Deliver to the asker's direct messages; returns what the thread is told. Safe to repeat."""
-    key = post_key(record.event_id)
-    done = records.posts(key)
+    """Send to the asker's direct messages; returns the notice for the thread. Safe to repeat."""
+    key = private_post_key(record.event_id)
+    posts = records.posts(key)
     for part, message in enumerate(messages):
-        if part in done:
+        if part in posts:
             continue
         ts = post_once(
             web,
@@ -294,14 +293,14 @@ def send(
             channel=record.asker,  # Slack takes a user's id for their direct messages
             thread_ts=None,
             metadata=metadata_of(METADATA_EVENT, record.id, part=part, state="answered"),
-            # The conversation's own id isn't known yet, so there is nowhere to look. Better the
-            # same answer twice in private than none.
+            # The conversation's id isn't known yet, so nothing can be searched. Twice the same
+            # private answer is better than none.
             find=lambda: None,
         )
         records.own_post(key, part, record.asker, ts)
     return text_message(f"I've answered <@{record.asker}> privately: {why}")
 
 
-def post_key(event_id: str) -> str:
-    """Under which the posts of this event's private answer are recorded."""
+def private_post_key(event_id: str) -> str:
+    """The id under which the posts of an event's private answer are recorded."""
     return f"{event_id}/private"[:80]

@@ -1,8 +1,5 @@
-"""A message that Slack shows growing: the steps to the answer, then its words.
-
-How often something may be shown.
-
-What can be shown of a text that is still being written. Pure."""
+"""Streams an answer as one growing message: its steps, then its text; limits the rate of updates,
+finds the part of an unfinished text that is safe to show."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ import structlog
 from bot.blocks.kit import Json
 from bot.blocks.plan import ProgressPlan, WorkStep, changes, task
 from bot.blocks.sanitize.markdown import Links, sanitize_markdown
-from bot.posting.posts import UNKNOWN, AnswerPosts
+from bot.posting.posts import UNKNOWN_BLOCKS, AnswerPosts
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from bot.slack.events import IncomingMessage
 
@@ -27,18 +24,18 @@ log = structlog.get_logger()
 
 @dataclass
 class UpdatePacer:
-    """What all posts of a process share: when Slack last said it is too much."""
+    """Slack's rate limits, shared by all posts of a process."""
 
-    quiet_until: float = 0.0
+    paused_until: float = 0.0
     streams_until: float = 0.0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def hush(self, seconds: float) -> None:
+    def pause(self, seconds: float) -> None:
         with self.lock:
-            self.quiet_until = max(self.quiet_until, time.monotonic() + seconds)
+            self.paused_until = max(self.paused_until, time.monotonic() + seconds)
 
-    def quiet(self) -> bool:
-        return time.monotonic() < self.quiet_until
+    def is_paused(self) -> bool:
+        return time.monotonic() < self.paused_until
 
     def no_streams(self, seconds: float) -> None:
         with self.lock:
@@ -49,7 +46,7 @@ class UpdatePacer:
 
 
 class Throttle:
-    """Shows the newest of several lines, one every `seconds` at most; the last one is never lost.
+    """Shows the newest of several lines, at most one every `seconds`; the last one is never lost.
 
     Thread-safe. `show` runs in the caller's thread or a timer's, never in both at once."""
 
@@ -57,7 +54,7 @@ class Throttle:
         self._show = show
         self._seconds = seconds
         self._due = time.monotonic() + seconds
-        self._waiting = ""
+        self._newest = ""
         self._timer: threading.Timer | None = None
         self._stopped = False
         self._lock = threading.Lock()
@@ -66,33 +63,33 @@ class Throttle:
         with self._lock:
             if self._stopped:
                 return
-            self._waiting = line
+            self._newest = line
             wait = self._due - time.monotonic()
             if wait <= 0:
-                self._say()
+                self._show_newest()
             elif self._timer is None:
-                self._timer = threading.Timer(wait, self._late)
+                self._timer = threading.Timer(wait, self._show_late)
                 self._timer.daemon = True
                 self._timer.start()
 
     def stop(self) -> None:
-        """No more lines: returns when none is being shown."""
+        """Show no more lines; returns when a running `show` has ended."""
         with self._lock:
             self._stopped = True
             if self._timer:
                 self._timer.cancel()
 
-    def _late(self) -> None:
+    def _show_late(self) -> None:
         with self._lock:
             self._timer = None
             try:
                 if not self._stopped:
-                    self._say()
-            except Exception as error:  # only decoration, and nobody above to hear of it
+                    self._show_newest()
+            except Exception as error:  # only decoration, in a timer's thread
                 log.warning("progress not shown", reason=str(error))
 
-    def _say(self) -> None:
-        self._show(self._waiting)
+    def _show_newest(self) -> None:
+        self._show(self._newest)
         self._due = time.monotonic() + self._seconds
 
 
@@ -100,55 +97,55 @@ _FENCE = re.compile(r"[ >]*(?:[-+*] |\d+[.)] )?[ ]*(`{3,}|~{3,})")
 _CODE = re.compile(r"`[^`\n]*`")
 
 
-_UNFINISHED = re.compile(r"^[ >]*(?:\||(?:[-+*=#>]+|\d+[.)]|[-=]{2,})?[ ]*$)")
-"""A line that may become something else: a row of a table, or a sign without its words."""
+_INCOMPLETE_LINE = re.compile(r"^[ >]*(?:\||(?:[-+*=#>]+|\d+[.)]|[-=]{2,})?[ ]*$)")
+"""A line that may still change its kind: a table row, or markup without text."""
 _EMPHASIS = re.compile(r"(?<!\\)(\*{1,3}|~~|(?<!\w)_{1,3}|_{1,3}(?!\w))")
 
 
-def shown_of(so_far: str) -> str:
-    """A growing answer as it may be seen by now. Without links: its sources are not known yet."""
-    return sanitize_markdown(so_far[: settled(so_far)], Links())
+def visible_part(so_far: str) -> str:
+    """The part of a growing answer to show now, without links: its sources are not known yet."""
+    return sanitize_markdown(so_far[: stable_length(so_far)], Links())
 
 
-def settled(text: str) -> int:
-    """How much of a growing markdown text stays as it is read: whole code blocks and tables, lines
-    as far as their links, code and emphasis are complete."""
+def stable_length(text: str) -> int:
+    """Characters of a growing markdown text that more text does not change: whole code blocks and
+    tables, and lines up to an incomplete link, code or emphasis."""
     lines = text[: safe_end(text)].split("\n")
     fence = _open_fence(lines)
     if fence is not None:
         lines = [*lines[:fence], ""]
     lines[-1] = lines[-1][: _before_emphasis(lines[-1])]
-    while lines and _UNFINISHED.match(lines[-1]):
+    while lines and _INCOMPLETE_LINE.match(lines[-1]):
         lines.pop()
     return len("\n".join(lines))
 
 
 def _open_fence(lines: Sequence[str]) -> int | None:
-    """The line of the code block that isn't closed yet."""
-    opened: tuple[int, str] | None = None
+    """The first line of a code block that isn't closed yet."""
+    fence: tuple[int, str] | None = None
     for at, line in enumerate(lines):
         mark = _FENCE.match(line)
-        if mark and opened is None:
-            opened = (at, mark[1])
-        elif mark and opened and mark[1].startswith(opened[1]):
-            opened = None
-    return opened[0] if opened else None
+        if mark and fence is None:
+            fence = (at, mark[1])
+        elif mark and fence and mark[1].startswith(fence[1]):
+            fence = None
+    return fence[0] if fence else None
 
 
 def _before_emphasis(line: str) -> int:
-    """Where emphasis begins that isn't closed in the line; else its end."""
-    opened: dict[str, int] = {}
+    """The start of emphasis that isn't closed in the line; else the line's end."""
+    starts: dict[str, int] = {}
     for sign in _EMPHASIS.finditer(_without_code(line)):
-        if line[sign.end() : sign.end() + 1] == " " and sign[1] not in opened:
+        if line[sign.end() : sign.end() + 1] == " " and sign[1] not in starts:
             continue  # `* item`, `5 * 3`
-        if opened.pop(sign[1], None) is None:
-            opened[sign[1]] = sign.start()
-    return min(opened.values(), default=len(line))
+        if starts.pop(sign[1], None) is None:
+            starts[sign[1]] = sign.start()
+    return min(starts.values(), default=len(line))
 
 
 def safe_end(text: str) -> int:
-    """How much of a growing text can be shown: up to the last space outside a link or mention
-    that may still be unfinished."""
+    """Characters of a growing text that can be shown: up to the last space outside an incomplete
+    link or mention."""
     end = max(text.rfind(" "), text.rfind("\n")) + 1
     line = text.rfind("\n", 0, end) + 1
     if (code := _without_code(text[line:end]).find("`")) >= 0:
@@ -161,7 +158,7 @@ def safe_end(text: str) -> int:
 
 
 def _without_code(line: str) -> str:
-    """As long as it was."""
+    """Code replaced by spaces: the length stays."""
     return _CODE.sub(lambda code: " " * len(code[0]), line)
 
 
@@ -170,7 +167,7 @@ def _is_citation(text: str, at: int) -> bool:
     return close > 0 and text[at + 1 : close].isdigit() and text[close + 1 : close + 2] != "("
 
 
-def words(text: str) -> dict[str, Any]:
+def text_chunk(text: str) -> dict[str, Any]:
     """A chunk of the answer."""
     return {"type": "markdown_text", "text": text}
 
@@ -182,14 +179,14 @@ NEVER_STREAMS = {
     "not_allowed_token_type",
     "access_denied",
 }
-UNKNOWN_CHUNKS = UNKNOWN | {"invalid_chunks"}
-"""How Slack refuses steps, or a way to show them, that it doesn't know."""
+UNKNOWN_CHUNKS = UNKNOWN_BLOCKS | {"invalid_chunks"}
+"""Slack's errors for steps, or ways to show them, that it doesn't support."""
 _PLAN = ("task_display_mode", "plan_update")
 _LINE = ("task_update",)
 
 
 class LiveStream:
-    """One message, part 0 of a post. Slack ends a stream by itself some five minutes in."""
+    """One streamed message, part 0 of a post. Slack ends a stream after about five minutes."""
 
     def __init__(
         self, web: SlackClient, event: IncomingMessage, parts: AnswerPosts, pace: UpdatePacer
@@ -199,21 +196,21 @@ class LiveStream:
         self._parts = parts
         self._pace = pace
         self._shows: Literal["plan", "line", "words"] = "words"
-        """How the steps are shown: together, as the one that is under way, or not at all."""
+        """How the steps are shown: all of them, only the current one, or none."""
         self._refused = ""
-        """Why Slack did not begin it."""
-        self._told: ProgressPlan | None = None
-        """Of the plan, what Slack has been told."""
+        """Slack's error at the start; empty without one."""
+        self._sent: ProgressPlan | None = None
+        """The plan as last sent to Slack."""
         self._line = ""
         self.running = False
-        self.last_shown = 0.0
+        self.last_update = 0.0
 
     def begin_with_steps(self, plan: ProgressPlan) -> bool:
-        """With the whole plan or, where Slack has no plans, one line. False: it does not begin."""
+        """Start with the whole plan or, where Slack has no plans, a line. False if refused."""
         unsupported = self._web.unsupported
         if not unsupported.any_of((*_PLAN, *_LINE)):
             if self._begin(changes(None, plan), task_display_mode="plan"):
-                self._shows, self._told = "plan", plan
+                self._shows, self._sent = "plan", plan
                 return True
             if self._refused not in UNKNOWN_CHUNKS:
                 return False
@@ -227,23 +224,23 @@ class LiveStream:
         return False
 
     def begin_with_words(self, chunk: Json) -> bool:
-        """Without steps, which were shown elsewhere. False: it does not begin."""
+        """Start without steps, which are visible elsewhere. False if Slack refuses."""
         return self._begin([chunk])
 
-    def tell(self, plan: ProgressPlan, line: str, *words: Json) -> bool:
-        """What is new in the plan, `line` being under way (empty: none is, words are coming), and
-        `words`. False when they have not come through."""
+    def send(self, plan: ProgressPlan, line: str, *text: Json) -> bool:
+        """Send what is new in the plan, the current step's `line` (empty once the answer is being
+        written), and `text` chunks of the answer. False when Slack did not take them."""
         chunks: list[Json] = []
         if self._shows == "plan":
-            chunks = changes(self._told, plan)
+            chunks = changes(self._sent, plan)
         elif self._shows == "line" and line != self._line:
             chunks = [
                 _line_task(line, "in_progress") if line else _line_task(self._line, "complete")
             ]
-        told = self._append([*chunks, *words])
-        if told:
-            self._told, self._line = plan, line
-        return told
+        is_sent = self._append([*chunks, *text])
+        if is_sent:
+            self._sent, self._line = plan, line
+        return is_sent
 
     def stop(self) -> None:
         if self.running:
@@ -251,9 +248,9 @@ class LiveStream:
             self._parts.stop(0)
 
     def _begin(self, chunks: Sequence[Json], **more: str) -> bool:
-        known = self._event.team and self._event.user
+        has_recipient = self._event.team and self._event.user
         self._refused = ""
-        if not self._pace.may_stream() or not (known or self._event.direct):
+        if not self._pace.may_stream() or not (has_recipient or self._event.direct):
             return False
         try:
             reply = self._web.once(
@@ -277,15 +274,15 @@ class LiveStream:
         except SlackUnsure:
             self._parts.find()
             return 0 in self._parts.ts
-        self.last_shown = time.monotonic()
+        self.last_update = time.monotonic()
         self.running = bool(reply.get("ts")) and self._parts.own(0, str(reply["ts"]))
         return self.running
 
     def _append(self, chunks: Sequence[Json]) -> bool:
-        """One that expired goes on as edits."""
+        """After an expired stream, updates continue as edits."""
         if not chunks:
             return True
-        self.last_shown = time.monotonic()
+        self.last_update = time.monotonic()
         try:
             self._web.once(
                 "chat.appendStream",
@@ -294,17 +291,17 @@ class LiveStream:
                 chunks=list(chunks),
             )
         except SlackBusy as busy:
-            self._pace.hush(busy.after)
+            self._pace.pause(busy.after)
             return False
         except SlackRefused:
             self.running = False
             return False
         except SlackUnsure:
-            return True  # The final message replaces everything; better a gap than a repeat.
+            return True  # The final message replaces everything: a gap is better than a repeat.
         return True
 
 
 def _line_task(line: str, state: Literal["in_progress", "complete"]) -> Json:
-    """The one step of a stream that shows no plan."""
+    """The only step of a stream without a plan."""
     title = line if state == "in_progress" else line.rstrip("….")
     return task(WorkStep("progress", title, state))

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, Select, delete, or_, select, update
 
 from agents.thread.store import forget_places, slack_place
 from bot.db import PersonalTable, batches, now
-from bot.posting.posts import post_key
+from bot.posting.posts import private_post_key
 from bot.questions.tables import FeedbackRow, HandoffRow, PostRow, QuestionRow, ScreenshotRow
 from bot.slack.messages import ERASED
 
@@ -110,7 +110,7 @@ def delete_questions(
     features."""
     for batch in batches(ids):
         events = connection.scalars(select(QuestionRow.event_id).where(QuestionRow.id.in_(batch)))
-        keys = [*batch, *map(post_key, events)]
+        keys = [*batch, *map(private_post_key, events)]
         places = select(QuestionRow.channel, QuestionRow.thread_ts).where(QuestionRow.id.in_(batch))
         forget_places(connection, (slack_place(*row) for row in connection.execute(places)))
         connection.execute(delete(PostRow).where(PostRow.question_id.in_(keys)))

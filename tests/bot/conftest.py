@@ -156,7 +156,7 @@ def desk(running_desk: Desk) -> Desk:
     running_desk.agents.reset()
     running_desk.slack.faults.clear()
     running_desk.slack.sockets.ack_timeout = 3.0
-    running_desk.bot.attempts.pace.quiet_until = 0.0
+    running_desk.bot.attempts.pace.paused_until = 0.0
     if running_desk.slack.workspace.unsupported:
         running_desk.settle()  # what was refused is noted after the answer is seen
         running_desk.slack.workspace.unsupported = frozenset()

@@ -1,8 +1,8 @@
-"""Answers can't ping anybody or link anywhere: only citations and allowed hosts stay links.
+"""Sanitizes an answer's markdown: no mentions, and links only to citations and allowed hosts.
 
-A model repeats what documents say, and a document may say `<!channel>` or link to a stranger. So
-an answer is read as a tree, and only the nodes named here are written again; of all others their
-words remain. See docs/decisions/072-answers-as-trees.md."""
+A model repeats documents, and a document may contain `<!channel>` or a link to anywhere. So an
+answer is parsed into a tree, and only the nodes named here are written as markdown; of all others
+the text remains. See docs/decisions/072-answers-as-trees.md."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from collections.abc import Callable, Iterator
 from markdown_it.tree import SyntaxTreeNode
 
 from bot.blocks.sanitize.text import BREAK, Links, links_to, strip_invisible
-from bot.blocks.sanitize.tree import apart, inline, numbered, tree_of, unsigned
+from bot.blocks.sanitize.tree import break_code, break_controls, inline, item_number, tree_of
 
 __all__ = ["Links", "links_to", "sanitize_markdown"]
 
 _DEFINITION = re.compile(r"\[[^\]^][^\]]*\](?=:)")
-"""What would name an address for a `[label]` elsewhere; a footnote's does not."""
+"""The start of a link definition for a `[label]` elsewhere; not a footnote's."""
 _LINE_SIGN = re.compile(
     r"[ ]*(?=(?:\#{1,6}|[-+*]|\d{1,9}[.)])(?:\s|$)|>|=+\s*$|~{3}|[-|:][-|: ]*$"
     r"|[*_](?:\s*[*_]){2,}\s*$)"
 )
-"""What would begin a heading, a list, a quote, code, a table or a rule."""
+"""The start of a heading, list, quote, code block, table or rule."""
 _NUMBER = re.compile(r"\d{1,9}(?=[.)])")
 _LANGUAGE = re.compile(r"[\w+#-]{1,20}")
 
 
 def sanitize_markdown(markdown: str, links: Links) -> str:
-    """The same words, harmless. What this returns, it returns again when given it."""
-    return _Writer(strip_invisible(markdown), links).written()
+    """The same text, sanitized. Idempotent."""
+    return _Writer(strip_invisible(markdown), links).write()
 
 
 class _Writer:
-    """Writes a tree as markdown: what it has no method for is written as its words."""
+    """Writes a tree as markdown: nodes without a method here are written as their text."""
 
     def __init__(self, markdown: str, links: Links) -> None:
         self._root = tree_of(markdown)
@@ -51,11 +51,11 @@ class _Writer:
             "hr": lambda node: node.markup[:3],
         }
 
-    def written(self) -> str:
+    def write(self) -> str:
         return self._stacked(self._root)
 
     def _stacked(self, parent: SyntaxTreeNode) -> str:
-        """Blocks one under the other, as close as they were."""
+        """Blocks below each other, with their original spacing."""
         pieces: list[str] = []
         before = ""
         for node in parent.children:
@@ -69,29 +69,29 @@ class _Writer:
         return "".join(pieces)
 
     def _close(self, before: str, node: SyntaxTreeNode) -> bool:
-        """Whether a block stood right under the one before it, and may."""
+        """Whether a block was right below the one before it, and may stay there."""
         start = node.map[0] if node.map else 0
         if not self._lines[start - 1].strip(" \t>"):
             return False
         if before in ("heading", "fence", "hr") or node.type == "list_item":
             return True
-        numbered = node.type == "ordered_list" and node.children[0].info != "1"
-        return node.type not in ("paragraph", "code_block", "table") and not numbered
+        starts_later = node.type == "ordered_list" and node.children[0].info != "1"
+        return node.type not in ("paragraph", "code_block", "table") and not starts_later
 
     def _paragraph(self, node: SyntaxTreeNode) -> str:
         words = re.sub(r"[ \t]{3,}(?=\n)", "  ", self._words(node)).strip()
         lines = [line.lstrip() for line in words.split("\n") if line.strip()]
-        return "\n".join(_begun(line, first=not at) for at, line in enumerate(lines))
+        return "\n".join(_escape_start(line, first=not at) for at, line in enumerate(lines))
 
     def _heading(self, node: SyntaxTreeNode) -> str:
         words = self._words(node).replace("\n", " ").strip()
         return f"{'#' * int(node.tag[1:])} {words}"
 
     def _code_block(self, node: SyntaxTreeNode) -> str:
-        content = unsigned(node.content.removesuffix("\n"))
+        content = break_controls(node.content.removesuffix("\n"))
         longest = max((len(run) for run in re.findall("`+", content)), default=0)
         if longest > 2:
-            content = apart(content)
+            content = break_code(content)
         fence = "`" * max(3, longest + 1)
         language = _LANGUAGE.match(node.info.strip())
         return f"{fence}{language[0] if language else ''}\n{content}\n{fence}"
@@ -102,7 +102,7 @@ class _Writer:
     def _list(self, node: SyntaxTreeNode) -> str:
         pieces: list[str] = []
         for count, item in enumerate(node.children):
-            mark = f"{numbered(node, count)}{item.markup} "
+            mark = f"{item_number(node, count)}{item.markup} "
             inside = self._stacked(item).replace("\n", "\n" + " " * len(mark))
             if pieces:
                 pieces.append("\n" if self._close("list_item", item) else "\n\n")
@@ -115,7 +115,7 @@ class _Writer:
         for at, row in enumerate(rows):
             cells = [self._words(cell).replace("  \n", "<br>") for cell in row.children]
             if at and row.map and "|" not in self._lines[row.map[0]]:
-                # By the specification a line of text right below a table is a row of it.
+                # By the specification, a line of text right below a table is a row of it.
                 lines += ["", *(cell for other in rows[at:] for cell in self._row_words(other))]
                 break
             lines.append("| " + " | ".join(re.sub(r"(?<!\\)\|", r"\\|", c) for c in cells) + " |")
@@ -125,14 +125,14 @@ class _Writer:
 
     def _row_words(self, row: SyntaxTreeNode) -> Iterator[str]:
         words = " ".join(filter(None, (self._words(cell) for cell in row.children)))
-        yield _begun(words, first=True)
+        yield _escape_start(words, first=True)
 
     def _words(self, node: SyntaxTreeNode) -> str:
         return inline(node, self._links)
 
 
-def _begun(line: str, *, first: bool) -> str:
-    """A line of a paragraph that begins nothing else."""
+def _escape_start(line: str, *, first: bool) -> str:
+    """Escapes the start of a paragraph's line that would begin another kind of block."""
     if label := _DEFINITION.match(line):
         return f"{label[0]}{BREAK}{line[label.end() :]}"
     sign = _LINE_SIGN.match(line)

@@ -1,8 +1,6 @@
-"""Plain words of others that stay words: Slack makes no link and no ping of them. Pure.
+"""Untrusted plain text made safe, and the URLs that an answer may link to. Pure.
 
-Documents, models and people write them; Slack reads addresses and pings out of plain text.
-
-Which addresses an answer may open. Pure."""
+Slack reads addresses and mentions out of plain text; documents, models and people write that."""
 
 from __future__ import annotations
 
@@ -19,12 +17,12 @@ from config.parsing.schedules import PINGED_IN_PROSE
 from loaders.text.markdown import clean
 
 BREAK = "\u2060"
-"""A word joiner: unseen, and Slack no longer reads what it stands in as an address or a ping."""
-LOOKALIKE = "ˋ"
-"""Stands for a backtick that opens no code: a reader of fewer rules would pair it with another."""
+"""A word joiner: invisible, and Slack reads no address or mention across it."""
+BACKTICK_LOOKALIKE = "ˋ"
+"""Replaces a backtick that opens no code: a simpler parser would pair it with another."""
 
 WORD = re.compile(r"[^\s<>\"|`\[\]]+")
-"""What Slack would look for an address in."""
+"""Slack looks for an address in each of these."""
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f"
     "\u202a-\u202e\u2061-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f]"
@@ -38,7 +36,7 @@ _LABEL = re.compile(r"(?<=[\w-])[.。．｡](xn--[a-z0-9-]++|[a-z]++(?!\d)|[^\W\
 _FILE = re.compile(
     r"[(\"'*_]*\w[\w-]*(?:/[\w-]+)+\.(?:cc|hs|md|mk|ml|pl|py|rs|sh|tf)[)\"'*_.,;:!?]*"
 )
-"""A path, whose ending is also a country's."""
+"""A path whose extension is also a top-level domain."""
 _DOTS = re.compile(r"(?<=[\w-])[.。．｡](?=\w)")
 _CONTROL = re.compile("<(?=[!@#])")
 _PING = re.compile(rf"@(?=(?i:channel|here|everyone|group)\b|{PINGED_IN_PROSE})")
@@ -47,52 +45,52 @@ _END = _SIGNS + ".,;:!?"
 
 
 def strip_invisible(text: str) -> str:
-    """Without what nobody sees: zero widths, directions, control characters, halves of pairs.
+    """Without zero-width, direction and control characters, and lone surrogates.
 
-    A word joiner stays: it takes apart, so that what was made harmless once stays as it is."""
+    Word joiners stay, so that sanitized text does not change when sanitized again."""
     return _INVISIBLE.sub("", clean(text))
 
 
 def is_address(word: str) -> bool:
-    """Whether Slack, or a browser, might make a link of a word: on the safe side.
+    """Whether Slack or a browser might make a link of a word; when in doubt, True.
 
-    `README.md` is one, because Moldova sells names in `.md`; `docs/README.md`, `node.js` and
-    `v1.2` are none."""
+    `README.md` is an address, because `.md` is Moldova's domain; `docs/README.md`, `node.js` and
+    `v1.2` are not."""
     if not any(sign in word for sign in ".:。．｡@＠："):
         return False
-    folded = _folded(word).lower()
+    folded = _fold(word).lower()
     if _SCHEME.search(folded):
         return True
     if "@" in folded and _EMAIL.search(folded) and _DOTS.search(folded):
         return True
     if _FILE.fullmatch(folded):
         return False
-    return any(_is_top_level(found[1]) for found in _LABEL.finditer(folded))
+    return any(_is_top_level(match[1]) for match in _LABEL.finditer(folded))
 
 
-def core(word: str) -> tuple[int, int]:
-    """Where the address in a word begins and ends: without the signs around it."""
+def address_span(word: str) -> tuple[int, int]:
+    """Start and end of the address in a word, without punctuation around it."""
     start = len(word) - len(word.lstrip(_SIGNS))
     return start, max(start, len(word.rstrip(_END)))
 
 
-def broken(word: str) -> str:
-    """An address that reads the same and isn't one."""
+def break_address(word: str) -> str:
+    """The same text, which Slack does not read as an address."""
     word = _DOTS.sub(lambda dot: dot[0] + BREAK, word)
     return re.sub("[:：@＠](?!\u2060)", lambda sign: sign[0] + BREAK, word)
 
 
 def break_links(text: str) -> str:
-    """Nothing to follow: every address is broken."""
-    return WORD.sub(lambda word: broken(word[0]) if is_address(word[0]) else word[0], text)
+    """Breaks every address, so that Slack makes no link."""
+    return WORD.sub(lambda word: break_address(word[0]) if is_address(word[0]) else word[0], text)
 
 
 def break_mentions(text: str) -> str:
-    """Nobody is called, by a name or by Slack's control sequences."""
+    """Breaks mentions, by name or by Slack's control sequences."""
     if "@" not in text and "<" not in text and text.isascii():
         return text
-    folded = _folded(text)
-    places = {found.end() for sign in (_CONTROL, _PING) for found in sign.finditer(folded)}
+    folded = _fold(text)
+    places = {match.end() for sign in (_CONTROL, _PING) for match in sign.finditer(folded)}
     pieces, at = [], 0
     for place in sorted(places):
         pieces += [text[at:place], BREAK]
@@ -101,28 +99,28 @@ def break_mentions(text: str) -> str:
 
 
 def sanitize_plain(text: str) -> str:
-    """For Slack's `plain_text`, titles and cells."""
+    """Sanitizes untrusted text for Slack's `plain_text`, titles and cells."""
     return break_mentions(break_links(strip_invisible(text)))
 
 
 def sanitize_mrkdwn(text: str) -> str:
-    """For a mrkdwn text object: Slack's three control characters escaped, too."""
-    return break_mentions(escaped(break_links(strip_invisible(text))))
+    """Sanitizes untrusted text for a mrkdwn text object: also escapes `&`, `<` and `>`."""
+    return break_mentions(escape_mrkdwn(break_links(strip_invisible(text))))
 
 
-def escaped(text: str) -> str:
+def escape_mrkdwn(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 class _Fold(dict[int, int]):
-    """Full-width, circled and mathematical letters to what they look like, one for one."""
+    """Maps full-width, circled and mathematical letters to the letters they look like."""
 
     def __missing__(self, code: int) -> int:
         alike = unicodedata.normalize("NFKC", chr(code))
         return ord(alike) if len(alike) == 1 else code
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return text if text.isascii() else text.translate(_FOLD)
 
 
@@ -145,8 +143,8 @@ _WEB = re.compile(
     re.IGNORECASE,
 )
 _REFUSED = re.compile(r"[\x00-\x1f\x7f-\x9f\\\u2028\u2029]|%(?![0-9a-f]{2})", re.IGNORECASE)
-"""Browsers drop, turn round or guess at these, each in its own way."""
-_KEPT = "/?#[]@!$&'()*+,;=:%-._~"
+"""Browsers drop or reinterpret these, each in its own way."""
+_UNESCAPED = "/?#[]@!$&'()*+,;=:%-._~"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,46 +152,47 @@ class Links:
     """What an answer may link to."""
 
     urls: frozenset[str] = frozenset()
-    """Exactly these: the answer's citations."""
+    """Exact URLs: the answer's citations."""
     hosts: frozenset[str] = frozenset()
-    """And anything on these hosts or below them."""
+    """All URLs on these hosts or their subdomains."""
 
     def allow(self, url: str) -> bool:
         if not is_web(url):
             return False
         host = host_of(url)
         return url in self.urls or any(
-            host == known or host.endswith(f".{known}") for known in self.hosts
+            host == allowed or host.endswith(f".{allowed}") for allowed in self.hosts
         )
 
 
 def links_to(urls: Collection[str], hosts: Collection[str] = ()) -> Links:
     return Links(
-        urls=frozenset(form for url in urls if is_web(url) for form in (url, written(url))),
+        urls=frozenset(form for url in urls if is_web(url) for form in (url, encode_url(url))),
         hosts=frozenset(host.lower().strip(". ") for host in hosts if host.strip(". ")),
     )
 
 
 def is_web(url: str) -> bool:
-    """Whether every parser reads the same host from it, and the web is what it opens.
+    """Whether it is an http(s) URL from which every parser reads the same host.
 
-    The host is plain ASCII, without a user, an escape or a trailing dot; RFC 3986 would take
-    more, and WHATWG's browsers repair more, which is where a reader and a check part ways."""
-    found = _WEB.fullmatch(url)
-    if not found or _REFUSED.search(url) or ".." in found["host"]:
+    The host is plain ASCII, without user, escapes or a trailing dot. RFC 3986 allows more, and
+    WHATWG's browsers repair more: there, a check and a browser may disagree."""
+    match = _WEB.fullmatch(url)
+    if not match or _REFUSED.search(url) or ".." in match["host"]:
         return False
-    return not found["port"] or 0 < int(found["port"]) < 65_536
+    return not match["port"] or 0 < int(match["port"]) < 65_536
 
 
 def host_of(url: str) -> str:
-    found = _WEB.fullmatch(url)
-    return found["host"].lower() if found else ""
+    match = _WEB.fullmatch(url)
+    return match["host"].lower() if match else ""
 
 
-def written(url: str) -> str:
-    """A web address as it may stand in a link: what could end it early is percent-encoded."""
-    found = _WEB.fullmatch(url)
-    if not found:
+def encode_url(url: str) -> str:
+    """The URL with characters percent-encoded that could end a link early; empty if not `is_web`'s
+    form."""
+    match = _WEB.fullmatch(url)
+    if not match:
         return ""
-    rest = quote(found["rest"], safe=_KEPT)
-    return url[: found.start("rest")] + rest
+    rest = quote(match["rest"], safe=_UNESCAPED)
+    return url[: match.start("rest")] + rest

@@ -1,6 +1,6 @@
-"""What stands in a line of an answer, written as markdown in which nothing is hidden. Pure.
+"""An answer's markdown as a tree, and the inline text of its nodes as sanitized markdown. Pure.
 
-An answer's markdown as a tree, at a cost that grows with its length alone."""
+Parsing takes time linear in the length of the text."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from markdown_it.token import Token
 from markdown_it.tree import SyntaxTreeNode
 
 from bot.blocks.sanitize.text import (
+    BACKTICK_LOOKALIKE,
     BREAK,
-    LOOKALIKE,
     WORD,
     Links,
+    address_span,
+    break_address,
     break_links,
     break_mentions,
-    broken,
-    core,
+    encode_url,
     host_of,
     is_address,
     strip_invisible,
-    written,
 )
 from loaders.text.markdown import code_span, escape
 from loaders.text.plain import markdown_parser, shared
 
 MAX_BRACKETS = 200
-"""Of one paragraph. The parser looks for the end of each from the start, so 16 kB of them cost
-two seconds; no paragraph has a hundred links."""
-FEWEST = 300
+"""Of one paragraph. The parser searches the end of each from the start, so 16 kB of them cost two
+seconds; no paragraph has a hundred links."""
+MIN_DENSE = 300
 SIGN_SHARE, LINE_SHARE = 6, 12
-"""Among more than `FEWEST`, one character in six that is a sign of markup, or in twelve that ends a
-line, is nothing anyone wrote: documents have at most one in eleven, and one in 27."""
+"""Text with more than `MIN_DENSE` of them, where one character in six is markup or one in twelve
+ends a line, is not prose: documents have at most one in eleven, and one in 27."""
 
 _SIGNS = re.compile(r"[!&*<\[\\\]_`~]")
 _ENDS_TEXT = re.compile(r"[\n!&*<\[\\\]_`~]")
-"""The characters that one of the rules below begins with."""
+"""The characters at which one of the rules below starts."""
 _NAME = (
     r"</?(?:a|abbr|b|big|blockquote|body|br|button|center|code|dd|del|details|div|dl|dt|em|embed"
     r"|font|form|h[1-6]|head|hr|html|i|iframe|img|input|ins|kbd|li|link|mark|meta|object|ol|p|pre"
@@ -55,23 +55,23 @@ _SLACK_LINK = re.compile(r"<([^<>|\s]+)\|([^<>\n]*)>")
 
 
 def tree_of(markdown: str) -> SyntaxTreeNode:
-    """Nodes as CommonMark names them, and two more: `tag` (HTML) and `slack_link` (`<url|label>`,
-    its address in `content`, its words in `meta["label"]`). Addresses are as they were written."""
-    return SyntaxTreeNode(_parser().parse(_bounded(markdown)))
+    """Nodes as CommonMark names them, and two more: `tag` (HTML) and `slack_link` (`<url|label>`:
+    URL in `content`, label in `meta["label"]`). URLs are unchanged."""
+    return SyntaxTreeNode(_parser().parse(_bound(markdown)))
 
 
-def numbered(steps: SyntaxTreeNode, count: int) -> str:
-    """The number of an ordered list's item, counted from 0, as a reader sees it; empty for others.
+def item_number(steps: SyntaxTreeNode, count: int) -> str:
+    """The displayed number of an ordered list's item, `count` from 0; empty for other lists.
 
-    Whoever writes `1.` before every step leaves the counting to the reader, and after a cut or in
-    plain text nobody counts."""
+    Authors may write `1.` before every step and let the renderer count; after a cut or in plain
+    text nothing counts."""
     return str(int(steps.attrs.get("start", 1)) + count) if steps.type == "ordered_list" else ""
 
 
-def _bounded(markdown: str) -> str:
-    """Text of hardly more than line ends is shown as code."""
+def _bound(markdown: str) -> str:
+    """Text of mostly line ends becomes code."""
     lines = markdown.count("\n")
-    if lines < FEWEST or lines * LINE_SHARE < len(markdown) or markdown.startswith("```"):
+    if lines < MIN_DENSE or lines * LINE_SHARE < len(markdown) or markdown.startswith("```"):
         return markdown
     return "```\n" + re.sub("`{3,}", "'''", markdown) + "\n```"
 
@@ -80,7 +80,7 @@ def _bounded(markdown: str) -> str:
 def _parser() -> MarkdownIt:
     parser = markdown_parser()
     parser.disable(["html_block", "html_inline"])
-    # What an address may be is decided in one place, on what was written.
+    # `is_web` alone decides what a URL may be, on the unchanged text.
     parser.validateLink = lambda url: True  # type: ignore[method-assign]
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     parser.normalizeLinkText = lambda link: link  # type: ignore[method-assign]
@@ -93,20 +93,20 @@ def _parser() -> MarkdownIt:
 
 
 def _dense(state: StateCore) -> None:
-    """A paragraph of hardly more than signs is shown as code."""
+    """A paragraph of mostly markup characters becomes code."""
     for token in state.tokens:
         text = token.content
-        if token.type != "inline" or len(text) < FEWEST:
+        if token.type != "inline" or len(text) < MIN_DENSE:
             continue
         signs = sum(1 for _ in _SIGNS.finditer(text))
-        if signs > FEWEST and signs * SIGN_SHARE > len(text):
+        if signs > MIN_DENSE and signs * SIGN_SHARE > len(text):
             inside = text.strip().strip("`").replace("`", "'").replace("\n", " ").strip()
             token.children = [Token("code_inline", "code", 0, markup="`", content=inside)]
             token.content = ""
 
 
 def _crowded(state: StateInline, silent: bool) -> bool:
-    """Brackets beyond the bound are words."""
+    """In a paragraph with more than `MAX_BRACKETS`, brackets are plain text."""
     sign = state.src[state.pos]
     if sign not in "![" or _brackets(state) <= MAX_BRACKETS:
         return False
@@ -123,53 +123,53 @@ def _brackets(state: StateInline) -> int:
 
 
 def _slack_link(state: StateInline, silent: bool) -> bool:
-    found = _SLACK_LINK.match(state.src, state.pos)
-    if not found or not (is_address(found[1]) or found[1].startswith("//")):
+    match = _SLACK_LINK.match(state.src, state.pos)
+    if not match or not (is_address(match[1]) or match[1].startswith("//")):
         return False
     if not silent:
         token = state.push("slack_link", "", 0)
-        token.content, token.meta = found[1], {"label": found[2]}
-    state.pos = found.end()
+        token.content, token.meta = match[1], {"label": match[2]}
+    state.pos = match.end()
     return True
 
 
 def _tag(state: StateInline, silent: bool) -> bool:
-    found = _TAG.match(state.src, state.pos)
-    if not found:
+    match = _TAG.match(state.src, state.pos)
+    if not match:
         return False
     if not silent:
-        state.push("tag", "", 0).content = found[0]
-    state.pos = found.end()
+        state.push("tag", "", 0).content = match[0]
+    state.pos = match.end()
     return True
 
 
 _SIGN = re.compile(r"[^\w\s.,;:!?'\"()/+=-]|_")
 _REMARK = re.compile(r"(\[\d{1,3}\])\(")
-"""A citation, then a remark in brackets."""
+"""A citation, then a remark in parentheses."""
 _ENTITY = re.compile(r"&(?=#?\w{1,31};)")
 
 
 def inline(node: SyntaxTreeNode, links: Links) -> str:
-    """With as few escapes as it takes to be read as it is meant."""
-    careful = _Spans(links, escape, label=False).written(node)
+    """With as few escapes as the same reading allows."""
+    careful = _Spans(links, escape, label=False).write(node)
     if "\\" not in careful:
         return careful
-    light = _Spans(links, _as_written, label=False).written(node)
+    light = _Spans(links, _unchanged, label=False).write(node)
     return light if _shape(light) == _shape(careful) else careful
 
 
-def apart(code: str) -> str:
-    """Code that a reader of fewer rules would see end at a backtick within: harmless as words."""
+def break_code(code: str) -> str:
+    """Makes code safe as text: a simpler parser would end it at a backtick within."""
     return break_mentions(break_links(code)).replace("](", f"]{BREAK}(")
 
 
-def unsigned(code: str) -> str:
-    """Code keeps every character, except that Slack's control sequences are broken."""
+def break_controls(code: str) -> str:
+    """Breaks Slack's control sequences in code; all other characters stay."""
     return re.sub("<(?=[!@#])", f"<{BREAK}", code)
 
 
 class _Spans:
-    """Writes what stands in a line."""
+    """Writes inline nodes."""
 
     def __init__(self, links: Links, guard: Callable[[str], str], *, label: bool) -> None:
         self._links = links
@@ -177,12 +177,12 @@ class _Spans:
         self._label = label
         self._pieces: list[str] = []
         self._words: list[str] = []
-        """Not yet written: what stands together is looked at together."""
+        """Adjacent text, sanitized together."""
 
-    def written(self, node: SyntaxTreeNode) -> str:
+    def write(self, node: SyntaxTreeNode) -> str:
         self._add(node.children)
         self._flush()
-        return _joined(self._pieces)
+        return _join(self._pieces)
 
     def _add(self, nodes: list[SyntaxTreeNode]) -> None:
         for node in nodes:
@@ -202,7 +202,7 @@ class _Spans:
             elif kind == "tag":
                 if node.content[:3].lower() == "<br":
                     self._put("  \n")
-            else:  # an image, and whatever a later parser may know: its words
+            else:  # an image, and any node of a later parser: its text
                 self._add(node.children)
 
     def _put(self, markdown: str) -> None:
@@ -225,13 +225,13 @@ class _Spans:
         self._put(f"{start}{node.markup}{core}{node.markup}{inner[len(inner.rstrip()) :]}")
 
     def _inside(self, node: SyntaxTreeNode, *, label: bool) -> str:
-        return _Spans(self._links, self._guard, label=label).written(node)
+        return _Spans(self._links, self._guard, label=label).write(node)
 
     def _link(self, url: str, node: SyntaxTreeNode) -> None:
         words = _words_of(node)
         if self._links.allow(url):
             inside = self._guard(url) if words == url else self._inside(node, label=True)
-            self._put(_linked(url, inside, words))
+            self._put(_link(url, inside, words))
         elif words.isdigit() and ":" not in url:
             self._words.append(f"[{words}] ({url})")
         else:
@@ -241,7 +241,7 @@ class _Spans:
         url, words = node.content, str(node.meta["label"])
         if self._links.allow(url):
             self._put(
-                _linked(url, self._plain(_in_label(strip_invisible(words or url))), words or url)
+                _link(url, self._plain(_in_label(strip_invisible(words or url))), words or url)
             )
         else:
             self._words.append(words or url)
@@ -253,61 +253,67 @@ class _Spans:
         at = 0
         for word in WORD.finditer(text):
             if is_address(word[0]):
-                start, end = (word.start() + place for place in core(word[0]))
+                start, end = (word.start() + place for place in address_span(word[0]))
                 address = self._address(text[start:end])
                 pieces += [self._plain(text[at:start]), address]
                 at = end
-        return _joined([*pieces, self._plain(text[at:])])
+        return _join([*pieces, self._plain(text[at:])])
 
     def _address(self, text: str) -> str:
         if self._links.allow(text):
-            return _linked(text, self._guard(text), text)
-        return _code(text) if is_address(text) else self._plain(broken(text))
+            return _link(text, self._guard(text), text)
+        return _code(text) if is_address(text) else self._plain(break_address(text))
 
     def _plain(self, text: str) -> str:
-        """Words with nothing that any reader of markdown could take for a link or a ping."""
+        """Text in which no markdown parser could read a link or a mention."""
         if not _SIGN.search(text):
             return text
-        text = _REMARK.sub(r"\1 (", text.replace("`", LOOKALIKE))
+        text = _REMARK.sub(r"\1 (", text.replace("`", BACKTICK_LOOKALIKE))
         text = text.replace("](", f"]{BREAK}(")
         text = _ENTITY.sub("&" + BREAK, text)
         text = TAG_START.sub("<" + BREAK, text)
         return self._guard(break_mentions(text)).replace("\\<", "<").replace("\\][", "][")
 
 
-def _joined(pieces: list[str]) -> str:
-    """One after the other; two that are code stay two."""
-    shown = [piece for piece in pieces if piece]
-    for at in range(1, len(shown)):
-        if shown[at].startswith("`") and shown[at - 1].endswith("`"):
-            shown[at] = BREAK + shown[at]
-    return "".join(shown)
+def _join(pieces: list[str]) -> str:
+    """Joins pieces; adjacent code spans stay separate."""
+    visible = [piece for piece in pieces if piece]
+    for at in range(1, len(visible)):
+        if visible[at].startswith("`") and visible[at - 1].endswith("`"):
+            visible[at] = BREAK + visible[at]
+    return "".join(visible)
 
 
 def _in_label(text: str) -> str:
-    """A label can't end its own link early."""
+    """Without brackets and addresses, so that a label can't end its link early."""
     return re.sub(r"[\[\]]", "", break_links(text))
 
 
-def _linked(url: str, label: str, words: str) -> str:
-    """A link whose label says where it leads, when it names another place."""
+def _link(url: str, label: str, words: str) -> str:
+    """A link; its label also names the host when it mentions another address."""
     host = host_of(url)
-    said = words.endswith(f"({host})")
-    if not said and any(is_address(w) and not _leads(w, host) for w in WORD.findall(words)):
+    is_named = words.endswith(f"({host})")
+    if not is_named and any(is_address(w) and not _leads(w, host) for w in WORD.findall(words)):
         label = f"{label.strip()} ({break_links(host)})"
-    return f"[{label.strip() or 'link'}]({written(url)})"
+    return f"[{label.strip() or 'link'}]({encode_url(url)})"
 
 
 def _leads(word: str, host: str) -> bool:
-    start, end = core(word)
-    shown = re.sub("^https?://", "", word[start:end].lower())
-    return shown.startswith(host) and shown[len(host) : len(host) + 1] in ("", "/", ":", "?", "#")
+    start, end = address_span(word)
+    address = re.sub("^https?://", "", word[start:end].lower())
+    return address.startswith(host) and address[len(host) : len(host) + 1] in (
+        "",
+        "/",
+        ":",
+        "?",
+        "#",
+    )
 
 
 def _code(content: str) -> str:
-    content = unsigned(content)
+    content = break_controls(content)
     if "`" in content:
-        return code_span(apart(content))
+        return code_span(break_code(content))
     return f"`{content}`" if content.strip() == content else code_span(content)
 
 
@@ -315,11 +321,11 @@ def _words_of(node: SyntaxTreeNode) -> str:
     return "".join(inner.content for inner in node.walk(include_self=False) if not inner.children)
 
 
-def _as_written(text: str) -> str:
+def _unchanged(text: str) -> str:
     return text
 
 
 def _shape(markdown: str) -> list[tuple[str, str]]:
-    """What a line is read as."""
-    found = tree_of(f"x {markdown}").walk(include_self=False)
-    return [(node.type, node.content if not node.children else "") for node in found]
+    """Node types and texts that a line parses to."""
+    nodes = tree_of(f"x {markdown}").walk(include_self=False)
+    return [(node.type, node.content if not node.children else "") for node in nodes]

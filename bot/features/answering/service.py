@@ -24,7 +24,7 @@ from bot.features.answering.rules import Limiter
 from bot.features.answering.screenshots import Attachments, Screenshots
 from bot.posting import posts as private
 from bot.posting.live_answer import LiveAnswer
-from bot.posting.posts import NO_WAY_IN
+from bot.posting.posts import UNREACHABLE
 from bot.posting.streaming import UpdatePacer
 from bot.questions.store import QuestionRecord, QuestionStore
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
@@ -115,7 +115,7 @@ class AnsweringService:
     def _answer(self, job: AnswerJob) -> None:
         is_visible = len(job.domains) == 1 and can_stream(job.domains[0]) and not job.privately
         stream = self.streaming and is_visible
-        post = self.post(job.event, stream=stream, wanted=lambda: self._is_current(job))
+        post = self.post(job.event, stream=stream, may_show=lambda: self._is_current(job))
         failed = False
         try:
             messages = self._messages(job, post)
@@ -129,18 +129,18 @@ class AnsweringService:
             try:
                 post.finish(messages, failed=failed)
             except SlackRefused as refused:
-                if refused.code in NO_WAY_IN or failed:
+                if refused.code in UNREACHABLE or failed:
                     raise
                 messages, failed = self._apology(job, refused), True
                 post.finish(messages)
         self._conclude(job, post, state=_state(messages, failed=failed))
 
     def post(
-        self, event: IncomingMessage, *, stream: bool, wanted: Callable[[], bool] = lambda: True
+        self, event: IncomingMessage, *, stream: bool, may_show: Callable[[], bool] = lambda: True
     ) -> LiveAnswer:
         return LiveAnswer(
             self.web, self.records, event, bot_user=self.bot_user, pace=self.pace, stream=stream,
-            wanted=wanted,
+            may_show=may_show,
         )  # fmt: skip
 
     def _conclude(self, job: AnswerJob, post: LiveAnswer, *, state: str) -> None:
@@ -233,7 +233,7 @@ class AnsweringService:
         if not privately:
             return messages
         why = private.no_documents(job.event.channel) if job.privately else private.NOT_FOR_ALL
-        return [private.send(self.web, self.records, job.record, messages, why)]
+        return [private.send_privately(self.web, self.records, job.record, messages, why)]
 
     def _audit_entries(
         self, job: AnswerJob, answer: Answer, domain: Domain, *, privately: bool

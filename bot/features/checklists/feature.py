@@ -17,7 +17,7 @@ from slack_bolt import App
 
 from agents.answer import Answer
 from bot.access.gate import EntryPoint
-from bot.blocks.kit import Json, button, input_block, link, modal, submitted, text_input
+from bot.blocks.kit import Json, button, input_block, link, modal, submitted_value, text_input
 from bot.bus.events import Enqueue, Event
 from bot.feature import (
     AnswerExtras,
@@ -95,7 +95,7 @@ def _listen(app: App, put: Enqueue, web: SlackClient) -> None:
         event = StepReported(
             id=key,
             user=user_of(body),
-            words=submitted(view, "words"),
+            words=submitted_value(view, "words"),
             checklist=str(about["checklist"]),
             step=int(about["step"]),
         )

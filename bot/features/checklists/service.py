@@ -10,7 +10,7 @@ from typing import ClassVar
 import structlog
 
 from bot.access.gate import EntryPoint
-from bot.blocks.kit import MAX_TEXT, link, short
+from bot.blocks.kit import MAX_INPUT_CHARS, link, short
 from bot.bus.events import Event, Suggestion
 from bot.db import now
 from bot.feature import DigestPart, FeatureContext, SayWhyNot
@@ -112,7 +112,7 @@ class ChecklistService:
     def on_report(self, event_id: str, event: StepReported) -> None:
         checklist = self.store.get(event.checklist)
         user, step = event.user, event.step
-        words = event.words.strip()[:MAX_TEXT]
+        words = event.words.strip()[:MAX_INPUT_CHARS]
         if checklist is None or not words or not 0 <= step < len(checklist.runbook.steps):
             return
         if not self.may(user, checklist, event.id):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from agents.runbooks.step import RunbookStep, StepPart
 from bot.blocks.kit import Json, actions, button, section, short
-from bot.blocks.markdown import as_mrkdwn, fitting
+from bot.blocks.markdown import as_mrkdwn, fit_pieces
 from bot.blocks.sanitize.markdown import sanitize_markdown
 from bot.blocks.sanitize.text import Links, links_to, sanitize_mrkdwn
 from bot.features.checklists.progress import (
@@ -131,7 +131,7 @@ def _body(step: RunbookStep, mark: StepMark | None, links: Links) -> Iterator[st
         if part.kind == "words" and at:  # punctuation that ended the sentence before a command
             text = text.lstrip(" .,;:")
         text = re.sub(r"(`) ([.,;:])", r"\1\2", text) if mark else text
-        for piece in fitting(text, MAX_SECTION_CHARS, lambda cut: _as_mrkdwn(cut, links)):
+        for piece in fit_pieces(text, MAX_SECTION_CHARS, lambda cut: _as_mrkdwn(cut, links)):
             yield piece.strip("\n")
 
 

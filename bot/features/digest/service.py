@@ -109,7 +109,7 @@ class DigestService:
             thread_ts=None,
             metadata=metadata_of(DIGEST_EVENT, period.subject),
             find=lambda: self._find(period, to),
-            placed=lambda channel: self.store.set_channel(period, channel),
+            on_placed=lambda channel: self.store.set_channel(period, channel),
         )
 
     def _find(self, period: Period, to: str) -> str | None:

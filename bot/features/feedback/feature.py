@@ -8,7 +8,7 @@ from typing import Any
 
 from slack_bolt import App
 
-from bot.blocks.kit import Json, input_block, modal, submitted, text_input
+from bot.blocks.kit import Json, input_block, modal, submitted_value, text_input
 from bot.blocks.render import FEEDBACK
 from bot.bus.events import Enqueue
 from bot.feature import Feature
@@ -55,16 +55,16 @@ def _listen(app: App, web: SlackClient, feedback: FeedbackStore) -> None:
         feedback.explain(
             _origin(view)[0],
             user_of(body),
-            reason=submitted(view, "reason"),
-            correction=submitted(view, "correction"),
-            source=submitted(view, "source"),
+            reason=submitted_value(view, "reason"),
+            correction=submitted_value(view, "correction"),
+            source=submitted_value(view, "source"),
         )
         ack()
 
     def thank(body: Json, view: Json) -> None:
         _, channel, thread_ts = _origin(view)
         corrected = " Your correction goes to the owners of the documents."
-        text = THANKS + (corrected if submitted(view, "correction") else "")
+        text = THANKS + (corrected if submitted_value(view, "correction") else "")
         whisper(web, user_of(body), channel, thread_ts, text)
 
     app.view(REASON_VIEW)(ack=explain, lazy=[thank])

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Engine, func, select, update
 
-from bot.blocks.kit import MAX_TEXT
+from bot.blocks.kit import MAX_INPUT_CHARS
 from bot.db import insert_once, now
 from bot.feature import Verdicts
 from bot.questions.store import forget_cached
@@ -46,8 +46,8 @@ class FeedbackStore:
         """Add a reason and a correction to a verdict; without a verdict, it becomes unhelpful."""
         values = {
             "reason": reason if reason in REASONS else "",
-            "correction": correction.strip()[:MAX_TEXT],
-            "source": source.strip()[:MAX_TEXT],
+            "correction": correction.strip()[:MAX_INPUT_CHARS],
+            "source": source.strip()[:MAX_INPUT_CHARS],
         }
         if not self._update(question_id, user, **values):
             self.give(question_id, user, "unhelpful")

@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 from slack_bolt import App
 
-from bot.blocks.kit import Json, submitted
+from bot.blocks.kit import Json, submitted_value
 from bot.bus.events import Enqueue, SuggestionDecided
 from bot.feature import (
     Feature,
@@ -148,21 +148,21 @@ def listen_for_flags(app: App, put: Enqueue, *, web: SlackClient, flags: FlagSer
             _whisper(web, user, channel, thread_ts, AGAIN)
 
     def submit(ack: Callable[..., Any], body: Json, view: Json) -> None:
-        words = submitted(view, "words").strip()
+        words = submitted_value(view, "words").strip()
         if not words:
             ack(response_action="errors", errors={"words": "Say what is out of date."})
             return
         event = SourceFlagged(
             question_id=_metadata(view)[0],
             user=_user(body),
-            number=int(submitted(view, "source") or 0),
+            number=int(submitted_value(view, "source") or 0),
             words=words,
         )
         put(f"flag-{view.get('id')}-{view.get('hash', '')}", event)
         ack()
 
     def thank(body: Json, view: Json) -> None:
-        if not submitted(view, "words").strip():
+        if not submitted_value(view, "words").strip():
             return
         _, channel, thread_ts = _metadata(view)
         _whisper(web, _user(body), channel, thread_ts, THANKS)

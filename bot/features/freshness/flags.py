@@ -12,7 +12,7 @@ from agents.answer import Answer
 from agents.freshness.cited_places import CitedSection, has_changed
 from agents.freshness.stale_documents import on_day
 from bot.access.gate import EntryPoint, Gate
-from bot.blocks.kit import MAX_TEXT, short
+from bot.blocks.kit import MAX_INPUT_CHARS, short
 from bot.bus.events import Event, Suggestion, SuggestionDecided
 from bot.db import now
 from bot.feature import IsPrivate
@@ -100,7 +100,7 @@ class FlagService:
         mark = "flag-" + hashlib.sha256(event_id.encode()).hexdigest()[:16]
         if self.is_over_limit(user) and not self.flags.exists(mark):
             return
-        text = event.words.strip()[:MAX_TEXT]
+        text = event.words.strip()[:MAX_INPUT_CHARS]
         self.flags.add(
             mark, domain=target.domain.domain, document=place.document, place=place.key,
             kept=dump_place(place), words=text, flagged_by=user, question_id=question_id,

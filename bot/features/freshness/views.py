@@ -19,7 +19,7 @@ from bot.blocks.kit import (
     section,
     short,
     text_input,
-    words,
+    text_object,
 )
 from bot.blocks.sanitize.text import sanitize_mrkdwn, sanitize_plain
 from bot.features.freshness.contradictions import Sides
@@ -41,8 +41,8 @@ def contradiction_blocks(domain: Domain, pairs: Sequence[Sides]) -> Iterator[Jso
         times = "once" if pair.met == 1 else f"{pair.met} times"
         about = sanitize_mrkdwn(short(pair.about, 200)) or "The same subject"
         fields = [
-            words(_side("A", pair.one, pair.one_url, pair.one_says)),
-            words(_side("B", pair.other, pair.other_url, pair.other_says)),
+            text_object(_side("A", pair.one, pair.one_url, pair.one_says)),
+            text_object(_side("B", pair.other, pair.other_url, pair.other_says)),
         ]
         yield {
             **section(f"{about} · met {times}"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 
-from bot.blocks.kit import LONGEST_WORDS, Json, context, link, section, short
+from bot.blocks.kit import MAX_TEXT_CHARS, Json, context, link, section, short
 from bot.blocks.sanitize.text import sanitize_mrkdwn, sanitize_plain
 from bot.features.gaps.gap import Gap, UnansweredQuestion
 from bot.features.gaps.questions import STATE_LABELS, is_of_alerts
@@ -76,7 +76,7 @@ def sections(lines: Sequence[str]) -> Iterator[Json]:
     """As few as possible: Slack limits the characters of each, and no line is cut."""
     text = ""
     for one in lines:
-        if text and len(text) + 1 + len(one) > LONGEST_WORDS:
+        if text and len(text) + 1 + len(one) > MAX_TEXT_CHARS:
             yield section(text)
             text = ""
         text = f"{text}\n{one}" if text else one

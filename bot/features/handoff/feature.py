@@ -8,7 +8,7 @@ from typing import Any
 
 from slack_bolt import App
 
-from bot.blocks.kit import Json, submitted
+from bot.blocks.kit import Json, submitted_value
 from bot.blocks.render import ASK_HUMAN
 from bot.bus.events import Enqueue
 from bot.feature import Feature, FeatureContext, SayWhyNot
@@ -61,7 +61,7 @@ def listen_for_steps(app: App, put: Enqueue, web: SlackClient) -> None:
         event = ResolveRequested(
             question_id=str(view.get("private_metadata") or ""),
             user=user_of(body),
-            resolution=submitted(view, "resolution"),
+            resolution=submitted_value(view, "resolution"),
         )
         put(f"resolve-{view.get('id')}-{view.get('hash', '')}", event)
         ack()

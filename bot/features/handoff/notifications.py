@@ -250,7 +250,7 @@ class CallMessages:
                     metadata=metadata_of(CALL_EVENT, record.id, step=step),
                     # Nothing can be searched there: better called twice than not at all.
                     find=lambda: None,
-                    placed=partial(self._set_channel, record.id, step),
+                    on_placed=partial(self._set_channel, record.id, step),
                 )
             except SlackRefused as refused:
                 log.error("somebody could not be called", step=step, reason=refused.code)

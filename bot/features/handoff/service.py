@@ -14,7 +14,13 @@ from bot.blocks.render import SlackMessage
 from bot.db import now
 from bot.features.handoff.store import FIRST, LEVEL, CallStore, Handoff, HandoffStore
 from bot.features.handoff.views import card, shows_button, with_used_button
-from bot.posting.posts import find_post, metadata_of, post_key, post_once, post_with_fallback
+from bot.posting.posts import (
+    find_post,
+    metadata_of,
+    post_once,
+    post_with_fallback,
+    private_post_key,
+)
 from bot.questions.store import QuestionRecord, QuestionStore, decode_answer
 from bot.questions.tables import HandoffRow
 from bot.rotas.on_call import OnCallResolver
@@ -106,7 +112,7 @@ class HandoffService:
         if not handoff.card_ts:
             self._post_card(record, handoff, domain)
         if pressed and pressed["channel"] != record.channel:
-            key = post_key(record.event_id)
+            key = private_post_key(record.event_id)
             self._records.set_post_channel(key, pressed["ts"], pressed["channel"])
         _update_used_buttons(self._web, self._records, record, handoff)
         self._notify_followers(question_id)
@@ -262,7 +268,7 @@ def _update_used_buttons(
 ) -> None:
     """Wherever this question was answered."""
     threads: dict[tuple[str, str], set[str]] = {}
-    for channel, ts in records.places(record.id, post_key(record.event_id)):
+    for channel, ts in records.places(record.id, private_post_key(record.event_id)):
         thread_ts = record.thread_ts if channel == record.channel else ts
         threads.setdefault((channel, thread_ts), set()).add(ts)
     for (channel, thread_ts), timestamps in threads.items():

@@ -25,7 +25,7 @@ from bot.features.home.views import (
     Report,
     blocks,
 )
-from bot.posting.posts import metadata_of, post_key
+from bot.posting.posts import metadata_of, private_post_key
 from bot.questions.store import QuestionStore, is_question, went_wrong
 from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, backoff
 from bot.slack.events import AssistantOpened, IncomingMessage
@@ -178,7 +178,7 @@ class ExampleService:
 
     def _root(self, event_id: str, user: str, question: str) -> tuple[str, str]:
         """Channel and ts of the message that the answer replies to."""
-        key = post_key(event_id)  # goes with the question
+        key = private_post_key(event_id)  # goes with the question
         if done := self.records.place_of(key):
             return done
         message = text_message(f"You asked in *Home*:\n> {sanitize_mrkdwn(question)}")

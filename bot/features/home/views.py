@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from bot.blocks.kit import Json, age, button, context, link, section, short, words
+from bot.blocks.kit import Json, age, button, context, link, section, short, text_object
 from bot.blocks.sanitize.text import sanitize_mrkdwn, sanitize_plain
 from bot.feature import Verdicts
 from bot.questions.store import QuestionRecord, outcome
@@ -101,7 +101,7 @@ def blocks(
         yield {"type": "divider"}
         title = f"{sanitize_plain(report.domain.title)}, for admins"
         yield {"type": "header", "text": {"type": "plain_text", "text": title[:150]}}
-        yield {"type": "section", "fields": [words(fact) for fact in _facts(report)]}
+        yield {"type": "section", "fields": [text_object(fact) for fact in _facts(report)]}
         if report.index and report.index.problems:
             lines = [f":warning: {sanitize_mrkdwn(one)}" for one in report.index.problems[:5]]
             yield section("\n".join(lines))

@@ -16,7 +16,7 @@ from bot.blocks.kit import (
     modal,
     section,
     short,
-    submitted,
+    submitted_value,
     text_input,
 )
 from bot.blocks.render import SlackMessage
@@ -285,11 +285,11 @@ def message_modal(text: str) -> Json:
 def submitted_words(view: Json) -> dict[str, str]:
     return {
         "key": str(view.get("private_metadata") or ""),
-        "words": submitted(view, "words").strip(),
-        "heading": short(submitted(view, "heading"), MAX_HEADING_CHARS),
+        "words": submitted_value(view, "words").strip(),
+        "heading": short(submitted_value(view, "heading"), MAX_HEADING_CHARS),
     }
 
 
 def submitted_reason(view: Json) -> dict[str, str]:
     key = str(view.get("private_metadata") or "")
-    return {"key": key, "reason": submitted(view, "reason").strip()}
+    return {"key": key, "reason": submitted_value(view, "reason").strip()}

@@ -11,7 +11,14 @@ import pytest
 from agents.answer import Answer
 from bot.blocks.fallbacks import fallback_versions, older_version
 from bot.blocks.render import SlackMessage, render
-from bot.blocks.tables import About, Grid, aligned, asked_first, data_table_block, label_column
+from bot.blocks.tables import (
+    Grid,
+    TableContext,
+    aligned,
+    data_table_block,
+    label_column,
+    with_requested_first,
+)
 from playground.slack.rules.block_rules import problems, too_long
 from tests.bot.fakes import answer, passages_found
 
@@ -45,33 +52,40 @@ def header(grid: Grid) -> list[str]:
 @pytest.mark.parametrize(
     ("about", "first"),
     [
-        (About(question="how old may an API signing key get in SG?"), "SG"),
-        (About(question="who is the owner of the webhook secret?"), "Owner"),
-        (About(said="In Singapore it may be **60 days** old."), "SG"),
-        (About(quotes=("Quay",)), "Owner"),
-        (About(question="how old may keys get?"), "Owner"),
-        (About(question="in the EU and in the US?"), "Owner"),
-        (About(said="The building of 1960 days is no age."), "Owner"),
+        (TableContext(question="how old may an API signing key get in SG?"), "SG"),
+        (TableContext(question="who is the owner of the webhook secret?"), "Owner"),
+        (TableContext(prose="In Singapore it may be **60 days** old."), "SG"),
+        (TableContext(quotes=("Quay",)), "Owner"),
+        (TableContext(question="how old may keys get?"), "Owner"),
+        (TableContext(question="in the EU and in the US?"), "Owner"),
+        (TableContext(prose="The building of 1960 days is no age."), "Owner"),
     ],
 )
-def test_the_asked_column_stands_beside_the_label(about: About, first: str) -> None:
-    assert header(asked_first(KEYS, about))[:2] == ["Credential", first]
+def test_the_asked_column_stands_beside_the_label(about: TableContext, first: str) -> None:
+    assert header(with_requested_first(KEYS, about))[:2] == ["Credential", first]
 
 
 def test_bold_cells_tell_the_column_more_than_words_do() -> None:
-    grid = Grid(KEYS.header, KEYS.rows, telling=(1, 0, 0, 1, 0))
-    assert header(asked_first(grid, About(question="of SG")))[:2] == ["Credential", "US"]
+    grid = Grid(KEYS.header, KEYS.rows, bold_cells=(1, 0, 0, 1, 0))
+    assert header(with_requested_first(grid, TableContext(question="of SG")))[:2] == [
+        "Credential",
+        "US",
+    ]
 
 
 def test_a_running_number_names_no_row() -> None:
     grid = Grid(("#", "Role", "Longest"), (("1", "dba", "4 h"), ("2", "admin", "8 h")))
     assert label_column(grid) == 1
-    assert header(asked_first(grid, About(question="longest?"))) == ["Role", "Longest", "#"]
+    assert header(with_requested_first(grid, TableContext(question="longest?"))) == [
+        "Role",
+        "Longest",
+        "#",
+    ]
     assert label_column(Grid(("Version", "Valid"), (("7", "a day"), ("8", "a week")))) == 0
 
 
 def test_every_cell_is_still_there() -> None:
-    turned = asked_first(KEYS, About(question="SG?"))
+    turned = with_requested_first(KEYS, TableContext(question="SG?"))
     assert sorted(turned.rows[0]) == sorted(KEYS.rows[0])
 
 

@@ -23,12 +23,12 @@ from bot.blocks.render import fallback, render, text_message, working
 from bot.blocks.sanitize.markdown import sanitize_markdown
 from bot.blocks.sanitize.text import (
     Links,
+    encode_url,
     is_web,
     links_to,
     sanitize_mrkdwn,
     sanitize_plain,
     strip_invisible,
-    written,
 )
 from bot.feature import Verdicts
 from bot.features.answering.earlier_threads import EarlierThread, with_earlier
@@ -37,7 +37,7 @@ from bot.features.handoff.views import card, resolution_view
 from bot.features.home.service import suggested_prompts
 from bot.features.home.views import IndexStatus, JustAsked, Offered, Report, blocks
 from bot.features.link_previews.views import entity, preview
-from bot.posting.streaming import shown_of
+from bot.posting.streaming import visible_part
 from bot.questions.store import QuestionRecord, encode_answer
 from bot.slack.messages import permalink
 from config.domain import Example
@@ -130,7 +130,7 @@ def test_a_stream_is_harmless_wherever_it_is_cut() -> None:
         shown = ""
         step = max(1, len(text) // 40)
         for end in range(1, len(text) + 1, step):
-            now = shown_of(text[:end])
+            now = visible_part(text[:end])
             if now.startswith(shown) and now != shown:
                 assert in_markdown(now[len(shown) :].strip()) == [], (text, end)
                 shown = now
@@ -144,7 +144,7 @@ def test_a_stream_shows_an_ordinary_answer_as_it_grows() -> None:
     )
     shown, steps = "", 0
     for end in range(1, len(text) + 1):
-        now = shown_of(text[:end])
+        now = visible_part(text[:end])
         assert now.startswith(shown), (text[:end], shown, now)
         steps += now != shown
         shown = now
@@ -156,7 +156,7 @@ def test_documents_words_in_sources_link_and_ping_nothing() -> None:
     for text in PAYLOADS:
         cited = replace(answer().citations[0], title=text, heading=text, quote=text, document=text)
         odd = replace(cited, url=text)
-        own = ALLOWED | ({written(text)} if is_web(text) else set())  # its own address
+        own = ALLOWED | ({encode_url(text)} if is_web(text) else set())  # its own address
         for message in render(answer(citations=(cited, odd)), question_id="q", now=NOW):
             assert in_blocks(message.blocks, own) == [], text
         asked_back = answer(path="ambiguous_query", citations=(), options=(text, text))
@@ -374,7 +374,7 @@ def test_no_text_links_or_pings(text: str) -> None:
 def test_no_stream_links_or_pings(text: str, ends: list[int]) -> None:
     shown = ""
     for end in [*sorted(ends), len(text)]:
-        now = shown_of(text[:end])
+        now = visible_part(text[:end])
         if now.startswith(shown):
             shown = now
         assert in_markdown(shown) == []
@@ -488,7 +488,7 @@ CRAFTED = [
 
 
 @pytest.mark.parametrize(
-    "work", [lambda text: sanitize_markdown(text, Links()), sanitize_mrkdwn, shown_of]
+    "work", [lambda text: sanitize_markdown(text, Links()), sanitize_mrkdwn, visible_part]
 )
 def test_crafted_text_costs_about_what_plain_text_costs(work: Callable[[str], object]) -> None:
     """A ratio: the least of three, with room for a busy machine."""

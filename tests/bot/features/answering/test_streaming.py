@@ -33,7 +33,7 @@ def desk(running_desk: Desk) -> Desk:
     running_desk.agents.tell = lambda progress: progress.delta(TEXT)
     running_desk.agents.seconds = 0.3
     running_desk.bot.attempts.pace.streams_until = 0.0
-    running_desk.bot.attempts.pace.quiet_until = 0.0
+    running_desk.bot.attempts.pace.paused_until = 0.0
     running_desk.slack.workspace.stream_lifetime = 300.0
     running_desk.slack.workspace.unsupported = frozenset()
     running_desk.bot.web.unsupported.forget()
