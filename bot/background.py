@@ -57,14 +57,14 @@ class Warming:
         """`warm`: None when there is nothing to load. Failed domains are retried."""
         self._retry_seconds = retry_seconds
         self._warm = warm
-        self._done = threading.Event()
+        self._is_loaded = threading.Event()
         self._stopping = threading.Event()
         self._failed: Mapping[str, str] = {}
 
     def start(self) -> None:
         """Returns at once."""
         if self._warm is None:
-            self._done.set()
+            self._is_loaded.set()
             return
         threading.Thread(target=self._run, args=(self._warm,), name="warm", daemon=True).start()
 
@@ -74,7 +74,7 @@ class Warming:
 
     def missing(self) -> dict[str, str]:
         """As in `telemetry.health.HealthSource`."""
-        if self._done.is_set():
+        if self._is_loaded.is_set():
             return {}
         if self._failed:
             return {"index": f"{len(self._failed)} published domains can't be answered from"}
@@ -93,7 +93,7 @@ class Warming:
                 log.exception("the agents could not be warmed")
                 self._failed = {}
             if not self._failed:
-                self._done.set()
+                self._is_loaded.set()
                 return
             if self._failed != before:
                 log.warning("published domains can't be answered from", domains=dict(self._failed))

@@ -63,7 +63,7 @@ def body_blocks(text: str, links: Links, about: TableContext) -> Iterator[SizedB
             yield from prose_blocks(aligned(part), links)
         else:
             for grid in slices(with_requested_first(part, about), BODY_LIMIT - 500):
-                yield data_table_block(grid, about.named(part, before)), grid.size + MAX_CAPTION
+                yield data_table_block(grid, about.caption(part, before)), grid.size + MAX_CAPTION
 
 
 def prose_of(text: str) -> str:

@@ -122,7 +122,7 @@ class TableContext:
     places: Mapping[str, str] = field(default_factory=dict)
     """`n` of a citation `[n]` → the cited place."""
 
-    def named(self, grid: Grid, before: str) -> str:
+    def caption(self, grid: Grid, before: str) -> str:
         """A caption: the place that its cells cite, or else the text before it; without a citation
         the number of rows."""
         cells = " ".join(cell for row in grid.rows for cell in row)

@@ -166,8 +166,8 @@ class AnswerPosts:
                 for m in messages
                 if not m.get("metadata") and earlier({"ts": self._event.ts}, str(m["ts"]))
             ]
-            owned = self._records.own_posts(self._event.channel, later)
-            for ts in (ts for ts in later if ts not in owned):
+            on_record = self._records.own_posts(self._event.channel, later)
+            for ts in (ts for ts in later if ts not in on_record):
                 if self.own(0, ts):
                     break
 
