@@ -28,13 +28,13 @@ class Failure:
 
 def failure(error: Exception, *, local: bool) -> Failure:
     """The operator at this machine reads what failed; anybody else a reference to the log."""
-    known = isinstance(error, CopilotError)
-    if known and local:
+    expected = isinstance(error, CopilotError)
+    if expected and local:
         return Failure(503, {"detail": str(error)})
     mark = new_reference()
     log.error("a request failed", reference=mark, exc_info=error)
-    detail = "this can't be answered just now" if known else "something went wrong"
-    return Failure(503 if known else 500, {"detail": detail, "reference": mark})
+    detail = "this can't be answered just now" if expected else "something went wrong"
+    return Failure(503 if expected else 500, {"detail": detail, "reference": mark})
 
 
 def add_failures(app: FastAPI) -> None:
@@ -55,8 +55,8 @@ def _refused(request: Request, error: Exception) -> Response:
 
 def _failed(request: Request, error: Exception) -> JSONResponse:
     caller = getattr(request.state, "caller", None)
-    found = failure(error, local=caller is not None and caller.local)
-    return JSONResponse(found.body, found.status)
+    reply = failure(error, local=caller is not None and caller.local)
+    return JSONResponse(reply.body, reply.status)
 
 
 def _plain(request: Request, error: Exception) -> JSONResponse:
@@ -70,15 +70,15 @@ def _invalid(request: Request, error: Exception) -> JSONResponse:
     """FastAPI's own answer holds the value, and the name of a key that nobody knows."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for it alone
     details = [
-        {"where": _where(found["loc"], found["type"]), "problem": found["msg"]}
-        for found in error.errors()
+        {"where": _where(detail["loc"], detail["type"]), "problem": detail["msg"]}
+        for detail in error.errors()
     ]
     return JSONResponse({"detail": details[:20]}, 422)
 
 
 def _where(location: Sequence[int | str], kind: str) -> str:
-    known = location[:-1] if kind == "extra_forbidden" else location
-    return ".".join(str(part) for part in known)
+    path = location[:-1] if kind == "extra_forbidden" else location
+    return ".".join(str(part) for part in path)
 
 
 class WrongKey(BaseModel):

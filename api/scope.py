@@ -78,9 +78,9 @@ class RequestScope:
         if not name and len(self.domains) == 1:
             name = next(iter(self.domains))
         if name not in self.domains:
-            known = ", ".join(sorted(self.domains)) or "no domain"
+            names = ", ".join(sorted(self.domains)) or "no domain"
             raise RequestRejected(
-                422, f"no such domain for you; name one that you may use: {known}"
+                422, f"no such domain for you; name one that you may use: {names}"
             )
         if why := self._closed(self.domains[name]):
             raise RequestRejected(403, why)
@@ -91,10 +91,10 @@ class RequestScope:
         if name or not self.domains:
             return [self.one(name)]
         closed = {one.domain: self._closed(one) for one in self.domains.values()}
-        found = [one for one in self.domains.values() if not closed[one.domain]]
-        if not found:
+        usable = [one for one in self.domains.values() if not closed[one.domain]]
+        if not usable:
             raise RequestRejected(403, next(iter(closed.values())))
-        return found
+        return usable
 
     def showing(
         self, door: str, domain: Domain, generation: int, documents: Mapping[str, Iterable[str]]

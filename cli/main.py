@@ -86,11 +86,11 @@ def main() -> None:
         sys.stderr.write(usage_error(error))
         sys.exit(error.exit_code)
     except Exception as error:
-        known = error if isinstance(error, CopilotError) else _failed_storage(error)
-        if debug or known is None:
+        failure = error if isinstance(error, CopilotError) else _failed_storage(error)
+        if debug or failure is None:
             raise
-        sys.stderr.write(f"oncall: {known}\n")
-        sys.exit(known.exit_code)
+        sys.stderr.write(f"oncall: {failure}\n")
+        sys.exit(failure.exit_code)
     sys.exit(ended if isinstance(ended, int) else 0)
 
 

@@ -169,21 +169,21 @@ def problem_at(
 
 def _duplicates(path: Path, root: yaml.MappingNode, domain: Domain) -> Iterator[Problem]:
     """Channels and examples that the file has already named."""
-    seen: dict[str, int] = {}
+    lines: dict[str, int] = {}
     for place, channel in enumerate(domain.channels):
         node = node_at(root, ["channels", place])
-        if channel in seen:
-            message = f"channel {channel!r} is already on line {seen[channel]}"
+        if channel in lines:
+            message = f"channel {channel!r} is already on line {lines[channel]}"
             yield placed(path, node, f"{message}; leave one of them out")
-        seen.setdefault(channel, node.start_mark.line + 1)
-    seen.clear()
+        lines.setdefault(channel, node.start_mark.line + 1)
+    lines.clear()
     for place, example in enumerate(domain.examples):
         words = " ".join(example.question.casefold().split())
         node = node_at(root, ["examples", place, "question"])
-        if words in seen:
-            message = f"the same question is the example on line {seen[words]}"
+        if words in lines:
+            message = f"the same question is the example on line {lines[words]}"
             yield placed(path, node, f"{message}; merge their documents")
-        seen.setdefault(words, node.start_mark.line + 1)
+        lines.setdefault(words, node.start_mark.line + 1)
         for position, document in enumerate(example.documents):
             if document in example.documents[:position]:
                 node = node_at(root, ["examples", place, "documents", position])

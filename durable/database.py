@@ -180,10 +180,10 @@ def databases_in(folder: Path) -> list[Path]:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
+    ids: set[int] = set()
     following: BaseException | None = error
-    while following is not None and id(following) not in seen:
-        seen.add(id(following))
+    while following is not None and id(following) not in ids:
+        ids.add(id(following))
         yield following
         original = getattr(following, "orig", None)
         following = original or following.__cause__ or following.__context__

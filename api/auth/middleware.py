@@ -36,11 +36,11 @@ _PROXY = (
 
 def is_loopback(address: str) -> bool:
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        ip = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
-    return (mapped or found).is_loopback
+    mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
+    return (mapped or ip).is_loopback
 
 
 def came_by_proxy(header_names: Iterable[bytes]) -> bool:
@@ -191,11 +191,11 @@ class AuthMiddleware:
         return caller
 
     def _bearer(self, scope: Scope) -> Caller | None:
-        given = _all(scope, b"authorization")
-        if not given:
+        headers = _all(scope, b"authorization")
+        if not headers:
             return None
-        scheme, _, token = given[0].partition(b" ")
-        borne = len(given) == 1 and scheme.lower() == b"bearer"
+        scheme, _, token = headers[0].partition(b" ")
+        borne = len(headers) == 1 and scheme.lower() == b"bearer"
         caller = self._tokens.bearer(token.strip()) if borne else None
         if caller is None:
             raise RequestRejected(401, "the bearer token is wrong, or has been revoked")
@@ -276,8 +276,8 @@ def _says_nothing(method: str, headers: Headers) -> bool:
     return method == "DELETE" and sent == "0" and "transfer-encoding" not in headers
 
 
-def _check_media_type(given: str) -> None:
-    media, _, more = given.partition(";")
+def _check_media_type(content_type: str) -> None:
+    media, _, more = content_type.partition(";")
     charset = more.strip().lower().replace('"', "")
     if media.strip().lower() != "application/json" or charset not in {"", "charset=utf-8"}:
         raise RequestRejected(415, "send application/json in UTF-8")

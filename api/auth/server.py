@@ -60,15 +60,15 @@ class PlainStart:
         self.failure: CopilotError | None = None
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        async def told(message: dict[str, Any]) -> None:
-            known = isinstance(sys.exception(), CopilotError)
-            await send({**message, "message": ""} if known and "message" in message else message)
+        async def send_briefly(message: dict[str, Any]) -> None:
+            expected = isinstance(sys.exception(), CopilotError)
+            await send({**message, "message": ""} if expected and "message" in message else message)
 
         if scope["type"] != "lifespan":
             await self._app(scope, receive, send)
             return
         try:
-            await self._app(scope, receive, told)
+            await self._app(scope, receive, send_briefly)
         except CopilotError as error:
             self.failure = error
             raise

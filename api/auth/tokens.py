@@ -168,7 +168,7 @@ def create_token(
         ) from None
     with _alone(config_dir):
         entries = read_tokens(config_dir)
-        if any(known.name == name for known in entries):
+        if any(one.name == name for one in entries):
             raise UsageError(
                 f"there is a token {name!r} already", remedy="revoke it first, or choose a name"
             )
@@ -182,8 +182,8 @@ def revoke_token(config_dir: Path, name: str) -> None:
         entries = read_tokens(config_dir)
         remaining = [entry for entry in entries if entry.name != name]
         if len(remaining) == len(entries):
-            known = nearest(name, [entry.name for entry in entries])
-            raise UsageError(f"no token {name!r}{known}")
+            suggestion = nearest(name, [entry.name for entry in entries])
+            raise UsageError(f"no token {name!r}{suggestion}")
         _write(config_dir, remaining)
 
 
@@ -248,14 +248,14 @@ class LiveTokens:
         self._look()
         return self._demanded
 
-    def bearer(self, given: bytes) -> Caller | None:
+    def bearer(self, token: bytes) -> Caller | None:
         self._look()
-        theirs = hash_of(given)
-        found = None
+        theirs = hash_of(token)
+        holder = None
         for ours, caller in (*self._fixed, *self._named):
             if hmac.compare_digest(theirs, ours):
-                found = caller
-        return found
+                holder = caller
+        return holder
 
     def _look(self) -> None:
         with self._lock:
@@ -280,7 +280,7 @@ class LiveTokens:
         if self._config_dir is None:
             return ()
         try:
-            found = (self._config_dir / FILE).stat()
+            status = (self._config_dir / FILE).stat()
         except OSError:
             return ()
-        return found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode
+        return status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode

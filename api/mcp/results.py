@@ -33,7 +33,7 @@ def chunks_under(chunks: Sequence[Chunk], heading: str) -> list[Chunk]:
 
 def as_markdown(chunks: Sequence[Chunk]) -> str:
     """Sections under their headings; a table that was split is one again."""
-    written: list[str] = []
+    parts: list[str] = []
     above: tuple[str, ...] = ()
     for place, group in groupby(chunks, key=lambda chunk: (chunk.tab, chunk.heading_path)):
         tab, path = place
@@ -42,14 +42,14 @@ def as_markdown(chunks: Sequence[Chunk]) -> str:
             (n for n, pair in enumerate(zip(names, above, strict=False)) if pair[0] != pair[1]),
             min(len(names), len(above)),
         )
-        written += [
+        parts += [
             f"{'#' * min(6, level)} {name}"
             for level, name in enumerate(names[shared:], start=shared + 1)
         ]
         above = names
         section = list(group)
-        written.append(section_text(section, section))
-    return "\n\n".join(written)
+        parts.append(section_text(section, section))
+    return "\n\n".join(parts)
 
 
 def headings_of(chunks: Sequence[Chunk]) -> list[str]:
@@ -168,8 +168,8 @@ def ask_text(result: AskResult) -> str:
     return "\n".join(lines)
 
 
-def retrieve_result(found: Sequence[Mapping[str, Any]], domain: Domain) -> RetrieveResult:
-    """`found`: the documents of the `/api/retrieve` response."""
+def retrieve_result(documents: Sequence[Mapping[str, Any]], domain: Domain) -> RetrieveResult:
+    """`documents`: those of the `/api/retrieve` response."""
     return RetrieveResult(
         domain=domain.domain,
         domain_title=domain.title,
@@ -183,7 +183,7 @@ def retrieve_result(found: Sequence[Mapping[str, Any]], domain: Domain) -> Retri
                 modified_at=one["modified_at"] or "",
                 similarity=one["similarity"],
             )
-            for one in found
+            for one in documents
         ],
     )
 

@@ -90,14 +90,16 @@ def build_mcp(parts: McpParts, opened_by: OpenedBy) -> Server[Any]:
 
         tool = next((one for one in TOOLS if one.name == params.name), None)
         if tool is None:
-            known = ", ".join(one.name for one in TOOLS)
-            raise MCPError(code=INVALID_PARAMS, message=f"no such tool; there are {known}")
+            names = ", ".join(one.name for one in TOOLS)
+            raise MCPError(code=INVALID_PARAMS, message=f"no such tool; there are {names}")
         opened, progress = opened_by(context.request), _Heard(context)
         async with create_task_group() as tasks:
             tasks.start_soon(progress.until_cancelled)
             try:
-                given = params.arguments or {}
-                result = await in_a_thread(lambda: _called(tool, parts, opened, given, progress))
+                arguments = params.arguments or {}
+                result = await in_a_thread(
+                    lambda: _called(tool, parts, opened, arguments, progress)
+                )
             finally:
                 tasks.cancel_scope.cancel()
         return result
@@ -144,12 +146,16 @@ class _Heard:
 
 
 def _called(
-    tool: McpTool, parts: McpParts, opened: RequestScope, given: dict[str, Any], progress: _Heard
+    tool: McpTool,
+    parts: McpParts,
+    opened: RequestScope,
+    arguments: dict[str, Any],
+    progress: _Heard,
 ) -> CallToolResult:
     from mcp_types import CallToolResult, TextContent
 
     try:
-        result, text = tool.run(parts, opened, tool.takes.model_validate(given), progress)
+        result, text = tool.run(parts, opened, tool.takes.model_validate(arguments), progress)
     except Left:
         log.info("nobody waited for a tool's result any more", tool=tool.name)
         return _failed("cancelled")

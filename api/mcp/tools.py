@@ -167,16 +167,16 @@ def _retrieve(
     parts: McpParts, opened: RequestScope, arguments: RetrieveArguments, progress: Progress
 ) -> tuple[RetrieveResult, str]:
     domain = _likeliest(parts, opened, arguments)
-    found = parts.retrieve(
+    response = parts.retrieve(
         domain.domain,
         arguments.query,
         top_k=arguments.top_k,
         search_type=arguments.search_type,
         readers=opened.readers(domain),
     )
-    passages = found["documents"][:MOST_PASSAGES]
+    passages = response["documents"][:MOST_PASSAGES]
     listed = {"passages": [one["source"] for one in passages]}
-    opened.showing("retrieve", domain, found.get("generation", 0), listed)
+    opened.showing("retrieve", domain, response.get("generation", 0), listed)
     result = retrieve_result(passages, domain)
     return result, retrieve_text(result)
 
@@ -186,12 +186,12 @@ def _likeliest(parts: McpParts, opened: RequestScope, arguments: RetrieveArgumen
     domains = opened.candidates(arguments.domain)
     if len(domains) == 1:
         return domains[0]
-    found, unavailable = parts.answering.looked_into(
+    evidence, unavailable = parts.answering.looked_into(
         domains, lambda domain: Question(text=arguments.query, readers=opened.readers(domain))
     )
-    if not found:
+    if not evidence:
         raise unavailable or RequestRejected(422, "no domain is configured")
-    return found[0].domain
+    return evidence[0].domain
 
 
 def _document(
@@ -199,13 +199,13 @@ def _document(
 ) -> tuple[DocumentResult, str]:
     domain, inside, document = _found(parts, opened, arguments)
     card, chunks = inside.documents[document], inside.chunks(document)
-    wanted = chunks_under(chunks, arguments.heading)
+    section = chunks_under(chunks, arguments.heading)
     opened.showing("document", domain, inside.generation, {"listed": [document]})
     headings = headings_of(chunks)
-    if not wanted:
-        known = "; ".join(headings[:MOST_HEADINGS]) or "none"
-        raise RequestRejected(404, f"the document has no such heading; its headings: {known}")
-    text = as_markdown(wanted)
+    if not section:
+        choices = "; ".join(headings[:MOST_HEADINGS]) or "none"
+        raise RequestRejected(404, f"the document has no such heading; its headings: {choices}")
+    text = as_markdown(section)
     end = arguments.start + LONGEST_PIECE
     result = DocumentResult(
         document=document,

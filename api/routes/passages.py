@@ -59,15 +59,15 @@ def passage_routes(
         it. What was wanted and could not be done stands in `degraded`."""
         opened = served.to(request.state.caller, body.asker_email)
         domain = opened.one(body.domain)
-        found = retrieve(
+        response = retrieve(
             domain.domain,
             body.query,
             readers=opened.readers(domain),
             **body.model_dump(exclude={"query", "domain", "asker_email"}),
         )
-        passages = [one["source"] for one in found["documents"]]
-        opened.showing("retrieve", domain, found.get("generation", 0), {"passages": passages})
-        return found
+        passages = [one["source"] for one in response["documents"]]
+        opened.showing("retrieve", domain, response.get("generation", 0), {"passages": passages})
+        return response
 
     def readable(request: Request, name: str, door: str, document_id: str = "") -> Snapshot:
         """What the API may show of a domain to whoever asks, and on record as shown: the one

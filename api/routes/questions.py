@@ -152,8 +152,8 @@ def question_routes(
         def answered(stream: Stream | None) -> Answer:
             # Of several domains nobody knows yet whose words will be the answer.
             # And what is for single readers is on record before a word of it is shown.
-            known = len(domains) == 1 and domains[0].access.audience == "channel"
-            progress = stream if known or not stream else Unheard(stream)
+            may_stream = len(domains) == 1 and domains[0].access.audience == "channel"
+            progress = stream if may_stream or not stream else Unheard(stream)
 
             through = QuestionOrigin(
                 id=mark, door="api_stream" if stream else "api", text=body.query

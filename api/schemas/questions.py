@@ -34,13 +34,13 @@ class RequestShape(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _has_no_other_keys(cls, given: Any) -> Any:
+    def _has_no_other_keys(cls, value: Any) -> Any:
         """Says keys of ours; what was sent is not said back."""
-        known = list(cls.model_fields)
-        for key in given if isinstance(given, dict) else ():
+        fields = list(cls.model_fields)
+        for key in value if isinstance(value, dict) else ():
             if key not in cls.model_fields:
-                raise PydanticCustomError("unknown_key", f"unknown key{nearest(str(key), known)}")
-        return given
+                raise PydanticCustomError("unknown_key", f"unknown key{nearest(str(key), fields)}")
+        return value
 
 
 LONGEST_ID = 200

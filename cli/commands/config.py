@@ -113,14 +113,14 @@ def config_diff_eval(
     from jobs.golden.questions import load_golden
 
     limits = parse_limits(fail_under or [])
-    found: list[DomainDiff] = []
+    diffs: list[DomainDiff] = []
     for name, (was, now) in edited_domains(old, new).items():
         if was is None or now is None:
             typer.echo(f"{name} is in one of the two alone: nothing is compared", err=True)
             continue
         changes = config_changes(was, now)
         if not any(one.has_effect for one in changes):
-            found.append(DomainDiff(domain=name, changes=changes))
+            diffs.append(DomainDiff(domain=name, changes=changes))
             continue
         if not (files := golden or now.golden_files):
             raise UsageError(
@@ -135,7 +135,7 @@ def config_diff_eval(
         if max_drop is not None:
             policy = policy.model_copy(update={"max_drop": max_drop})
         below = tuple(broken(after, limits))
-        found.append(
+        diffs.append(
             DomainDiff(
                 domain=name,
                 changes=changes,
@@ -146,11 +146,11 @@ def config_diff_eval(
                 max_changed=max_changed,
             )
         )
-    text = "\n\n".join(one.markdown() for one in found) or "Both say the same."
+    text = "\n\n".join(one.markdown() for one in diffs) or "Both say the same."
     sys.stdout.write(f"{text}\n")
     if out:
         out.write_text(f"{text}\n", encoding="utf-8")
-    if any(one.fails for one in found):
+    if any(one.fails for one in diffs):
         raise typer.Exit(1)
 
 

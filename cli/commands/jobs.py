@@ -78,7 +78,7 @@ def jobs_run(
 def jobs_list(as_json: AsJson = False) -> None:
     """When each domain is refreshed, and how the last run went."""
     copilot = wired()
-    known = {name: (domain, copilot.freshness(name)) for name, domain in copilot.domains.items()}
+    states = {name: (domain, copilot.freshness(name)) for name, domain in copilot.domains.items()}
     if as_json:
         print_json(
             [
@@ -90,12 +90,12 @@ def jobs_list(as_json: AsJson = False) -> None:
                     "overdue": fresh.overdue,
                     "failing": dict(fresh.failing),
                 }
-                for name, (domain, fresh) in known.items()
+                for name, (domain, fresh) in states.items()
             ]
         )
         return
     console = plain_console()
-    for name, (domain, fresh) in known.items():
+    for name, (domain, fresh) in states.items():
         schedule = domain.refresh.cron if domain.refresh else "no schedule"
         console.print(f"{name:<24} {schedule:<16} {fresh.sentence()}", soft_wrap=True)
 

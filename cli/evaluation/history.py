@@ -90,7 +90,7 @@ def _with_change(name: str, run: KeptRun, before: KeptRun | None) -> str:
 
     value = run.metrics.get("all", {}).get(name)
     then = before.metrics.get("all", {}).get(name) if before else None
-    written = figure(name, value)
-    if value is None or then is None or figure(name, then) == written:
-        return written
-    return f"{written} {value - then:+.2f}"
+    text = figure(name, value)
+    if value is None or then is None or figure(name, then) == text:
+        return text
+    return f"{text} {value - then:+.2f}"

@@ -56,21 +56,21 @@ class EvaluationRun:
     as_json: bool
 
 
-def run(wanted: EvaluationRun) -> None:
+def run(options: EvaluationRun) -> None:
     """Of one domain, or of each that names golden files. Raises CopilotError; exits 1 when a
     limit isn't kept."""
     copilot = wired()
-    if wanted.domain:
-        fine = [_run(copilot, copilot.domain(wanted.domain), wanted)]
+    if options.domain:
+        fine = [_run(copilot, copilot.domain(options.domain), options)]
     else:
-        fine = [_run(copilot, *one) for one in _every_domain(copilot, wanted)]
+        fine = [_run(copilot, *one) for one in _every_domain(copilot, options)]
     if not all(fine):
         raise typer.Exit(1)
 
 
-def _every_domain(copilot: Copilot, wanted: EvaluationRun) -> list[tuple[Domain, EvaluationRun]]:
+def _every_domain(copilot: Copilot, options: EvaluationRun) -> list[tuple[Domain, EvaluationRun]]:
     """Those that name golden files, each with a folder of its own. Raises UsageError."""
-    if wanted.golden:
+    if options.golden:
         names = ", ".join(copilot.domains)
         raise UsageError(f"these questions are asked of one domain; add --domain: {names}")
     domains = [domain for domain in copilot.domains.values() if domain.evaluation.golden]
@@ -80,38 +80,38 @@ def _every_domain(copilot: Copilot, wanted: EvaluationRun) -> list[tuple[Domain,
             "evaluation.golden",
         )  # fmt: skip
     return [
-        (one, replace(wanted, out=wanted.out / one.domain if wanted.out else None))
+        (one, replace(options, out=options.out / one.domain if options.out else None))
         for one in domains
     ]
 
 
-def _run(copilot: Copilot, domain: Domain, wanted: EvaluationRun) -> bool:
+def _run(copilot: Copilot, domain: Domain, options: EvaluationRun) -> bool:
     """Whether its limits are kept."""
-    wanted = replace(wanted, golden=wanted.golden or tuple(domain.golden_files))
-    golden = load_golden(wanted.golden)
-    if wanted.judge and copilot.judge_model is None:
+    options = replace(options, golden=options.golden or tuple(domain.golden_files))
+    golden = load_golden(options.golden)
+    if options.judge and copilot.judge_model is None:
         typer.echo(
             "--judge: no language model is connected, so nobody judges; the rest runs. Set "
             "ONCALL_JUDGE_MODEL, or ONCALL_CHAT_MODEL, and OPENAI_API_KEY or OPENAI_BASE_URL.",
             err=True,
         )
-        wanted = replace(wanted, judge=False)
-    earlier = report_named(copilot, wanted.compare, domain.domain) if wanted.compare else None
+        options = replace(options, judge=False)
+    earlier = report_named(copilot, options.compare, domain.domain) if options.compare else None
     if earlier and not {one.id for one in earlier.questions} & {one.id for one in golden}:
-        raise UsageError(f"--compare {wanted.compare}: it asked none of these questions")
-    if wanted.mlflow:
+        raise UsageError(f"--compare {options.compare}: it asked none of these questions")
+    if options.mlflow:
         require_mlflow()
-    if wanted.out:
-        check_writable(wanted.out)
+    if options.out:
+        check_writable(options.out)
     copilot.snapshot(domain.domain)  # where nothing is published, that is said before a model loads
-    if wanted.matrix:
-        return _matrix(copilot, domain, golden, wanted)
-    report = _evaluated(copilot, domain, golden, wanted)
+    if options.matrix:
+        return _matrix(copilot, domain, golden, options)
+    report = _evaluated(copilot, domain, golden, options)
     if domain.answer.max_wrong is not None and report.threshold:
         copilot.thresholds.keep(domain.domain, Threshold(**report.threshold.model_dump()))
     if earlier:
         change = compared(
-            earlier.questions, report.questions, name=earlier.run.id or wanted.compare
+            earlier.questions, report.questions, name=earlier.run.id or options.compare
         )
         report = report.model_copy(update={"compared": change})
     if report.run.judge_model:
@@ -119,18 +119,18 @@ def _run(copilot: Copilot, domain: Domain, wanted: EvaluationRun) -> bool:
         card = judge_card(agreement, report.questions)
         notes = report.notes if card.checked else [NEVER_CHECKED, *report.notes]
         report = report.model_copy(update={"judge": card, "notes": notes})
-    below = list(broken(report, wanted.limits))
+    below = list(broken(report, options.limits))
     report = report.model_copy(update={"below": below})
     keep_run(copilot.index.engine, report)
-    if wanted.out:
+    if options.out:
         history = runs(copilot.index.engine, domain.domain, limit=PAGE_RUNS)
-        write_report(report, wanted.out, as_page(report, history))
-    if wanted.mlflow:
+        write_report(report, options.out, as_page(report, history))
+    if options.mlflow:
         _to_mlflow(report)
-    if wanted.as_json:
+    if options.as_json:
         print_json(report.model_dump(mode="json"))
     else:
-        print_report(report, wanted.out)
+        print_report(report, options.out)
     return not below
 
 
@@ -142,62 +142,64 @@ def _to_mlflow(report: EvaluationReport) -> None:
 
 
 def _evaluated(
-    copilot: Copilot, domain: Domain, golden: Sequence[GoldenQuestion], wanted: EvaluationRun
+    copilot: Copilot, domain: Domain, golden: Sequence[GoldenQuestion], options: EvaluationRun
 ) -> EvaluationReport:
-    systems = 2 if wanted.baseline else 1
-    with _progress(domain.domain, len(golden) * wanted.repeats * systems) as on_reply:
+    systems = 2 if options.baseline else 1
+    with _progress(domain.domain, len(golden) * options.repeats * systems) as on_reply:
         report = evaluate(
-            agents(copilot, domain, ask_again=wanted.ask_again),
+            agents(copilot, domain, ask_again=options.ask_again),
             golden,
             domain=domain.domain,
             model=copilot.model_name,
             asking=AskingOptions(
-                parallel=wanted.parallel or at_a_time(copilot),
-                repeats=wanted.repeats,
-                prices=prices_of(wanted.prices) or copilot.settings.read_prices(),
+                parallel=options.parallel or at_a_time(copilot),
+                repeats=options.repeats,
+                prices=prices_of(options.prices) or copilot.settings.read_prices(),
                 max_wrong=domain.answer.max_wrong,
-                judge=judge_of(copilot, domain, parallel=wanted.parallel) if wanted.judge else None,
+                judge=judge_of(copilot, domain, parallel=options.parallel)
+                if options.judge
+                else None,
                 on_reply=on_reply,
             ),
-            baseline=plain_rag(copilot, domain, ask_again=wanted.ask_again)
-            if wanted.baseline
+            baseline=plain_rag(copilot, domain, ask_again=options.ask_again)
+            if options.baseline
             else None,
         )
-    named = [path.name for path in wanted.golden]
+    named = [path.name for path in options.golden]
     return report.model_copy(update={"run": report.run.model_copy(update={"golden": named})})
 
 
 def _matrix(
-    copilot: Copilot, domain: Domain, golden: Sequence[GoldenQuestion], wanted: EvaluationRun
+    copilot: Copilot, domain: Domain, golden: Sequence[GoldenQuestion], options: EvaluationRun
 ) -> bool:
     """A report for each combination of settings, and one table; whether all keep the limits."""
     reports: dict[str, EvaluationReport] = {}
-    single = replace(wanted, baseline=False)
-    for one in variations(domain, parse_axes(wanted.matrix)):
+    single = replace(options, baseline=False)
+    for one in variations(domain, parse_axes(options.matrix)):
         reports[one.name] = _evaluated(copilot, one.domain, golden, single)
-        if wanted.out:
-            folder = wanted.out / one.name.replace(" ", "_")
+        if options.out:
+            folder = options.out / one.name.replace(" ", "_")
             write_report(reports[one.name], folder, as_page(reports[one.name]))
-    if wanted.as_json:
+    if options.as_json:
         print_json({name: report.model_dump(mode="json") for name, report in reports.items()})
     else:
         print_matrix(reports)
     below = [
         f"{name}: {line}"
         for name, report in reports.items()
-        for line in broken(report, wanted.limits)
+        for line in broken(report, options.limits)
     ]
     for line in below:
         typer.echo(line, err=True)
     return not below
 
 
-def prices_of(written: str) -> Prices | None:
+def prices_of(text: str) -> Prices | None:
     """Raises UsageError."""
     try:
-        return read_prices(written) if written else None
+        return read_prices(text) if text else None
     except ValueError as error:
-        raise UsageError(f"--prices {written!r}: {error}") from None
+        raise UsageError(f"--prices {text!r}: {error}") from None
 
 
 @contextmanager

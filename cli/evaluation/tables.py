@@ -38,8 +38,8 @@ def print_report(report: EvaluationReport, folder: Path | None = None) -> None:
             table.add_row(label, *cells)
     console.print(table)
     if report.threshold:
-        found = Threshold(**report.threshold.model_dump())
-        console.print(f"answer.max_wrong {found.max_wrong:g}: {found}", highlight=False)
+        threshold = Threshold(**report.threshold.model_dump())
+        console.print(f"answer.max_wrong {threshold.max_wrong:g}: {threshold}", highlight=False)
     if report.against_baseline:
         _print_change(report.against_baseline)
     if report.compared:

@@ -58,10 +58,10 @@ def _commands(command: Any, path: str) -> Iterator[str]:
 
 
 def _option(name: str, context: Any) -> str:
-    known = [
+    options = [
         option for one in context.command.params for option in (*one.opts, *one.secondary_opts)
     ]
-    return next(iter(get_close_matches(name, known, n=1)), "")
+    return next(iter(get_close_matches(name, options, n=1)), "")
 
 
 def _path(context: Any) -> str:

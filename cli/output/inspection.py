@@ -15,9 +15,9 @@ from index.store.documents import GenerationInfo
 from loaders.google.drive.source import AccessReport
 
 
-def print_retrieved(found: Mapping[str, Any]) -> None:
+def print_retrieved(response: Mapping[str, Any]) -> None:
     """The response for a person at a terminal."""
-    for number, document in enumerate(found["documents"], start=1):
+    for number, document in enumerate(response["documents"], start=1):
         headings = filter(None, [document["title"], document["tab"], *document["headings"]])
         place = " › ".join(headings)
         typer.echo(f"{typer.style(f'{number}.', bold=True)} {typer.style(place, fg='cyan')}")
@@ -27,10 +27,10 @@ def print_retrieved(found: Mapping[str, Any]) -> None:
         print_markdown(document["caption"]["highlights"], margin=3)
         if document["url"]:
             typer.echo(f"   {typer.style(document['url'], fg='blue')}")
-    for facet, values in found["facets"].items():
+    for facet, values in response["facets"].items():
         listed = ", ".join(f"{one['value']} ({one['count']})" for one in values)
         typer.echo(f"{typer.style(facet, bold=True)}: {listed}")
-    if not found["documents"]:
+    if not response["documents"]:
         typer.echo("Nothing found.")
 
 
@@ -57,8 +57,8 @@ def print_document(snapshots: Mapping[str, Snapshot], document_id: str) -> None:
 
     holder = next((s for s in snapshots.values() if document_id in s.documents), None)
     if holder is None:
-        known = sorted(id_ for snapshot in snapshots.values() for id_ in snapshot.documents)
-        raise UsageError(f"no document {document_id!r}{nearest(document_id, known)}")
+        ids = sorted(id_ for snapshot in snapshots.values() for id_ in snapshot.documents)
+        raise UsageError(f"no document {document_id!r}{nearest(document_id, ids)}")
     _print_card(holder.documents[document_id])
     for chunk in holder.chunks(document_id):
         place = " › ".join(part for part in (chunk.tab, *chunk.heading_path) if part)

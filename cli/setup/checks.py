@@ -68,8 +68,8 @@ def reserve(domain: Domain, settings: Settings) -> Iterator[str]:
         return
     model = settings.chat_model if settings.has_chat_model() else None
     name = provider_and_model(model)[1] if model else ""
-    found = read_threshold(settings, domain.domain, name, most)
-    yield f"{domain.path}: answer.max_wrong {most:g}: {found}"
+    threshold = read_threshold(settings, domain.domain, name, most)
+    yield f"{domain.path}: answer.max_wrong {most:g}: {threshold}"
 
 
 def _closed_files(domain: Domain) -> Iterator[Problem]:
@@ -114,15 +114,15 @@ def _golden(domain: Domain) -> Iterator[Problem]:
 def _examples(
     domain: Domain, published: frozenset[str], paths: Sequence[Path]
 ) -> Iterator[Problem]:
-    wanted = {document for example in domain.examples for document in example.documents}
-    if wanted <= published:
+    mentions = {document for example in domain.examples for document in example.documents}
+    if mentions <= published:
         return
-    known = published | {_document_id(path) for path in paths}
+    existing = published | {_document_id(path) for path in paths}
     for place, example in enumerate(domain.examples):
         for position, document in enumerate(example.documents):
-            if document in known:
+            if document in existing:
                 continue
-            message = f"no document {document!r}{nearest(document, sorted(known))}"
+            message = f"no document {document!r}{nearest(document, sorted(existing))}"
             if published:
                 message += "" if message.endswith("?") else "."
                 message += f" If it is new, run `oncall ingest {domain.domain}` first"
@@ -261,13 +261,13 @@ def drive_to_check(settings: Settings) -> GoogleDrive:
 
 def folder_findings(domain: Domain, reports: Iterable[AccessReport]) -> list[Finding]:
     """One for each folder or document that is in the way; else one that counts."""
-    check, seen = f"documents of {domain.domain}", list(reports)
+    check, access = f"documents of {domain.domain}", list(reports)
     bad = [
         wrong(check, f"{one.kind} {one.name or one.id}: {one.problem}", one.remedy)
-        for one in seen
+        for one in access
         if one.in_the_way(domain.access.audience)
     ]
-    return bad or [fine(check, counted(seen))]
+    return bad or [fine(check, counted(access))]
 
 
 def counted(reports: Iterable[AccessReport]) -> str:

@@ -49,11 +49,11 @@ def init(
     line they would stay in the shell's history. Answers may be piped in, one a line. Run it again
     at any time: what works is kept."""
     from cli.setup.init import run_init
-    from cli.setup.prompts import Given, Prompter
+    from cli.setup.prompts import InitOptions, Prompter
 
     run_init(
         Prompter(asks=not yes),
-        Given(
+        InitOptions(
             channel=channel,
             folders=tuple(folder or ()),
             files=tuple(files or ()),
@@ -75,9 +75,9 @@ def doctor(as_json: AsJson = False) -> None:
     from cli.setup.doctor import examined, show
 
     if as_json:
-        found = list(examined())
-        print_json([asdict(one) for one in found])
-        well = all(one.state != "wrong" for one in found)
+        findings = list(examined())
+        print_json([asdict(one) for one in findings])
+        well = all(one.state != "wrong" for one in findings)
     else:
         well = show(examined())
     if not well:

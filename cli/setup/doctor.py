@@ -42,12 +42,12 @@ def examined() -> Iterator[Finding]:
     log_to_stderr("error", settings.log_format, secrets=settings.secrets())
     yield fine("settings", "read from the environment and .env")
     yield from check_storage(settings)
-    domains, found = check_domain_files(settings)
-    yield from found
+    domains, findings = check_domain_files(settings)
+    yield from findings
     yield from _slack(settings, domains)
     yield from check_google(settings, domains)
     yield from check_models(settings)
-    if any(one.state == "wrong" for one in found):
+    if any(one.state == "wrong" for one in findings):
         yield not_asked("published indexes", "until the domain files are correct")
         return
     quiet = settings.model_copy(update={"log_level": "error"})
@@ -62,8 +62,8 @@ def _slack(settings: Settings, domains: Mapping[str, Domain]) -> Iterator[Findin
     if domains and not channels and not any(values):
         yield fine("Slack", "not needed: no domain has a channel")
         return
-    found, app = check_slack(settings, domains.values())
-    yield from found
+    findings, app = check_slack(settings, domains.values())
+    yield from findings
     for domain in domains.values():
         for channel in domain.channels:
             yield (
@@ -73,10 +73,10 @@ def _slack(settings: Settings, domains: Mapping[str, Domain]) -> Iterator[Findin
             )
 
 
-def show(found: Iterable[Finding]) -> bool:
+def show(findings: Iterable[Finding]) -> bool:
     """A line for each as it comes, never broken; whether nothing is wrong."""
     bad = 0
-    for one in found:
+    for one in findings:
         print_finding(one)
         bad += one.state == "wrong"
     count = "1 thing is" if bad == 1 else f"{bad} things are"

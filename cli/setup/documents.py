@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cli.setup.checks import counted, drive_to_check
 from cli.setup.files import EnvFile
-from cli.setup.prompts import Given, Prompter, ToBeTold, settled
+from cli.setup.prompts import InitOptions, Prompter, ToBeTold, settled
 from config.checks import Finding, drive_id_in, fine, wrong
 from config.domain import GoogleDriveSource
 from config.settings import Settings
@@ -30,44 +30,44 @@ class Documents:
 
 
 def documents_step(
-    asker: Prompter, settings: Settings, env_file: EnvFile, given: Given
+    asker: Prompter, settings: Settings, env_file: EnvFile, options: InitOptions
 ) -> tuple[Documents, Settings]:
     """Documents that can be read, in Drive or on this machine."""
     asker.heading("Documents")
-    shelf = _Shelf(asker, settings, env_file, given)
-    options = [("--folder", one) for one in given.folders] + [
-        ("--files", one) for one in given.files
+    shelf = _Shelf(asker, settings, env_file, options)
+    sources = [("--folder", one) for one in options.folders] + [
+        ("--files", one) for one in options.files
     ]
-    found = Documents()
-    for told_by, known in options or [("--folder or --files", "")]:
+    documents = Documents()
+    for told_by, text in sources or [("--folder or --files", "")]:
         question = ToBeTold(
             prompt="Google Drive folder (its link), or a folder or file on this machine",
             told_by=told_by,
         )
-        more = settled(asker, question, known, shelf.looked_at)
-        found = Documents(
-            folders=(*found.folders, *more.folders),
-            documents=(*found.documents, *more.documents),
-            files=(*found.files, *more.files),
+        more = settled(asker, question, text, shelf.looked_at)
+        documents = Documents(
+            folders=(*documents.folders, *more.folders),
+            documents=(*documents.documents, *more.documents),
+            files=(*documents.files, *more.files),
         )
-    return found, shelf.settings
+    return documents, shelf.settings
 
 
 class _Shelf:
     """Looks at what was named; the first that is in Drive has the key asked for."""
 
     def __init__(
-        self, asker: Prompter, settings: Settings, env_file: EnvFile, given: Given
+        self, asker: Prompter, settings: Settings, env_file: EnvFile, options: InitOptions
     ) -> None:
         self.settings = settings
-        self._asker, self._kept, self._given = asker, env_file, given
+        self._asker, self._env_file, self._options = asker, env_file, options
         self._has_key = False
 
     def looked_at(self, text: str) -> tuple[Finding, Documents | None]:
-        if text in self._given.files or not (text in self._given.folders or is_of_drive(text)):
+        if text in self._options.files or not (text in self._options.folders or is_of_drive(text)):
             return _on_this_machine(text)
         if not self._has_key:
-            self.settings = key_step(self._asker, self.settings, self._kept, self._given)
+            self.settings = key_step(self._asker, self.settings, self._env_file, self._options)
             self._has_key = True
         return _in_drive(text, self.settings)
 
@@ -79,10 +79,12 @@ def is_of_drive(text: str) -> bool:
     return bool(_LIKELY_ID.fullmatch(text)) and not Path(text).expanduser().exists()
 
 
-def key_step(asker: Prompter, settings: Settings, env_file: EnvFile, given: Given) -> Settings:
+def key_step(
+    asker: Prompter, settings: Settings, env_file: EnvFile, options: InitOptions
+) -> Settings:
     """A service account that Google lets in; its address, to share folders with, is shown."""
-    known = given.google_key or settings.google_credentials
-    if known is None and asker.asks:
+    key_file = options.google_key or settings.google_credentials
+    if key_file is None and asker.asks:
         asker.say(f"  A service account reads them. Make one: {SERVICE_ACCOUNT}")
         asker.say("  (it needs no role), then Keys › Add key › JSON; and switch on the Google Docs")
         asker.say("  and Google Drive APIs under APIs & Services › Library.")
@@ -98,23 +100,25 @@ def key_step(asker: Prompter, settings: Settings, env_file: EnvFile, given: Give
         prompt="Google key file (JSON of a service account)",
         told_by="--google-key or GOOGLE_APPLICATION_CREDENTIALS",
     )
-    settings = settled(asker, question, str(known or ""), key)
+    settings = settled(asker, question, str(key_file or ""), key)
     env_file.keep("GOOGLE_APPLICATION_CREDENTIALS", str(settings.google_credentials))
     return settings
 
 
 def _in_drive(text: str, settings: Settings) -> tuple[Finding, Documents | None]:
-    found = drive_id_in(text)
-    if not found:
+    drive_id = drive_id_in(text)
+    if not drive_id:
         return wrong("", "no folder's id is in that", "copy the folder's link from Drive"), None
     one = bool(_ONE_DOCUMENT.search(text))
-    source = GoogleDriveSource(documents=[found]) if one else GoogleDriveSource(folders=[found])
+    source = (
+        GoogleDriveSource(documents=[drive_id]) if one else GoogleDriveSource(folders=[drive_id])
+    )
     with drive_to_check(settings) as drive:
         reports = drive.check(source)
     bad = next((report for report in reports if report.in_the_way("channel")), None)
     if bad:
         return wrong("", f"{bad.kind} {bad.name or bad.id}: {bad.problem}", bad.remedy), None
-    chosen = Documents(documents=(found,)) if one else Documents(folders=(found,))
+    chosen = Documents(documents=(drive_id,)) if one else Documents(folders=(drive_id,))
     return fine("", f"{reports[0].name}: {counted(reports)}"), chosen
 
 
@@ -127,8 +131,8 @@ def _on_this_machine(text: str) -> tuple[Finding, Documents | None]:
         return wrong(
             "", problem, f"paste the folder's link, or write a path from {Path.cwd()}"
         ), None
-    found: Sequence[Path] = find_files([path], Path.cwd())[0]
-    if not found:
+    files: Sequence[Path] = find_files([path], Path.cwd())[0]
+    if not files:
         return wrong("", f"{text}: there is nothing in it that we read", "name another"), None
-    count = "1 file" if len(found) == 1 else f"{len(found)} files"
+    count = "1 file" if len(files) == 1 else f"{len(files)} files"
     return fine("", f"{text}: {count}"), Documents(files=(text,))

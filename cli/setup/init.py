@@ -18,7 +18,7 @@ from cli.setup.files import (
     place_for,
     write_domain,
 )
-from cli.setup.prompts import Given, Prompter, ToBeTold, settled
+from cli.setup.prompts import InitOptions, Prompter, ToBeTold, settled
 from cli.setup.slack import (
     admin_step,
     channel_step,
@@ -38,7 +38,7 @@ ADDRESSES = {"slack_api_url": "SLACK_API_URL", "google_api_url": "GOOGLE_API_URL
 """Settings that say where the services are, and are kept where they are not the usual ones."""
 
 
-def run_init(asker: Prompter, given: Given) -> None:
+def run_init(asker: Prompter, options: InitOptions) -> None:
     """Raises UsageError for a missing answer, ConfigError for a wrong one that can't be asked
     again."""
     begun = time.monotonic()
@@ -51,14 +51,14 @@ def run_init(asker: Prompter, given: Given) -> None:
     try:
         settings = _settled_down(asker, place, settings, env_file)
         app, settings = slack_step(asker, settings, env_file, place.config_dir)
-        domain, settings = domain_step(asker, app, place, settings, env_file, given)
+        domain, settings = domain_step(asker, app, place, settings, env_file, options)
     finally:
         for line in env_file.lines():
             asker.say(f"  {line}")
     asker.heading("First answer")
-    documents = _ingested(asker, settings, domain, given)
+    documents = _ingested(asker, settings, domain, options)
     if documents:
-        _greeted(asker, app, domain, documents, given)
+        _greeted(asker, app, domain, documents, options)
     _what_next(asker, app, domain, time.monotonic() - begun, ready=bool(documents))
 
 
@@ -85,60 +85,60 @@ def domain_step(
     place: TeamPlace,
     settings: Settings,
     env_file: EnvFile,
-    given: Given,
+    options: InitOptions,
 ) -> tuple[Domain, Settings]:
     """The domain that is there, or a new one with its file."""
-    if place.domains and not (given.channel or given.domain):
+    if place.domains and not (options.channel or options.domain):
         asker.heading("Domains")
         for domain in place.domains:
             asker.show(fine("", f"{domain.path}: {domain.title}"))
             for channel in domain.channels:
                 asker.show(check_channel(app, channel))
-        for found in check_google(settings, {one.domain: one for one in place.domains}):
-            asker.show(found)
+        for finding in check_google(settings, {one.domain: one for one in place.domains}):
+            asker.show(finding)
         # Enter keeps what there is: who runs it again has seldom come for another channel.
         if not asker.asks or not asker.agrees_to_more("Another channel?"):
             return place.domains[0], settings
-    channel, name = channel_step(asker, app, given)
+    channel, name = channel_step(asker, app, options)
     if owner := domain_of(place.domains, channel):
         asker.show(fine("", f"{owner.path} answers there already, and stays as it is"))
         return owner, settings
-    documents, settings = documents_step(asker, settings, env_file, given)
+    documents, settings = documents_step(asker, settings, env_file, options)
     asker.heading("Domain")
-    chosen = _named(asker, place, name, given)
+    chosen = _named(asker, place, name, options)
     draft = DomainDraft(
         domain=chosen,
-        title=given.title or title_of(chosen),
+        title=options.title or title_of(chosen),
         channel=channel,
         channel_name=name,
-        admin=admin_step(asker, app, given),
+        admin=admin_step(asker, app, options),
         folders=documents.folders,
         documents=documents.documents,
         files=[as_written(file, place.config_dir) for file in documents.files],
     )
     path = write_domain(place.config_dir, draft)
     asker.show(fine("", f"{path} is written; edit it as you like"))
-    written, problems = read_domain(path)
-    if written is None:
+    new_domain, problems = read_domain(path)
+    if new_domain is None:
         raise ConfigError("\n".join(map(str, problems)))
-    return written, settings
+    return new_domain, settings
 
 
-def _named(asker: Prompter, place: TeamPlace, channel: str, given: Given) -> str:
-    taken = {one.domain for one in place.domains}
+def _named(asker: Prompter, place: TeamPlace, channel: str, options: InitOptions) -> str:
+    names = {one.domain for one in place.domains}
     usual = name_of_domain(channel)
 
     def name(text: str) -> tuple[Finding, str | None]:
-        file = place.config_dir / "domains" / f"{checked_name(text, taken)}.yaml"
+        file = place.config_dir / "domains" / f"{checked_name(text, names)}.yaml"
         return fine("", f"its file will be {file}"), text
 
     question = ToBeTold(prompt="Name of the domain", told_by="--domain", default=usual)
-    return settled(asker, question, given.domain or ("" if asker.asks else usual), name)
+    return settled(asker, question, options.domain or ("" if asker.asks else usual), name)
 
 
-def _ingested(asker: Prompter, settings: Settings, domain: Domain, given: Given) -> int:
+def _ingested(asker: Prompter, settings: Settings, domain: Domain, options: InitOptions) -> int:
     """Documents that it answers from now; 0 when nothing was read."""
-    if not asker.agrees("Read the documents now?", given.ingest):
+    if not asker.agrees("Read the documents now?", options.ingest):
         return 0
     from cli.output.ingest import ProgressBar, print_reports
     from oncall import Copilot
@@ -154,8 +154,10 @@ def _ingested(asker: Prompter, settings: Settings, domain: Domain, given: Given)
         return 0
 
 
-def _greeted(asker: Prompter, app: SlackApp, domain: Domain, documents: int, given: Given) -> None:
-    if not domain.channels or not asker.agrees("Say hello in the channel?", given.hello):
+def _greeted(
+    asker: Prompter, app: SlackApp, domain: Domain, documents: int, options: InitOptions
+) -> None:
+    if not domain.channels or not asker.agrees("Say hello in the channel?", options.hello):
         return
     try:
         channel = domain.channels[0]

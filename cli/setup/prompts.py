@@ -59,10 +59,10 @@ class Prompter:
             )
         return line.strip() or default
 
-    def agrees(self, prompt: str, given: bool | None) -> bool:
-        """`given` decides it; else Enter means yes, and a pipe that has ended no."""
-        if given is not None or not self.asks:
-            return given is not False
+    def agrees(self, prompt: str, decision: bool | None) -> bool:
+        """Without a `decision`, Enter means yes, and a pipe that has ended no."""
+        if decision is not None or not self.asks:
+            return decision is not False
         try:
             answer = self.ask(f"{prompt} [Y/n]", told_by="")
         except OutOfAnswersError:
@@ -91,15 +91,15 @@ class ToBeTold:
 def settled(
     asker: Prompter,
     question: ToBeTold,
-    known: str,
+    initial: str,
     check: Callable[[str], tuple[Finding, T | None]],
 ) -> T:
-    """What `check` makes of the first answer that it finds right; `known` is tried before asking.
+    """What `check` makes of the first answer that it finds right; `initial` is tried before asking.
 
     An empty line tries the answer before again: something was mended elsewhere. Raises ConfigError
-    when nothing may be asked and `known` is wrong."""
-    last = known
-    text = known or _asked(asker, question, last)
+    when nothing may be asked and `initial` is wrong."""
+    last = initial
+    text = initial or _asked(asker, question, last)
     while True:
         finding, value = _checked(check, text)
         asker.show(finding)
@@ -134,7 +134,7 @@ def _checked(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class InitOptions:
     """Empty or None: asked for, or taken as it comes."""
 
     channel: str = ""

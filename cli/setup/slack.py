@@ -19,7 +19,7 @@ from bot.setup_checks import (
 )
 from bot.slack.manifest import manifest_yaml
 from cli.setup.files import MANIFEST, EnvFile, write_shared
-from cli.setup.prompts import Given, Prompter, ToBeTold, settled
+from cli.setup.prompts import InitOptions, Prompter, ToBeTold, settled
 from config.checks import Finding, fine
 from config.errors import ConfigError
 from config.settings import Settings
@@ -49,10 +49,10 @@ def slack_step(
 
     def bot(token: str) -> tuple[Finding, tuple[SlackApp, str] | None]:
         tried = settings.model_copy(update={"slack_bot_token": SecretStr(token)})
-        found, app = check_bot_token(tried)
+        finding, app = check_bot_token(tried)
         if app is None:
-            return found, None
-        asker.show(found)
+            return finding, None
+        asker.show(finding)
         scopes = check_scopes(app)
         return scopes, None if scopes.state == "wrong" else (app, token)
 
@@ -64,10 +64,10 @@ def slack_step(
     settings = settings.model_copy(update={"slack_bot_token": SecretStr(token)})
 
     def socket(token: str) -> tuple[Finding, str | None]:
-        found = check_app_token(
+        finding = check_app_token(
             settings.model_copy(update={"slack_app_token": SecretStr(token)}), app
         )
-        return found, token if found.state == "ok" else None
+        return finding, token if finding.state == "ok" else None
 
     question = ToBeTold(
         prompt="App token (xapp-…, stays hidden)", told_by="SLACK_APP_TOKEN", hidden=True
@@ -77,38 +77,38 @@ def slack_step(
     return app, settings.model_copy(update={"slack_app_token": SecretStr(token)})
 
 
-def channel_step(asker: Prompter, app: SlackApp, given: Given) -> tuple[str, str]:
+def channel_step(asker: Prompter, app: SlackApp, options: InitOptions) -> tuple[str, str]:
     """(id, name) of a channel that the bot is in."""
     asker.heading("Channel")
-    if not given.channel and asker.asks:
+    if not options.channel and asker.asks:
         asker.say(f"  In Slack, write /invite @{app.identity.name} in the help channel.")
 
     def channel(text: str) -> tuple[Finding, tuple[str, str] | None]:
         found_id = find_channel(app, text)
-        found = check_channel(app, found_id)
-        return found, (found_id, channel_name(app, found_id)) if found.state == "ok" else None
+        finding = check_channel(app, found_id)
+        return finding, (found_id, channel_name(app, found_id)) if finding.state == "ok" else None
 
     question = ToBeTold(prompt="Help channel (#name, link or id)", told_by="--channel")
-    return settled(asker, question, given.channel, channel)
+    return settled(asker, question, options.channel, channel)
 
 
-def admin_step(asker: Prompter, app: SlackApp, given: Given) -> str:
+def admin_step(asker: Prompter, app: SlackApp, options: InitOptions) -> str:
     """Member id of who is told of trouble; empty for nobody."""
-    if not given.admin and not asker.asks:
+    if not options.admin and not asker.asks:
         return ""
 
     def person(text: str) -> tuple[Finding, str | None]:
         if text == "-":
             return fine("", "nobody; `admins` in the domain file names somebody later"), ""
-        found, name = find_person(app, text)
-        return fine("", f"{name} is told of trouble, and called by *Ask a human*"), found
+        member, name = find_person(app, text)
+        return fine("", f"{name} is told of trouble, and called by *Ask a human*"), member
 
     question = ToBeTold(
         prompt="Who is told of trouble? E-mail or Slack member id, - for nobody",
         told_by="--admin",
         default="-",
     )
-    return settled(asker, question, given.admin, person)
+    return settled(asker, question, options.admin, person)
 
 
 def name_of_domain(channel: str) -> str:
@@ -121,7 +121,7 @@ def title_of(domain: str) -> str:
     return f"{domain.replace('-', ' ').capitalize()} help"
 
 
-def checked_name(text: str, taken: set[str]) -> str:
+def checked_name(text: str, existing: set[str]) -> str:
     """Raises ConfigError for one that is no domain's, or that is taken."""
     from pydantic import TypeAdapter, ValidationError
 
@@ -131,7 +131,7 @@ def checked_name(text: str, taken: set[str]) -> str:
         TypeAdapter(DomainId).validate_python(text)
     except ValidationError as error:
         raise ConfigError(error.errors()[0]["msg"], remedy="") from None
-    if text in taken:
+    if text in existing:
         raise ConfigError(
             f"there is a domain {text!r} already", remedy="edit its file, or choose another name"
         )

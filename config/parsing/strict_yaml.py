@@ -221,18 +221,18 @@ def misread(root: yaml.Node) -> Iterator[tuple[yaml.Node, str]]:
 
 
 def _misread_keys(node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, str]]:
-    seen: set[str] = set()
+    keys: set[str] = set()
     for key, _ in node.value:
         if not isinstance(key, yaml.ScalarNode):
             yield key, "expected a name as key; is a bracket or brace too many?"
             continue
-        if key.value in seen:
+        if key.value in keys:
             yield key, f"key {key.value!r} is given twice"
         elif _LONE_SURROGATE.search(key.value):
             yield key, "holds half a character (\\ud800 to \\udfff); write the whole one"
         elif key.tag in (_BOOLEAN, _NOTHING, *_NUMBERS):
             yield key, f"`{_short(key)}` means {_meaning(key)} in YAML; write `'{_short(key)}':`"
-        seen.add(key.value)
+        keys.add(key.value)
 
 
 def _meaning(key: yaml.ScalarNode) -> str:
@@ -243,13 +243,13 @@ def _meaning(key: yaml.ScalarNode) -> str:
 
 def _all_nodes(root: yaml.Node) -> Iterator[yaml.Node]:
     """Each node once, except keys: an alias may point to it many times, or around it."""
-    seen: set[int] = set()
+    ids: set[int] = set()
     waiting = [root]
     while waiting:
         node = waiting.pop()
-        if id(node) in seen:
+        if id(node) in ids:
             continue
-        seen.add(id(node))
+        ids.add(id(node))
         yield node
         if isinstance(node, yaml.MappingNode):
             waiting += [value for _, value in reversed(node.value)]

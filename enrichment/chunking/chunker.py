@@ -35,12 +35,12 @@ def split(
 ) -> list[Chunk]:
     """Chunks in reading order. `embed` is needed only for `semantic_threshold`."""
     chunks: list[Chunk] = []
-    seen: Counter[str] = Counter()
+    repeats: Counter[str] = Counter()
     for number, section in enumerate(sections(document)):
         for group, runs in _groups(document, section, number, count_tokens, options, embed):
             draft = _Draft(document, section, group)
-            seen[draft.content] += 1
-            chunk = draft.chunk(len(chunks), seen[draft.content], count_tokens)
+            repeats[draft.content] += 1
+            chunk = draft.chunk(len(chunks), repeats[draft.content], count_tokens)
             chunks.append(replace(chunk, runs=runs))
     return chunks
 

@@ -93,12 +93,12 @@ def _c_value(phrase: str, count: int, longer: Iterable[int]) -> float:
 def _spread(ranked: Iterable[str], most: int) -> list[str]:
     """Skip what only repeats the words of a phrase already taken."""
     result: list[str] = []
-    seen: list[set[str]] = []
+    stem_sets: list[set[str]] = []
     for phrase in ranked:
         phrase_stems = set(stems(phrase))
-        if phrase_stems and not any(phrase_stems <= other for other in seen):
+        if phrase_stems and not any(phrase_stems <= other for other in stem_sets):
             result.append(phrase)
-            seen.append(phrase_stems)
+            stem_sets.append(phrase_stems)
         if len(result) == most:
             break
     return result

@@ -107,14 +107,16 @@ class Canary:
         last = self._store.last()
         changes = self._changes(last, serving) if last else []
         ran = self._before or self._after
-        if last and not (changes or ran or again) and last.seen.keys() == self._golden.keys():
+        if last and not (changes or ran or again) and last.evidence.keys() == self._golden.keys():
             return ()
-        generation, seen = self._after or self._before or (serving.generation, self._seen(serving))
+        generation, evidence = (
+            self._after or self._before or (serving.generation, self._seen(serving))
+        )
         upgrade = None
         if changes or again:
-            then = self._before[1] if self._before else seen
+            then = self._before[1] if self._before else evidence
             reason = " and ".join(changes) or "as it was"
-            upgrade = self._compared(last.seen if last else seen, then, serving, reason)
+            upgrade = self._compared(last.evidence if last else evidence, then, serving, reason)
             self._outcomes.append(upgrade)
         if not (upgrade and upgrade.alarms):
             self._store.keep(
@@ -122,8 +124,8 @@ class Canary:
                     generation=generation,
                     version=self._version,
                     configuration=self._configuration,
-                    seen=seen,
-                    told=last.told if last else "",
+                    evidence=evidence,
+                    reported=last.reported if last else "",
                 )
             )
         self._tell()
@@ -137,14 +139,14 @@ class Canary:
     def _changes(self, last: CanaryBaseline, serving: Snapshot) -> list[str]:
         """In words, since it was kept; a generation that this run made is none."""
         base = self._before[0] if self._before else serving.generation
-        found = []
+        changes = []
         if last.version != self._version:
-            found.append(f"product {last.version[:8]} → {self._version[:8]}")
+            changes.append(f"product {last.version[:8]} → {self._version[:8]}")
         if last.configuration != self._configuration:
-            found.append("an edit of the domain file")
+            changes.append("an edit of the domain file")
         if last.generation != base:
-            found.append(f"generation {last.generation} → {base}")
-        return found
+            changes.append(f"generation {last.generation} → {base}")
+        return changes
 
     def _seen(self, snapshot: Snapshot) -> Sight:
         return evidence_seen(snapshot, self._domain, self._golden)

@@ -70,15 +70,15 @@ def edited_domains(old: Path, new: Path) -> dict[str, tuple[Domain | None, Domai
     before, after = _read(old), _read(new)
     if old.is_file() and new.is_file():  # one domain, even if the edit gives it another name
         before = dict(zip(after, before.values(), strict=True))
-    found: dict[str, tuple[Domain | None, Domain | None]] = {}
+    edits: dict[str, tuple[Domain | None, Domain | None]] = {}
     for name in sorted(before.keys() | after.keys()):
         was, now = before.get(name), after.get(name)
         if was and now:
             if config_changes(was, now):
-                found[name] = (was.read_from(now.path), now)
+                edits[name] = (was.read_from(now.path), now)
         else:
-            found[name] = (was, now)
-    return found
+            edits[name] = (was, now)
+    return edits
 
 
 def _read(path: Path) -> Mapping[str, Domain]:
@@ -150,8 +150,8 @@ class DomainDiff:
     def said_otherwise(self) -> list[str]:
         """Ids of questions that fare neither better nor worse, and get another answer: no metric
         tells a wrong one from them, a reader does."""
-        known = {*self.compared.worse, *self.compared.better} if self.compared else set()
-        return [one for one in self._other_answers if one not in known]
+        better_or_worse = {*self.compared.worse, *self.compared.better} if self.compared else set()
+        return [one for one in self._other_answers if one not in better_or_worse]
 
     @cached_property
     def _other_answers(self) -> list[str]:
@@ -254,9 +254,9 @@ def _said(question: ReportQuestion, skipped: int) -> str:
     whole = " ".join(question.answer.split())
     text = f"…{whole[skipped:]}" if skipped else whole
     short = text if len(text) <= SAID else f"{text[:SAID]}…"
-    found = sum(one.found for one in question.evidence)
-    seen = f", evidence {found} of {len(question.evidence)}" if question.evidence else ""
-    return f"{_plain(question.path)}{seen}: {_plain(short)}"
+    hits = sum(one.found for one in question.evidence)
+    note = f", evidence {hits} of {len(question.evidence)}" if question.evidence else ""
+    return f"{_plain(question.path)}{note}: {_plain(short)}"
 
 
 def _plain(value: object) -> str:

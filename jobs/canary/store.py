@@ -59,19 +59,19 @@ def evidence_seen(
         return [*parts, (chunks[0].place, words_of_all(chunks))] if chunks else []
 
     def place(document: str, quote: str) -> str:
-        wanted = plain(quote)
-        return next((name for name, words in held(document) if wanted in words), "")
+        text = plain(quote)
+        return next((name for name, words in held(document) if text in words), "")
 
-    seen: Sight = {}
+    evidence: Sight = {}
     for mark, question in golden.items():
         answer = ask(question.asked, None)
-        seen[mark] = tuple(
+        evidence[mark] = tuple(
             SeenEvidence(shown=visible, place=place(one.document, one.quote))
             for one, visible in zip(
                 question.evidence, evidence_found(question, answer), strict=True
             )
         )
-    return seen
+    return evidence
 
 
 class _Base(DeclarativeBase):
@@ -99,8 +99,9 @@ class CanaryBaseline:
     generation: int
     version: str
     configuration: str
-    seen: Sight
-    told: str = ""
+    evidence: Sight
+    reported: str = ""
+    """Digest of what the admins were told last."""
 
 
 class CanaryStore:
@@ -115,7 +116,7 @@ class CanaryStore:
         row = self._rows.find(domain=self._domain)
         if row is None:
             return None
-        seen = {
+        sight = {
             question: tuple(SeenEvidence(**one) for one in evidence)
             for question, evidence in json.loads(row.seen).items()
         }
@@ -123,26 +124,28 @@ class CanaryStore:
             generation=row.generation,
             version=row.version,
             configuration=row.configuration,
-            seen=seen,
-            told=row.told,
+            evidence=sight,
+            reported=row.told,
         )
 
     def keep(self, sight: CanaryBaseline) -> None:
-        seen = {name: [asdict(one) for one in evidence] for name, evidence in sight.seen.items()}
+        content = {
+            name: [asdict(one) for one in evidence] for name, evidence in sight.evidence.items()
+        }
         self._rows.keep(
             domain=self._domain,
             generation=sight.generation,
             version=sight.version,
             configuration=sight.configuration,
-            seen=json.dumps(seen, ensure_ascii=False),
-            told=sight.told,
+            seen=json.dumps(content, ensure_ascii=False),
+            told=sight.reported,
             measured_at=datetime.now(UTC).replace(tzinfo=None),
         )
 
-    def is_news(self, told: str) -> bool:
+    def is_news(self, digest: str) -> bool:
         """Notes it, so that it is news only once."""
         last = self.last()
-        if last is None or last.told == told:
+        if last is None or last.reported == digest:
             return last is None
-        self.keep(replace(last, told=told))
+        self.keep(replace(last, reported=digest))
         return True

@@ -127,14 +127,14 @@ def agreement(scored: Sequence[ScoredTwice]) -> Agreement:
 def weighted_kappa(first: Sequence[int], second: Sequence[int]) -> float:
     """Agreement of two judges on scores 0 to 5 beyond chance, squared weights; 1 when both give
     one and the same score to all. Source: Cohen, Psychological Bulletin 1968."""
-    seen = np.zeros((HIGHEST + 1, HIGHEST + 1))
+    observed = np.zeros((HIGHEST + 1, HIGHEST + 1))
     for one, other in zip(first, second, strict=True):
-        seen[one, other] += 1
-    seen /= max(1.0, seen.sum())
+        observed[one, other] += 1
+    observed /= max(1.0, observed.sum())
     places = np.arange(HIGHEST + 1)
     weights = (places[:, None] - places[None, :]) ** 2 / HIGHEST**2
-    by_chance = float((weights * np.outer(seen.sum(1), seen.sum(0))).sum())
-    return 1.0 - float((weights * seen).sum()) / by_chance if by_chance else 1.0
+    by_chance = float((weights * np.outer(observed.sum(1), observed.sum(0))).sum())
+    return 1.0 - float((weights * observed).sum()) / by_chance if by_chance else 1.0
 
 
 def share(hits: int, count: int) -> Figure | None:
@@ -146,8 +146,8 @@ def share(hits: int, count: int) -> Figure | None:
 
 
 def _share_of(hits: NDArray[np.bool_]) -> Figure:
-    found = share(int(hits.sum()), len(hits))
-    return found or Figure(value=0.0, low=0.0, high=1.0, count=0)
+    figure = share(int(hits.sum()), len(hits))
+    return figure or Figure(value=0.0, low=0.0, high=1.0, count=0)
 
 
 def _mean(values: Scores) -> Figure:
@@ -221,9 +221,9 @@ def corrected(hits: int, count: int, judged: Confusion) -> Figure | str:
     return Figure(value=float(value), low=float(low), high=float(high), count=count)
 
 
-def _rate(seen: np.ndarray, sensitivity: np.ndarray, specificity: np.ndarray) -> np.ndarray:
+def _rate(apparent: np.ndarray, sensitivity: np.ndarray, specificity: np.ndarray) -> np.ndarray:
     tells = np.maximum(sensitivity + specificity - 1, 1e-3)
-    return np.asarray(np.clip((seen + specificity - 1) / tells, 0.0, 1.0))
+    return np.asarray(np.clip((apparent + specificity - 1) / tells, 0.0, 1.0))
 
 
 class _Base(DeclarativeBase):
@@ -251,8 +251,8 @@ class JudgeCardStore:
     def __init__(self, engine: Engine) -> None:
         self._rows = KeyValueTable(engine, cast("Table", JudgeCardRow.__table__))
 
-    def keep(self, domain: str, judge: str, found: Agreement) -> None:
-        card = _agreement.dump_json(found).decode()
+    def keep(self, domain: str, judge: str, result: Agreement) -> None:
+        card = _agreement.dump_json(result).decode()
         self._rows.keep(domain=domain, judge=judge[:200], card=card)
 
     def of(self, domain: str, judge: str) -> Agreement | None:
@@ -261,19 +261,19 @@ class JudgeCardStore:
         return None if row is None else _agreement.validate_json(row.card)
 
 
-def judge_card(found: Agreement | None, questions: list[ReportQuestion]) -> JudgeCard:
+def judge_card(result: Agreement | None, questions: list[ReportQuestion]) -> JudgeCard:
     """A report's card of its judge; `questions` are those that it judged."""
-    if found is None:
+    if result is None:
         return JudgeCard(checked=False)
-    judged_as = {"acceptable": found.acceptable, "incorrect": found.incorrect}
+    judged_as = {"acceptable": result.acceptable, "incorrect": result.incorrect}
     rates = {
         name: _rates(confusion.true_positive_rate, confusion.true_negative_rate)
         for name, confusion in judged_as.items()
     }
     card = JudgeCard(
         checked=True,
-        scores=found.count,
-        kappa=_as_rate(found.kappa) if found.kappa else None,
+        scores=result.count,
+        kappa=_as_rate(result.kappa) if result.kappa else None,
         true_positive_rate={name: yes for name, (yes, _) in rates.items() if yes},
         true_negative_rate={name: no for name, (_, no) in rates.items() if no},
     )

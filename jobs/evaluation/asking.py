@@ -40,12 +40,12 @@ def code_fingerprint() -> str:
 def version_of(domain: Domain, **more: str | float | None) -> str:
     """Of a system that answers in a domain. `more`: whatever else its answers depend on, e.g.
     the digest of the index and the name of the model."""
-    known: Mapping[str, object] = {
+    parts: Mapping[str, object] = {
         "code": code_fingerprint(),
         "domain": domain.model_dump(mode="json", include={"domain", *ANSWERING_KEYS}),
         **more,
     }
-    return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 NO_REPLIES = NullReplyStore()
@@ -82,25 +82,25 @@ def ask_all(
 
     `on_reply` is called in this thread as replies come. Raises IndexUnavailable, after which what
     was already given is kept."""
-    wanted = [(question, repeat) for question in golden for repeat in range(1, repeats + 1)]
-    given: dict[int, GivenReply] = {}
+    tasks = [(question, repeat) for question in golden for repeat in range(1, repeats + 1)]
+    results: dict[int, GivenReply] = {}
     with ThreadPoolExecutor(max(1, parallel), thread_name_prefix="golden") as pool:
         running: dict[Future[GivenReply], int] = {}
         try:
-            for place, (question, repeat) in enumerate(wanted):
-                known = replies.find(question, repeat)
-                if known:
-                    given[place] = known
-                    on_reply(known)
+            for place, (question, repeat) in enumerate(tasks):
+                stored_reply = replies.find(question, repeat)
+                if stored_reply:
+                    results[place] = stored_reply
+                    on_reply(stored_reply)
                 else:
                     running[pool.submit(_asked, ask, question, repeat, replies)] = place
             for future in as_completed(running):
-                given[running[future]] = future.result()
-                on_reply(given[running[future]])
+                results[running[future]] = future.result()
+                on_reply(results[running[future]])
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
-    return [given[place] for place in range(len(wanted))]
+    return [results[place] for place in range(len(tasks))]
 
 
 def _asked(ask: Ask, question: GoldenQuestion, repeat: int, replies: ReplyStore) -> GivenReply:

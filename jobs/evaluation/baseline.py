@@ -69,9 +69,9 @@ class PlainRag:
         if NO_ANSWER in text:
             path = "no_answer_found"
             text = text.replace(NO_ANSWER, "").strip() or "The documents don't say."
-        known = range(1, len(context) + 1)
+        valid = range(1, len(context) + 1)
         cited = (int(match[1]) for match in CITATION.finditer(text))
-        numbers = list(dict.fromkeys(number for number in cited if number in known))
+        numbers = list(dict.fromkeys(number for number in cited if number in valid))
         text = CITATION.sub(lambda match: _renumbered(match, numbers), text)
         return Answer(
             text=text,
@@ -89,14 +89,14 @@ class PlainRag:
         """The nearest pieces that fit the budget."""
         turns = [turn.content for turn in question.history if turn.role == "user"]
         vector = self._embed(["\n".join([*turns[-1:], question.text])])[0]
-        room, found = self._characters, []
+        room, chunks = self._characters, []
         for place in np.argsort(-(self._vectors @ vector)):
             chunk = self._chunks[place]
             room -= len(chunk.text)
             if room < 0:
                 break
-            found.append(chunk)
-        return tuple(found)
+            chunks.append(chunk)
+        return tuple(chunks)
 
 
 def documents_in(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:

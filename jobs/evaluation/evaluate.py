@@ -250,11 +250,11 @@ class Limit:
         return f"{named} {'at most' if self.at_most else 'at least'} {self.value:g}"
 
 
-def parse_limits(written: Sequence[str], *, at_most: bool = False) -> list[Limit]:
+def parse_limits(texts: Sequence[str], *, at_most: bool = False) -> list[Limit]:
     """Raises UsageError for what isn't `NAME=NUMBER`."""
     option = "--fail-over" if at_most else "--fail-under"
-    found: list[Limit] = []
-    for text in written:
+    limits: list[Limit] = []
+    for text in texts:
         name, equals, number = text.partition("=")
         group, colon, metric = name.rpartition(":")
         try:
@@ -263,10 +263,10 @@ def parse_limits(written: Sequence[str], *, at_most: bool = False) -> list[Limit
             value = float("nan")
         if not (equals and metric and value == value):
             raise UsageError(f"{option} {text!r}: write a metric and a number, as acceptable=0.9")
-        found.append(
+        limits.append(
             Limit(metric=metric, value=value, group=group if colon else "all", at_most=at_most)
         )
-    return found
+    return limits
 
 
 def broken(report: EvaluationReport, limits: Sequence[Limit]) -> Iterator[str]:

@@ -114,45 +114,45 @@ def keep_run(engine: Engine, report: EvaluationReport) -> None:
 
 def runs(engine: Engine, domain: str | None = None, *, limit: int = 20) -> list[KeptRun]:
     """Newest first; none where nothing was ever kept."""
-    wanted = select(*_LISTED).order_by(*_NEWEST).limit(limit)
+    query = select(*_LISTED).order_by(*_NEWEST).limit(limit)
     if domain is not None:
-        wanted = wanted.where(EvaluationRow.domain == domain)
-    return [_kept(row._mapping) for row in _rows(engine, wanted)]
+        query = query.where(EvaluationRow.domain == domain)
+    return [_kept(row._mapping) for row in _rows(engine, query)]
 
 
 def run_report(engine: Engine, name: str, domain: str | None = None) -> EvaluationReport:
     """`name`: a run's id, a beginning that only one run has, or `last`, of this domain if any.
 
     Raises UsageError: no such run, several, or one whose report was dropped."""
-    wanted = select(EvaluationRow.id, EvaluationRow.report).order_by(*_NEWEST)
+    query = select(EvaluationRow.id, EvaluationRow.report).order_by(*_NEWEST)
     if domain is not None:
-        wanted = wanted.where(EvaluationRow.domain == domain)
+        query = query.where(EvaluationRow.domain == domain)
     if name == LAST:
-        found = _rows(engine, wanted.limit(1))
+        rows = _rows(engine, query.limit(1))
     else:
         beginning = EvaluationRow.id.startswith(name, autoescape=True)
-        found = _rows(engine, wanted.where(beginning).limit(10))
-        found = [row for row in found if row.id == name] or found
-    if not found:
+        rows = _rows(engine, query.where(beginning).limit(10))
+        rows = [row for row in rows if row.id == name] or rows
+    if not rows:
         raise UsageError(f"{name}: no such run is kept; `oncall evaluate history` lists them")
-    if len(found) > 1:
-        listed = ", ".join(row.id for row in found[:5])
+    if len(rows) > 1:
+        listed = ", ".join(row.id for row in rows[:5])
         raise UsageError(f"{name}: several runs begin so: {listed}")
-    if found[0].report is None:
+    if rows[0].report is None:
         raise UsageError(
-            f"{found[0].id}: only its figures are kept; whole reports are those of the last "
+            f"{rows[0].id}: only its figures are kept; whole reports are those of the last "
             f"{WHOLE_REPORTS} runs of a domain"
         )
-    return EvaluationReport.model_validate_json(zlib.decompress(found[0].report))
+    return EvaluationReport.model_validate_json(zlib.decompress(rows[0].report))
 
 
 _NEWEST = (EvaluationRow.started_at.desc(), EvaluationRow.id.desc())
 
 
-def _rows(engine: Engine, wanted: Any) -> Sequence[Any]:
+def _rows(engine: Engine, query: Any) -> Sequence[Any]:
     try:
         with engine.connect() as connection:
-            return connection.execute(wanted).all()
+            return connection.execute(query).all()
     except DBAPIError:
         return []  # nothing was ever kept, or the database fails
 
@@ -161,9 +161,9 @@ def _kept(row: Any) -> KeptRun:
     return KeptRun(**{**row, "metrics": json.loads(row["metrics"])})
 
 
-def _utc(written: str) -> datetime:
+def _utc(text: str) -> datetime:
     """As databases keep it: without its zone."""
-    return datetime.fromisoformat(written).astimezone(UTC).replace(tzinfo=None)
+    return datetime.fromisoformat(text).astimezone(UTC).replace(tzinfo=None)
 
 
 def require_mlflow() -> None:

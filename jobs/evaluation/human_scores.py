@@ -55,13 +55,13 @@ def answers_of(report: EvaluationReport) -> dict[str, ScoredAnswer]:
     systems = [(report.run.system, report.questions)]
     if report.baseline:
         systems.append((report.baseline.name, report.baseline.questions))
-    found: dict[str, ScoredAnswer] = {}
+    answers: dict[str, ScoredAnswer] = {}
     for system, questions in systems:
         for entry in questions:
             if entry.kind != "proposed" and entry.answer:
                 key = _key(report.run.id, system, entry)
-                found[key] = ScoredAnswer(key=key, system=system, entry=entry)
-    return found
+                answers[key] = ScoredAnswer(key=key, system=system, entry=entry)
+    return answers
 
 
 def _key(run: str, system: str, entry: ReportQuestion) -> str:
@@ -69,22 +69,22 @@ def _key(run: str, system: str, entry: ReportQuestion) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def read_scores(paths: Sequence[Path], known: Mapping[str, ScoredAnswer]) -> HumanScores:
+def read_scores(paths: Sequence[Path], answers: Mapping[str, ScoredAnswer]) -> HumanScores:
     """Raises ConfigError for a file that isn't there or has no column `key` or `score`."""
-    found = HumanScores()
-    seen: dict[tuple[str, str], str] = {}
+    result = HumanScores()
+    places: dict[tuple[str, str], str] = {}
     for path in paths:
         for place, row in _rows(path):
             if not any(row.values()):
                 continue
-            score = _score(row, place, known)
+            score = _score(row, place, answers)
             if isinstance(score, str):
-                found.problems.append(f"{place}: {score}")
-            elif (other := seen.setdefault((score.key, score.by), place)) != place:
-                found.problems.append(f"{place}: scored on {other} already")
+                result.problems.append(f"{place}: {score}")
+            elif (other := places.setdefault((score.key, score.by), place)) != place:
+                result.problems.append(f"{place}: scored on {other} already")
             else:
-                found.scores.append(score)
-    return found
+                result.scores.append(score)
+    return result
 
 
 def _rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
@@ -108,10 +108,10 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _score(
-    row: Mapping[str, str], place: str, known: Mapping[str, ScoredAnswer]
+    row: Mapping[str, str], place: str, answers: Mapping[str, ScoredAnswer]
 ) -> HumanScore | str:
     """Or why the row doesn't count."""
-    if row["key"] not in known:
+    if row["key"] not in answers:
         return f"no answer of this report has the key {row['key']!r}; is it of another run?"
     cell = row["score"]
     if cell not in {str(score) for score in range(HIGHEST + 1)}:
@@ -130,7 +130,7 @@ def _score(
 
 
 def scored_twice(
-    scores: Sequence[HumanScore], known: Mapping[str, ScoredAnswer]
+    scores: Sequence[HumanScore], answers: Mapping[str, ScoredAnswer]
 ) -> dict[str, ScoredTwice]:
     """Key → both scores, of the answers that the judge scored too.
 
@@ -138,30 +138,30 @@ def scored_twice(
     by_key: dict[str, list[HumanScore]] = {}
     for one in scores:
         by_key.setdefault(one.key, []).append(one)
-    found: dict[str, ScoredTwice] = {}
+    pairs: dict[str, ScoredTwice] = {}
     for key, several in by_key.items():
-        judge = known[key].entry.judge
+        judge = answers[key].entry.judge
         if judge is None:
             continue
         middle = sorted(one.score for one in several)[(len(several) - 1) // 2]
-        found[key] = ScoredTwice(
+        pairs[key] = ScoredTwice(
             person=middle,
             judge=judge.score,
             person_incorrect=2 * sum(one.incorrect for one in several) >= len(several),
             judge_incorrect=judge.incorrect,
-            kind=known[key].entry.kind,
+            kind=answers[key].entry.kind,
         )
-    return found
+    return pairs
 
 
 def between_people(scores: Sequence[HumanScore]) -> list[ScoredTwice]:
     """Answers that two people scored: the first as `person`, the second as `judge`."""
     first: dict[str, HumanScore] = {}
-    found: list[ScoredTwice] = []
+    pairs: list[ScoredTwice] = []
     for one in scores:
         other = first.setdefault(one.key, one)
         if other is not one:
-            found.append(
+            pairs.append(
                 ScoredTwice(
                     person=other.score,
                     judge=one.score,
@@ -169,4 +169,4 @@ def between_people(scores: Sequence[HumanScore]) -> list[ScoredTwice]:
                     judge_incorrect=one.incorrect,
                 )
             )
-    return found
+    return pairs

@@ -69,7 +69,7 @@ def judged(
     reply, judged or not. Proposed questions are left out: nobody has confirmed their reference."""
     counted = [reply for reply in replies if reply.question.kind != "proposed"]
     judging = _Judging(give)
-    given: dict[Key, JudgedReply] = {}
+    judgments: dict[Key, JudgedReply] = {}
     unjudged: dict[Key, str] = {}
     usage = Usage()
     with ThreadPoolExecutor(max(1, parallel), thread_name_prefix="judge") as pool:
@@ -82,13 +82,13 @@ def judged(
                 if isinstance(outcome, str):
                     unjudged[_key(reply)] = outcome
                 else:
-                    given[_key(reply)] = outcome
+                    judgments[_key(reply)] = outcome
                 on_verdict(reply)
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
     in_order = [_key(reply) for reply in counted]
-    verdicts = {key: given[key] for key in in_order if key in given}
+    verdicts = {key: judgments[key] for key in in_order if key in judgments}
     left_out = {key: unjudged[key] for key in in_order if key in unjudged}
     notes = (
         *_of_the_unjudged(left_out, len(counted)),

@@ -44,10 +44,10 @@ def is_axis(text: str) -> bool:
     return bool(equals) and key.replace(".", "").replace("_", "").isalnum() and "." in key
 
 
-def parse_axes(written: Sequence[str]) -> list[Axis]:
+def parse_axes(texts: Sequence[str]) -> list[Axis]:
     """Of `answer.effort=fast,standard`. Raises UsageError."""
     axes = []
-    for text in written:
+    for text in texts:
         key, _, values = text.partition("=")
         if not (is_axis(text) and values):
             raise UsageError(f"--matrix {text!r}: write it as answer.effort=fast,standard")
@@ -73,9 +73,9 @@ def variations(domain: Domain, axes: Sequence[Axis]) -> list[Variation]:
 
 
 def _variation(domain: Domain, values: Mapping[str, Any]) -> Variation:
-    written = domain.model_dump(mode="json", exclude_unset=True)
+    data = domain.model_dump(mode="json", exclude_unset=True)
     for key, value in values.items():
-        place = written
+        place = data
         *above, last = key.split(".")
         for name in above:
             place = place.setdefault(name, {})
@@ -84,9 +84,9 @@ def _variation(domain: Domain, values: Mapping[str, Any]) -> Variation:
         place[last] = value
     named = " ".join(f"{key}={_written(value)}" for key, value in values.items())
     try:
-        varied = Domain.model_validate(written)
+        varied = Domain.model_validate(data)
     except ValidationError as error:
-        root, _ = read_mapping(yaml.safe_dump(written))
+        root, _ = read_mapping(yaml.safe_dump(data))
         _, problem = refused(Domain, root, error.errors()[0])
         raise UsageError(f"--matrix {named}: {problem}") from None
     return Variation(name=named, domain=varied.read_from(domain.path))

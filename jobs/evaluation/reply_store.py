@@ -86,26 +86,26 @@ class SqlReplyStore:
         self._forget([version] if ask_again else [])
 
     def find(self, question: GoldenQuestion, repeat: int) -> GivenReply | None:
-        wanted = select(ReplyRow.reply).where(
+        query = select(ReplyRow.reply).where(
             ReplyRow.version == self._version,
             ReplyRow.question == question.digest,
             ReplyRow.repeat == repeat,
         )
         with self._engine.connect() as connection:
-            text = connection.execute(wanted).scalar()
+            text = connection.execute(query).scalar()
         if text is None:
             return None
         try:
-            known = _reply.validate_json(text)
+            reply = _reply.validate_json(text)
         except ValidationError:  # of another edition of the product
             return None
         return GivenReply(
             question=question,
             repeat=repeat,
-            answer=known.answer,
-            retrieved=known.retrieved,
-            first_token_ms=known.first_token_ms,
-            total_ms=known.total_ms,
+            answer=reply.answer,
+            retrieved=reply.retrieved,
+            first_token_ms=reply.first_token_ms,
+            total_ms=reply.total_ms,
             reused=True,
         )
 
@@ -140,8 +140,8 @@ class SqlReplyStore:
             .order_by(last.desc())
         )
         with self._engine.begin() as connection:
-            known = list(connection.execute(newest).scalars())
-            old = [one for one in known[VERSIONS:] if one != self._version]
+            newest_first = list(connection.execute(newest).scalars())
+            old = [one for one in newest_first[VERSIONS:] if one != self._version]
             expired = delete(ReplyRow).where(
                 ReplyRow.domain == self._domain, ReplyRow.version.in_([*versions, *old])
             )

@@ -68,8 +68,8 @@ def _entry(
         must_include=question.must_include,
         rubric=question.rubric,
         evidence=[
-            ReportEvidence(document=one.document, heading=one.heading, quote=one.quote, found=found)
-            for one, found in zip(question.evidence, evidence_found(question, answer), strict=True)
+            ReportEvidence(document=one.document, heading=one.heading, quote=one.quote, found=hit)
+            for one, hit in zip(question.evidence, evidence_found(question, answer), strict=True)
         ],
         answer=answer.text,
         path=answer.path,

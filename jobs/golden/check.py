@@ -57,8 +57,8 @@ def words_of_all(chunks: Sequence[Chunk]) -> str:
 
 def says(text: str, fact: str) -> bool:
     """Whether the fact stands in the text as words of its own: `no` is not in `note`."""
-    wanted = plain(fact)
-    return bool(wanted) and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", plain(text)) is not None
+    words = plain(fact)
+    return bool(words) and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", plain(text)) is not None
 
 
 _ALIKE = 0.5
@@ -99,22 +99,22 @@ def _unsaid(one: PlacedQuestion, snapshot: Snapshot) -> Iterator[Problem]:
 
 def holds(chunks: Sequence[Chunk], quote: str) -> bool:
     """Whether a document says it: in one chunk, or across the border of two."""
-    wanted = plain(quote)
-    return any(wanted in words_of(chunk) for chunk in chunks) or wanted in words_of_all(chunks)
+    words = plain(quote)
+    return any(words in words_of(chunk) for chunk in chunks) or words in words_of_all(chunks)
 
 
 def _nearest_sentence(chunks: Sequence[Chunk], quote: str) -> str:
-    wanted = plain(quote)
-    best, found = _ALIKE, ""
+    words = plain(quote)
+    best, sentence = _ALIKE, ""
     for chunk in chunks:
         for unit in chunk.units:
-            matcher = SequenceMatcher(None, wanted, plain(unit.text), autojunk=False)
+            matcher = SequenceMatcher(None, words, plain(unit.text), autojunk=False)
             # The two cheap bounds first: most sentences aren't alike at all.
             if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best:
                 likeness = matcher.ratio()
                 if likeness > best:
-                    best, found = likeness, unit.text
-    return " ".join(found.split())[:200]
+                    best, sentence = likeness, unit.text
+    return " ".join(sentence.split())[:200]
 
 
 @dataclass(kw_only=True)
@@ -133,24 +133,24 @@ def check_golden(paths: Sequence[Path], snapshot: Snapshot | None = None) -> Gol
     """All problems of all files. `snapshot`: what is published; None leaves the evidence alone.
 
     Raises ConfigError where a file isn't there."""
-    found = GoldenCheck()
+    result = GoldenCheck()
     questions: list[PlacedQuestion] = []
     for path in paths:
         entries, problems = read_golden(path)
-        found.problems += problems
+        result.problems += problems
         if not (entries or problems):
-            found.problems.append(Problem(path, 1, 1, "holds no questions"))
-        found.kinds[path] = Counter(one.question.kind for one in entries)
+            result.problems.append(Problem(path, 1, 1, "holds no questions"))
+        result.kinds[path] = Counter(one.question.kind for one in entries)
         questions += entries
-    found.problems += _told_twice(questions)
+    result.problems += _told_twice(questions)
     for one in questions:
-        found.problems += _incomplete(one)
+        result.problems += _incomplete(one)
         missing = list(stale(one, snapshot)) if snapshot else []
-        found.stale += bool(missing)
-        found.problems += missing
+        result.stale += bool(missing)
+        result.problems += missing
     order = {path: place for place, path in enumerate(paths)}
-    found.problems.sort(key=lambda one: (order[one.path], one.line, one.column))
-    return found
+    result.problems.sort(key=lambda one: (order[one.path], one.line, one.column))
+    return result
 
 
 def _told_twice(questions: Sequence[PlacedQuestion]) -> Iterator[Problem]:

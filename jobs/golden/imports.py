@@ -76,18 +76,18 @@ def read_table(text: str, *, domain: str = "") -> ImportedTable:
     """A header row, then a question in each row; rows without words are passed over.
 
     `domain` begins the ids of questions that have none."""
-    found = ImportedTable()
+    table = ImportedTable()
     rows = table_rows(text)
     header = next(((place, row) for place, row in rows if any(map(str.strip, row))), None)
     if header is None:
-        found.problems.append("row 1: nothing in it; the first row names the columns")
-        return found
-    columns = _columns(header[1], found)
+        table.problems.append("row 1: nothing in it; the first row names the columns")
+        return table
+    columns = _columns(header[1], table)
     if "question" not in columns:
         named = ", ".join(cell.strip() for cell in header[1] if cell.strip())
-        found.problems.append(f"row {header[0]}: no column is called `question`; there are {named}")
-        return found
-    taken: dict[str, int] = {}
+        table.problems.append(f"row {header[0]}: no column is called `question`; there are {named}")
+        return table
+    row_of_id: dict[str, int] = {}
     for place, row in rows:
         cells = {
             name: row[column].strip() if column < len(row) else ""
@@ -104,13 +104,15 @@ def read_table(text: str, *, domain: str = "") -> ImportedTable:
             column = str(first["loc"][0]) if first["loc"] else "question"
             problems.append(f"column {column}: {first['msg']}")
         else:
-            if question.id in taken:
-                problems.append(f"column id: {question.id!r} is taken by row {taken[question.id]}")
+            if question.id in row_of_id:
+                problems.append(
+                    f"column id: {question.id!r} is taken by row {row_of_id[question.id]}"
+                )
             elif not problems:
-                taken[question.id] = place
-                found.questions.append(question)
-        found.problems += [f"row {place}, {problem}" for problem in problems]
-    return found
+                row_of_id[question.id] = place
+                table.questions.append(question)
+        table.problems += [f"row {place}, {problem}" for problem in problems]
+    return table
 
 
 def to_golden_yaml(questions: Sequence[GoldenQuestion]) -> str:
@@ -122,7 +124,7 @@ def to_golden_yaml(questions: Sequence[GoldenQuestion]) -> str:
     return str(yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=100))
 
 
-def _columns(header: Sequence[str], found: ImportedTable) -> dict[str, int]:
+def _columns(header: Sequence[str], table: ImportedTable) -> dict[str, int]:
     """Field → its column; of two that are called alike the first."""
     columns: dict[str, int] = {}
     for place, cell in enumerate(header):
@@ -130,7 +132,7 @@ def _columns(header: Sequence[str], found: ImportedTable) -> dict[str, int]:
         name = next((name for name, ways in _COLUMNS.items() if called in ways), None)
         if name is None or name in columns:
             if called:
-                found.ignored.append(cell.strip())
+                table.ignored.append(cell.strip())
             continue
         columns[name] = place
     return columns

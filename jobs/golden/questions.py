@@ -120,22 +120,22 @@ class PlacedQuestion:
 
 def load_golden(paths: Sequence[Path]) -> list[GoldenQuestion]:
     """All entries of the files, in order. Raises ConfigError: the first problem, with its place."""
-    found: list[PlacedQuestion] = []
+    entries: list[PlacedQuestion] = []
     for path in paths:
         questions, problems = read_golden(path)
-        found += questions
+        entries += questions
         if problems:
             raise ConfigError(
                 str(problems[0]), remedy="`oncall golden check` lists all that is wrong"
             )
-    seen: dict[str, PlacedQuestion] = {}
-    for one in found:
-        if (other := seen.setdefault(one.question.id, one)) is not one:
+    by_id: dict[str, PlacedQuestion] = {}
+    for one in entries:
+        if (other := by_id.setdefault(one.question.id, one)) is not one:
             raise ConfigError(str(one.problem(taken_on(other), "id")))
-    if not found:
+    if not entries:
         named = ", ".join(map(str, paths)) or "no file"
         raise ConfigError(f"no golden questions in {named}")
-    return [one.question for one in found]
+    return [one.question for one in entries]
 
 
 def taken_on(other: PlacedQuestion) -> str:
@@ -154,7 +154,7 @@ def read_golden(path: Path) -> tuple[list[PlacedQuestion], list[Problem]]:
         nodes, values = read_list(read_text(path))
     except UnreadableFileError as error:
         return [], [Problem(path, error.line, error.column, error.message)]
-    found: list[PlacedQuestion] = []
+    entries: list[PlacedQuestion] = []
     problems: list[Problem] = []
     for node, value in zip(nodes, values, strict=True):
         wrong = list(_misread(path, node))
@@ -167,9 +167,9 @@ def read_golden(path: Path) -> tuple[list[PlacedQuestion], list[Problem]]:
             wrong += [one for one in lines if (one.line, one.column) not in wrong_at]
         else:
             if not wrong:
-                found.append(PlacedQuestion(question=question, path=path, node=node))
+                entries.append(PlacedQuestion(question=question, path=path, node=node))
         problems += wrong
-    return found, problems
+    return entries, problems
 
 
 def _misread(path: Path, node: yaml.Node) -> Iterator[Problem]:

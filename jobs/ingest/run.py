@@ -109,7 +109,7 @@ class RunInProgress:
     plain: dict[str, Enriched] = field(default_factory=dict)
     """Prepared without the model, published if the model takes longer than a step."""
     unpublished: set[str] = field(default_factory=set)
-    taken: set[tuple[str, Way]] = field(default_factory=set)
+    completed: set[tuple[str, Way]] = field(default_factory=set)
     """Completed since the last publication."""
 
     def __post_init__(self) -> None:
@@ -255,7 +255,7 @@ class RunInProgress:
 
     def _take(self, prepared: Prepared) -> None:
         name, enriched = prepared.document, prepared.enriched
-        self.taken.add((name, prepared.way))
+        self.completed.add((name, prepared.way))
         self.embedded += prepared.embedded
         if isinstance(enriched, LoadError):
             self.plain.pop(name, None)
@@ -324,9 +324,9 @@ class RunInProgress:
             self.embedded += published.embedded
         if not self.staging.held_back:  # or it is what was published before
             if self.store:
-                self.store.forget_prepared(self.taken)
+                self.store.forget_prepared(self.completed)
             self.unpublished.clear()
-            self.taken.clear()
+            self.completed.clear()
         return published
 
     def _cursors_to_keep(self) -> Mapping[str, str]:

@@ -19,8 +19,8 @@ _TOP = {"judge_score": 5.0}
 
 def headlines(report: EvaluationReport) -> tuple[str, ...]:
     """The names of those that were measured."""
-    wanted = WITH_JUDGE if report.run.judge_model else WITHOUT
-    return tuple(name for name in wanted if name in report.metrics.get("all", {}))
+    names = WITH_JUDGE if report.run.judge_model else WITHOUT
+    return tuple(name for name in names if name in report.metrics.get("all", {}))
 
 
 def headed(report: EvaluationReport) -> str:

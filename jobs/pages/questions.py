@@ -69,14 +69,14 @@ _LONGEST_QUOTE = 400
 def marked_places(text: str, quotes: Iterable[str]) -> list[tuple[int, int]]:
     """Where the quotes stand in a text, markup and white space aside: (start, end) in characters,
     in order, none overlapping."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for quote in quotes:
         words = _WORD.findall(quote)[:_LONGEST_QUOTE]
         if not words:
             continue
         pattern = r"(?<!\w)" + r"[\W_]+".join(map(re.escape, words)) + r"(?!\w)"
-        found += [match.span() for match in re.finditer(pattern, text, re.IGNORECASE)]
-    return _apart(sorted(found))
+        spans += [match.span() for match in re.finditer(pattern, text, re.IGNORECASE)]
+    return _apart(sorted(spans))
 
 
 def _apart(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

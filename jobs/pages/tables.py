@@ -81,10 +81,10 @@ def comparison(change: Comparison, *, title: str, then: str = "before", now: str
     ]
     sure = [(name, one) for name, one in moved if one.p is not None and one.p < _DOUBT]
     rest = [pair for pair in moved if pair not in sure]
-    found = _changes(sure, then, now) if sure else "<p>No figure moved beyond chance.</p>"
+    html = _changes(sure, then, now) if sure else "<p>No figure moved beyond chance.</p>"
     more = "more" if sure else "figures moved"
     if rest:
-        found += (
+        html += (
             f'<details class="numbers"><summary>{len(rest)} {more} that may be chance</summary>'
             f"{_changes(rest, then, now)}</details>"
         )
@@ -93,7 +93,7 @@ def comparison(change: Comparison, *, title: str, then: str = "before", now: str
         f"<p><b>{len(change.better)}</b> questions better, <b>{len(change.worse)}</b> worse. "
         "Paired, question by question; p by a permutation test. Of many figures one in twenty "
         "moves this far by chance alone.</p>"
-        f"{found}{_moved('Better', change.better)}{_moved('Worse', change.worse)}</section>"
+        f"{html}{_moved('Better', change.better)}{_moved('Worse', change.worse)}</section>"
     )
 
 
@@ -223,8 +223,8 @@ def _abbr(name: str) -> str:
 
 
 def _signed(name: str, value: float) -> str:
-    written = figure(name, abs(value))
-    return f"{'−' if value < 0 else '+'}{written}"
+    text = figure(name, abs(value))
+    return f"{'−' if value < 0 else '+'}{text}"
 
 
 def _direction(name: str, by: float) -> str:

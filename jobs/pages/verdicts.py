@@ -30,8 +30,8 @@ def accepted(question: ReportQuestion, *, judged: bool) -> bool | None:
     """`judged`: by the judge, in this run; else by what can be matched. None where it can't tell:
     the two are never mixed."""
     if judged:
-        found = question.judge
-        return found.acceptable and not found.incorrect if found else None
+        verdict = question.judge
+        return verdict.acceptable and not verdict.incorrect if verdict else None
     metrics = question.metrics
     if metrics.get("refused_wrong") or metrics.get("clarified_wrong"):
         return False

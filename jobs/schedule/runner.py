@@ -238,10 +238,10 @@ class JobRunner:
 
     def _undone(self) -> dict[str, float]:
         """Runs that are stored and not over → when they were stored, in seconds since 1970."""
-        found = self.worker.client.list_workflows(
+        workflows = self.worker.client.list_workflows(
             status=list(UNDONE), queue_name=QUEUE, load_input=False, load_output=False
         )
-        return {one.workflow_id: (one.created_at or 0) / 1000 for one in found}
+        return {one.workflow_id: (one.created_at or 0) / 1000 for one in workflows}
 
     def _store(self, domain: str, planned: Planned, undone: Collection[str]) -> None:
         """Not beside another run of this domain: waiting for it, runs would pile up."""
@@ -305,8 +305,10 @@ class JobRunner:
             except Exception as error:
                 pause = next(pauses, None) if _is_of_the_database(error) else None
                 if pause is None and self.worker.is_able():
-                    known = isinstance(error, CopilotError)
-                    log.warning("a run failed", domain=domain, cause=str(error), exc_info=not known)
+                    expected = isinstance(error, CopilotError)
+                    log.warning(
+                        "a run failed", domain=domain, cause=str(error), exc_info=not expected
+                    )
                     return
                 log.warning("a run waits for the database", domain=domain)
                 self._stopping.wait(pause or 0.0)

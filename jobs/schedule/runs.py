@@ -163,8 +163,8 @@ class RunStore:
     def find(self, run_id: str) -> IngestRun | None:
         self._make_room()
         with self.engine.connect() as connection:
-            found = connection.execute(select(RunRow).where(RunRow.id == run_id)).mappings()
-            return next(map(_run, found), None)
+            rows = connection.execute(select(RunRow).where(RunRow.id == run_id)).mappings()
+            return next(map(_run, rows), None)
 
     def last_planned(self, domain: str, now: datetime) -> Planned | None:
         """The last planned time until now of which anything is kept.
@@ -239,8 +239,8 @@ class RunStore:
             if held is not None:
                 before = tuple(json.loads(held))
                 same = (ComplaintRow.domain == domain) & (ComplaintRow.complaints == held)
-                taken = connection.execute(update(ComplaintRow).where(same).values(complaints=now))
-                if not taken.rowcount:
+                result = connection.execute(update(ComplaintRow).where(same).values(complaints=now))
+                if not result.rowcount:
                     return None
                 keep(connection, before)
                 return before

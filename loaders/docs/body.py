@@ -61,13 +61,13 @@ class TabReader:
 
     def _furniture(self, kind: str) -> None:
         """Page headers and footers: each text once, not per page."""
-        seen: set[str] = set()
+        texts: set[str] = set()
         for node in self.tab.named(kind).values():
             if node.suggested():
                 continue
             text, markdown = self._tables.content(node)
-            if text.strip() and text not in seen:
-                seen.add(text)
+            if text.strip() and text not in texts:
+                texts.add(text)
                 self.writer.add("paragraph", text, markdown)
         self._hand_over_notes()
 

@@ -77,7 +77,7 @@ def make_every_table(folder: Path, engine: Engine) -> None:
     SqlReplyStore(engine, "security", "v")
     keep_run(engine, made_up_report(4, judged=False, beside=False))
     CanaryStore(engine, "security").keep(
-        CanaryBaseline(generation=1, version="v", configuration="c", seen={})
+        CanaryBaseline(generation=1, version="v", configuration="c", evidence={})
     )
     ThresholdStore(engine, "m").keep("security", built_in_threshold(0.1))
     CorrectionStore(engine).keep("security", ())

@@ -22,19 +22,19 @@ def answer_metrics(reply: GivenReply) -> dict[str, float]:
     """Metric → value; only those that apply to this question and this kind of reply."""
     answer, question = reply.answer, reply.question
     refused = answer.found_nothing
-    found: dict[str, float] = {}
+    metrics: dict[str, float] = {}
     if question.kind not in ("ambiguous", "proposed"):
         unanswerable = question.kind == "unanswerable"
         if refused:
-            found["refusal_precision"] = float(unanswerable)
+            metrics["refusal_precision"] = float(unanswerable)
         if unanswerable:
-            found["refusal_recall"] = float(refused)
+            metrics["refusal_recall"] = float(refused)
     if answer.from_documents:
-        found |= _grounded(answer, question=question.question)
+        metrics |= _grounded(answer, question=question.question)
     if answer.from_documents or answer.passages:
-        found |= _cited(reply)
-        found |= _numbers(reply)
-    return found | _spent(reply)
+        metrics |= _cited(reply)
+        metrics |= _numbers(reply)
+    return metrics | _spent(reply)
 
 
 def _grounded(answer: Answer, *, question: str) -> dict[str, float]:
@@ -94,10 +94,10 @@ def _cited(reply: GivenReply) -> dict[str, float]:
     if not evidence:
         return {}
     opened = [[_shows(citation, one, reply.answer) for one in evidence] for citation in citations]
-    found = {"citation_recall": _mean(map(any, zip(*opened, strict=True))) if opened else 0.0}
+    metrics = {"citation_recall": _mean(map(any, zip(*opened, strict=True))) if opened else 0.0}
     if opened:
-        found["citation_precision"] = _mean(map(any, opened))
-    return found
+        metrics["citation_precision"] = _mean(map(any, opened))
+    return metrics
 
 
 def _shows(citation: Citation, evidence: Evidence, answer: Answer) -> bool:
@@ -111,8 +111,8 @@ def _shows(citation: Citation, evidence: Evidence, answer: Answer) -> bool:
 
 def _numbers(reply: GivenReply) -> dict[str, float]:
     """Whether each quantity of the facts that an answer has to say is said, unit and all."""
-    wanted = [fact for fact in reply.question.must_include if quantities(fact)]
-    if not wanted:
+    facts = [fact for fact in reply.question.must_include if quantities(fact)]
+    if not facts:
         return {}
     # Telling words of a passage are bold wherever they stand.
     text = reply.answer.text.replace("**", "") if reply.answer.passages else reply.answer.text
@@ -120,7 +120,7 @@ def _numbers(reply: GivenReply) -> dict[str, float]:
     exact = [
         says(text, fact)
         or all(any(one.agrees(other) for other in amounts) for one in quantities(plain(fact)))
-        for fact in wanted
+        for fact in facts
     ]
     return {"numbers_exact": float(all(exact))}
 
@@ -178,8 +178,8 @@ def _of_its_reply(question: GoldenQuestion, answer: Answer) -> dict[str, float]:
     if kind == "answer" and accepted is not None:
         scores["answer_wrong"] = float(not accepted)
     if question.answerable:
-        found = _found(question, answer)
-        scores |= {f"{kind}_{name}": value for name, value in found.items()}
+        measures = _found(question, answer)
+        scores |= {f"{kind}_{name}": value for name, value in measures.items()}
     return scores
 
 
@@ -189,12 +189,12 @@ def _due(question: GoldenQuestion, answer: Answer) -> dict[str, float]:
     refused = float(answer.path == "no_answer_found")
     if question.kind == "unanswerable":
         return {"refused_right": refused}
-    found = evidence_found(question, answer)
+    hits = evidence_found(question, answer)
     scores = {
-        "evidence_all": float(all(found)),
-        "evidence_each": sum(found) / len(found) if found else 0.0,
+        "evidence_all": float(all(hits)),
+        "evidence_each": sum(hits) / len(hits) if hits else 0.0,
     }
-    if not found:
+    if not hits:
         scores = {}
     if question.kind == "ambiguous":
         return {**scores, "clarified": float(answer.path == "ambiguous_query")}
@@ -243,8 +243,8 @@ def acceptable(question: GoldenQuestion, answer: Answer) -> bool | None:
 
 def evidence_found(question: GoldenQuestion, answer: Answer) -> list[bool]:
     """For each evidence passage, whether the answerer saw it, in the named document."""
-    seen: dict[str, str] = defaultdict(str)
+    passages: dict[str, str] = defaultdict(str)
     for chunk in answer.context:
-        seen[chunk.document_id] += f" {' '.join(chunk.heading_path)} {chunk.text}\n"
-    texts = {document: plain(text) for document, text in seen.items()}
+        passages[chunk.document_id] += f" {' '.join(chunk.heading_path)} {chunk.text}\n"
+    texts = {document: plain(text) for document, text in passages.items()}
     return [plain(one.quote) in texts.get(one.document, "") for one in question.evidence]

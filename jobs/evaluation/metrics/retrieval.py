@@ -85,10 +85,10 @@ def _retrieved(question: GoldenQuestion, answer: Answer) -> tuple[Retrieved, ...
     # What tells no ranking read it in its order.
     chunks = [hit.chunk for hit in hits] or list(answer.context)
     quotes = [(one.document, plain(one.quote)) for one in question.evidence]
-    found: list[Retrieved] = []
+    ranking: list[Retrieved] = []
     for chunk in chunks[:RANKED]:
         held = words_of(chunk)
-        found.append(
+        ranking.append(
             Retrieved(
                 chunk=chunk.id,
                 document=chunk.document_id,
@@ -100,7 +100,7 @@ def _retrieved(question: GoldenQuestion, answer: Answer) -> tuple[Retrieved, ...
                 ),
             )
         )
-    return tuple(found)
+    return tuple(ranking)
 
 
 LIBRARY_MISSING = (
@@ -116,20 +116,20 @@ def retrieval_metrics(replies: Sequence[GivenReply]) -> list[dict[str, float]]:
     `document_…`: of the documents in the order of their best chunk. `evidence_…`: an item of the
     ranking is a chunk, relevant when it holds a quote that none before it held; of two quotes in
     one chunk the second counts one rank later. Measures by trec_eval."""
-    found: list[dict[str, float]] = [{} for _ in replies]
-    for name, ranked, wanted in (
+    metrics: list[dict[str, float]] = [{} for _ in replies]
+    for name, ranked, relevant in (
         ("document", _documents, _right_documents),
         ("evidence", _passages, _quotes),
     ):
-        for place, values in _measured(replies, ranked, wanted).items():
-            found[place] |= {f"{name}_{measure}": value for measure, value in values.items()}
-    return found
+        for place, values in _measured(replies, ranked, relevant).items():
+            metrics[place] |= {f"{name}_{measure}": value for measure, value in values.items()}
+    return metrics
 
 
 def _measured(
     replies: Sequence[GivenReply],
     ranked: Callable[[GivenReply], list[str]],
-    wanted: Callable[[GivenReply], list[str]],
+    relevant: Callable[[GivenReply], list[str]],
 ) -> dict[int, dict[str, float]]:
     try:
         from ir_measures import RR, P, Qrel, R, ScoredDoc, Success, iter_calc, nDCG
@@ -144,7 +144,7 @@ def _measured(
         RR: "mrr",
         Success @ 5: "hit@5",
     }
-    judged = {place: wanted(reply) for place, reply in enumerate(replies) if reply.retrieved}
+    judged = {place: relevant(reply) for place, reply in enumerate(replies) if reply.retrieved}
     judged = {place: items for place, items in judged.items() if items}
     qrels = [Qrel(str(place), item, 1) for place, items in judged.items() for item in items]
     runs = [
@@ -172,11 +172,11 @@ def _right_documents(reply: GivenReply) -> list[str]:
 
 
 def _passages(reply: GivenReply) -> list[str]:
-    seen: set[int] = set()
+    quotes: set[int] = set()
     items: list[str] = []
     for place, one in enumerate(reply.retrieved):
-        new = [quote for quote in one.evidence if quote not in seen]
-        seen.update(new)
+        new = [quote for quote in one.evidence if quote not in quotes]
+        quotes.update(new)
         if new:
             items += [f"quote {quote}" for quote in new]
         elif not one.evidence:
