@@ -30,7 +30,7 @@ class RequestScopes:
     def to(self, caller: Caller, asker_email: str = "") -> RequestScope:
         """What the caller may use, in the name of `asker_email` when there is one.
 
-        Raises Refused when the caller may speak for nobody."""
+        Raises RequestRejected when the caller may speak for nobody."""
         asker = asker_email.strip().casefold()
         if asker and not caller.speaks_for_people:
             raise RequestRejected(
@@ -74,7 +74,7 @@ class RequestScope:
     def one(self, name: str) -> Domain:
         """The domain of this name, or the only one.
 
-        Raises Refused: 422 with the domains that the caller opens, 403 for a closed one."""
+        Raises RequestRejected: 422 with the domains that the caller opens, 403 for a closed one."""
         if not name and len(self.domains) == 1:
             name = next(iter(self.domains))
         if name not in self.domains:

@@ -238,7 +238,7 @@ class LiveTokens:
             [(hash_of(operator.get_secret_value().encode()), OPERATOR)] if operator else []
         )
         self._lock = Lock()
-        self._seen = self._stamp()
+        self._last_stamp = self._stamp()
         self._named = self._read()
         self._demanded = bool(self._fixed or self._named)
 
@@ -259,9 +259,9 @@ class LiveTokens:
 
     def _look(self) -> None:
         with self._lock:
-            if (stamp := self._stamp()) == self._seen:
+            if (stamp := self._stamp()) == self._last_stamp:
                 return
-            self._seen = stamp
+            self._last_stamp = stamp
             try:
                 self._named = self._read()
             except ConfigError as error:

@@ -79,7 +79,7 @@ def build_mcp(parts: McpParts, opened_by: OpenedBy) -> Server[Any]:
         from mcp_types import ListToolsResult
 
         domains = await in_a_thread(lambda: _askable(opened_by(context.request)))
-        return ListToolsResult(tools=[_shown(tool, domains) for tool in TOOLS])
+        return ListToolsResult(tools=[_describe(tool, domains) for tool in TOOLS])
 
     async def call_tool(
         context: ServerRequestContext[Any, Any], params: CallToolRequestParams
@@ -194,7 +194,7 @@ def _askable(opened: RequestScope) -> list[Domain]:
         return []
 
 
-def _shown(tool: McpTool, domains: Sequence[Domain]) -> Tool:
+def _describe(tool: McpTool, domains: Sequence[Domain]) -> Tool:
     from mcp_types import Tool, ToolAnnotations
 
     schema = tool.takes.model_json_schema()

@@ -76,7 +76,7 @@ class AskArguments(_Arguments):
 
     @field_validator("time_zone")
     @classmethod
-    def _known(cls, name: str) -> str:
+    def _check_time_zone(cls, name: str) -> str:
         if not is_zone(name):
             raise ValueError("no such time zone; write it as IANA does, like Asia/Singapore")
         return name
@@ -120,7 +120,7 @@ class McpTool:
     takes: type[BaseModel]
     gives: type[BaseModel]
     run: Callable[[McpParts, RequestScope, Any, Progress], tuple[BaseModel, str]]
-    """Raises Refused and CopilotError."""
+    """Raises RequestRejected and CopilotError."""
 
 
 def _ask(
@@ -197,7 +197,7 @@ def _likeliest(parts: McpParts, opened: RequestScope, arguments: RetrieveArgumen
 def _document(
     parts: McpParts, opened: RequestScope, arguments: DocumentArguments, progress: Progress
 ) -> tuple[DocumentResult, str]:
-    domain, inside, document = _found(parts, opened, arguments)
+    domain, inside, document = _find_document(parts, opened, arguments)
     card, chunks = inside.documents[document], inside.chunks(document)
     section = chunks_under(chunks, arguments.heading)
     opened.showing("document", domain, inside.generation, {"listed": [document]})
@@ -221,10 +221,10 @@ def _document(
     return result, document_text(result)
 
 
-def _found(
+def _find_document(
     parts: McpParts, opened: RequestScope, arguments: DocumentArguments
 ) -> tuple[Domain, Snapshot, str]:
-    """Raises Refused alike for what is unknown and what may not be read."""
+    """Raises RequestRejected alike for what is unknown and what may not be read."""
     unavailable: CopilotError | None = None
     for domain in opened.candidates(arguments.domain):
         try:

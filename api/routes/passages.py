@@ -73,7 +73,7 @@ def passage_routes(
         """What the API may show of a domain to whoever asks, and on record as shown: the one
         document, or all.
 
-        Raises Refused alike for a document that is unknown and one that is not open."""
+        Raises RequestRejected alike for a document that is unknown and one that is not open."""
         opened = served.to(request.state.caller)
         domain = opened.one(name)
         inside = visible_to(snapshot(domain.domain), opened.readers(domain))

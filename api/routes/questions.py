@@ -49,7 +49,7 @@ class Streams:
     def start(
         self, work: Callable[[Stream], Mapping[str, Any]], *, local: bool
     ) -> AsyncIterator[str]:
-        """`status`, `delta`, and last `answer`, what `work` returns, or `error`. Raises Refused
+        """`status`, `delta`, and last `answer`, what `work` returns, or `error`. Raises RequestRejected
         when all are in use.
 
         To be called on the server's loop. Whoever closes what it returns stops the work at its

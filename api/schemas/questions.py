@@ -80,7 +80,7 @@ class QnaRequest(RequestShape):
 
     @field_validator("time_zone")
     @classmethod
-    def _known(cls, name: str) -> str:
+    def _check_time_zone(cls, name: str) -> str:
         if not is_zone(name):
             raise ValueError("no such time zone; write it as IANA does, like Asia/Singapore")
         return name

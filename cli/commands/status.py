@@ -79,7 +79,7 @@ def _closed(
         return {"any": str(error)}
 
 
-def _shown(finding: Finding) -> str:
+def _markup(finding: Finding) -> str:
     from rich.markup import escape
 
     text = escape(str(finding))
@@ -95,7 +95,7 @@ def _facts(settings: Settings) -> dict[str, str]:
         "google": str(settings.google_credentials)
         if settings.google_credentials
         else "[yellow]not configured[/]: run `oncall init`, unless no domain reads Google Drive",
-        "model": _shown(model_setting(settings)),
+        "model": _markup(model_setting(settings)),
         "embeddings": settings.embedding_model,
         "database": "PostgreSQL" if settings.database_url else f"SQLite in {settings.data_dir}",
         "vectors": "Chroma server" if settings.chroma_url else f"embedded in {settings.data_dir}",

@@ -69,19 +69,19 @@ def print_card(report: EvaluationReport, result: Agreement, card: JudgeCard) -> 
     run = report.run
     title = f"{run.judge_model} beside people · {run.domain} · {result.count} answers"
     table = Table(title=title, box=box.SIMPLE_HEAVY, title_justify="left", show_header=False)
-    table.add_row("weighted kappa", written(result.kappa))
-    table.add_row("Pearson", written(result.pearson))
-    table.add_row("Spearman", written(result.spearman))
-    table.add_row("same score", written(result.exact))
-    table.add_row("within one", written(result.within_one))
-    table.add_row("the judge gives", f"{written(result.bias, sign=True)} more than people")
+    table.add_row("weighted kappa", with_interval(result.kappa))
+    table.add_row("Pearson", with_interval(result.pearson))
+    table.add_row("Spearman", with_interval(result.spearman))
+    table.add_row("same score", with_interval(result.exact))
+    table.add_row("within one", with_interval(result.within_one))
+    table.add_row("the judge gives", f"{with_interval(result.bias, sign=True)} more than people")
     for name, confusion in (("acceptable", result.acceptable), ("incorrect", result.incorrect)):
         table.add_row(f"{name}: finds it", _rate(confusion.true_positive_rate, confusion))
         table.add_row(f"{name}: rules it out", _rate(confusion.true_negative_rate, confusion))
     console.print(table)
     _print_scores(result.table)
     for kind, figure in result.by_kind.items():
-        console.print(f"{kind}: within one {written(figure)}, {figure.count} answers")
+        console.print(f"{kind}: within one {with_interval(figure)}, {figure.count} answers")
     for name in ("acceptable", "incorrect"):
         judged = report.metrics["all"].get(name)
         if judged is None:
@@ -110,12 +110,12 @@ def _print_scores(table: Sequence[Sequence[int]]) -> None:
 
 def _print_people(result: Agreement) -> None:
     typer.echo(
-        f"Two people scored {result.count} answers: kappa {written(result.kappa)}, "
-        f"within one {written(result.within_one)}"
+        f"Two people scored {result.count} answers: kappa {with_interval(result.kappa)}, "
+        f"within one {with_interval(result.within_one)}"
     )
 
 
-def written(figure: Figure | None, *, sign: bool = False) -> str:
+def with_interval(figure: Figure | None, *, sign: bool = False) -> str:
     """`0.72 (0.55–0.84)`."""
     if figure is None:
         return "undefined: everything got the same score, or too little was scored"
@@ -126,7 +126,7 @@ def written(figure: Figure | None, *, sign: bool = False) -> str:
 def _rate(figure: Figure | None, confusion: Confusion) -> str:
     if figure is None:
         return "no such answer was scored"
-    return f"{written(figure)} of {figure.count}"
+    return f"{with_interval(figure)} of {figure.count}"
 
 
 def _learn(
@@ -191,7 +191,8 @@ def _learn(
     )
     typer.echo(
         f"With {len(outcome.corrections)} corrections, each answer judged again by what people "
-        f"said of other questions: kappa {written(before.kappa)} → {written(after.kappa)}, "
+        f"said of other questions: kappa {with_interval(before.kappa)} → "
+        f"{with_interval(after.kappa)}, "
         f"same score {before.exact.value:.2f} → {after.exact.value:.2f}"
     )
     better = (after.exact.value, after.within_one.value) > (

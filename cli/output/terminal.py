@@ -50,7 +50,7 @@ _NEVER_BROKEN = 10_000
 
 def markdown_shown(text: str) -> Markdown:
     """What looks like HTML, such as `--key <id>`, is text, and code is not broken."""
-    return _shown(_parser().parse(text))
+    return _as_markdown(_parser().parse(text))
 
 
 def print_markdown(text: str, *, margin: int = 0) -> None:
@@ -69,10 +69,10 @@ def print_markdown(text: str, *, margin: int = 0) -> None:
         if number:
             console.print()
         if block[0].type == "table_open":
-            console.print(Padding(_shown(block), (0, 0, 0, margin)))
+            console.print(Padding(_as_markdown(block), (0, 0, 0, margin)))
             continue
         whole = console.options.update_width(_NEVER_BROKEN)
-        for line in console.render_lines(_shown(block, _BLANK_IN_CODE), whole, pad=False):
+        for line in console.render_lines(_as_markdown(block, _BLANK_IN_CODE), whole, pad=False):
             _print_wrapped(line, margin, console)
 
 
@@ -123,7 +123,7 @@ _BLANK_IN_CODE = "\ue000"
 """Where no line may end. It is of nobody's alphabet."""
 
 
-def _shown(tokens: list[Token], blank: str = " ") -> Markdown:
+def _as_markdown(tokens: list[Token], blank: str = " ") -> Markdown:
     """`blank`: what stands for a blank within code."""
     from rich.console import ConsoleOptions, RenderResult
     from rich.markdown import CodeBlock, Markdown

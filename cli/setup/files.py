@@ -100,13 +100,13 @@ def place_for(settings: Settings) -> TeamPlace:
     """Beside the team's own domains if there are any, else apart from the demo's.
 
     Raises ConfigError that lists what is wrong with a domain file."""
-    own, demo = _known(settings.config_dir)
+    own, demo = _own_domains(settings.config_dir)
     if own or not demo:
         return TeamPlace(settings.config_dir, settings.data_dir, own)
-    return TeamPlace(APART, APART / "var", _known(APART)[0], apart=True)
+    return TeamPlace(APART, APART / "var", _own_domains(APART)[0], apart=True)
 
 
-def _known(config_dir: Path) -> tuple[tuple[Domain, ...], bool]:
+def _own_domains(config_dir: Path) -> tuple[tuple[Domain, ...], bool]:
     """A team's own domains, and whether the demo's are there."""
     if not domain_paths(config_dir):
         return (), False

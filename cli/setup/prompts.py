@@ -99,19 +99,19 @@ def settled(
     An empty line tries the answer before again: something was mended elsewhere. Raises ConfigError
     when nothing may be asked and `initial` is wrong."""
     last = initial
-    text = initial or _asked(asker, question, last)
+    text = initial or _ask(asker, question, last)
     while True:
-        finding, value = _checked(check, text)
+        finding, value = _check(check, text)
         asker.show(finding)
         if value is not None:
             return value
         if not asker.asks:
             raise ConfigError(f"{question.told_by}: {finding.said}", remedy=finding.remedy)
         last = text
-        text = _asked(asker, question, last)
+        text = _ask(asker, question, last)
 
 
-def _asked(asker: Prompter, question: ToBeTold, last: str) -> str:
+def _ask(asker: Prompter, question: ToBeTold, last: str) -> str:
     again = f"{question.prompt}, or Enter to try again" if last else question.prompt
     while True:
         text = asker.ask(
@@ -124,9 +124,7 @@ def _asked(asker: Prompter, question: ToBeTold, last: str) -> str:
             return text
 
 
-def _checked(
-    check: Callable[[str], tuple[Finding, T | None]], text: str
-) -> tuple[Finding, T | None]:
+def _check(check: Callable[[str], tuple[Finding, T | None]], text: str) -> tuple[Finding, T | None]:
     try:
         return check(text)
     except CopilotError as error:

@@ -141,7 +141,7 @@ class SparseBm25:
             for name in (COUNTS, LENGTHS)
         )
         return Columns(
-            terms=self.terms.written(),
+            terms=self.terms.as_bytes(),
             starts=self._starts,
             rows=self._rows,
             counts=counts,
@@ -188,7 +188,7 @@ class Terms(Sequence[str]):
             raise IndexError(place)
         return self._bytes(place).decode("utf-8", "surrogatepass")
 
-    def written(self) -> list[bytes]:
+    def as_bytes(self) -> list[bytes]:
         """All, in UTF-8."""
         everything = bytes(self._bytes_of_terms)
         return [everything[start:end] for start, end in pairwise([0, *self._ends.tolist()])]

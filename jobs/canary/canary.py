@@ -53,7 +53,7 @@ class Canary:
         self._tell_admins = tell_admins
         self._accept_drop = accept_drop
         self._golden, self.problem = _golden_of(domain.golden_files)
-        self._wanted = {one.document for each in self._golden.values() for one in each.evidence}
+        self._documents = {one.document for each in self._golden.values() for one in each.evidence}
         self._sources: dict[str, str] = {}
         self._before: tuple[int, Sight] | None = None
         self._after: tuple[int, Sight] | None = None
@@ -68,7 +68,7 @@ class Canary:
     def reads(self, document: Document) -> Document:
         """To be called with each document that the run reads, as its source has it: what is gone
         there can't be found, and isn't missed."""
-        if document.id in self._wanted:
+        if document.id in self._documents:
             self._sources[document.id] = plain(document_to_markdown(document))
         return document
 
@@ -82,9 +82,9 @@ class Canary:
             # Whoever publishes for the first time shouldn't wait: the next run takes the measure.
             self._first = True
             return True
-        after = self._seen(following)
+        after = self._evidence(following)
         if self._before is None and current is not None:
-            self._before = (current.generation, self._seen(current))
+            self._before = (current.generation, self._evidence(current))
         if self._before is not None:
             outcome = self._compared(
                 self._before[1], after, following, f"generation {following.generation}"
@@ -110,7 +110,7 @@ class Canary:
         if last and not (changes or ran or again) and last.evidence.keys() == self._golden.keys():
             return ()
         generation, evidence = (
-            self._after or self._before or (serving.generation, self._seen(serving))
+            self._after or self._before or (serving.generation, self._evidence(serving))
         )
         upgrade = None
         if changes or again:
@@ -148,7 +148,7 @@ class Canary:
             changes.append(f"generation {last.generation} → {base}")
         return changes
 
-    def _seen(self, snapshot: Snapshot) -> Sight:
+    def _evidence(self, snapshot: Snapshot) -> Sight:
         return evidence_seen(snapshot, self._domain, self._golden)
 
     def _compared(
@@ -166,7 +166,8 @@ class Canary:
             changed = [
                 (old, reason)
                 for one, old, new in pairs
-                if not new.shown and (reason := self._gone(one.document, one.quote, new, snapshot))
+                if not new.shown
+                and (reason := self._how_lost(one.document, one.quote, new, snapshot))
             ]
             if changed:
                 stale += [_lost(question, old, reason) for old, reason in changed[:1] if then]
@@ -192,7 +193,7 @@ class Canary:
             limit=limits.max_drop,
         )
 
-    def _gone(self, document: str, quote: str, new: SeenEvidence, snapshot: Snapshot) -> str:
+    def _how_lost(self, document: str, quote: str, new: SeenEvidence, snapshot: Snapshot) -> str:
         """How it left its source; empty while it is there, as it is in a document that this run
         had no reason to read."""
         if document not in snapshot.documents:

@@ -205,8 +205,8 @@ class DomainDiff:
                 for name in ids:
                     yield f"- **{_plain(name)}** {_plain(now[name].question)}"
                     common = _common(then[name].answer, now[name].answer)
-                    yield f"  - before: {_said(then[name], common)}"
-                    yield f"  - now: {_said(now[name], common)}"
+                    yield f"  - before: {_reply_line(then[name], common)}"
+                    yield f"  - now: {_reply_line(now[name], common)}"
                 yield from ("", "</details>")
 
     def _model(self) -> str:
@@ -249,7 +249,7 @@ def _common(one: str, other: str) -> int:
     return first.rfind(" ", 0, max(0, alike - LEAD_IN)) + 1
 
 
-def _said(question: ReportQuestion, skipped: int) -> str:
+def _reply_line(question: ReportQuestion, skipped: int) -> str:
     """`skipped`: so many characters say the same before and now."""
     whole = " ".join(question.answer.split())
     text = f"…{whole[skipped:]}" if skipped else whole

@@ -64,7 +64,7 @@ def evidence_seen(
 
     evidence: Sight = {}
     for mark, question in golden.items():
-        answer = ask(question.asked, None)
+        answer = ask(question.as_question, None)
         evidence[mark] = tuple(
             SeenEvidence(shown=visible, place=place(one.document, one.quote))
             for one, visible in zip(

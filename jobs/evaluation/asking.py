@@ -93,7 +93,7 @@ def ask_all(
                     results[place] = stored_reply
                     on_reply(stored_reply)
                 else:
-                    running[pool.submit(_asked, ask, question, repeat, replies)] = place
+                    running[pool.submit(_ask, ask, question, repeat, replies)] = place
             for future in as_completed(running):
                 results[running[future]] = future.result()
                 on_reply(results[running[future]])
@@ -103,9 +103,9 @@ def ask_all(
     return [results[place] for place in range(len(tasks))]
 
 
-def _asked(ask: Ask, question: GoldenQuestion, repeat: int, replies: ReplyStore) -> GivenReply:
+def _ask(ask: Ask, question: GoldenQuestion, repeat: int, replies: ReplyStore) -> GivenReply:
     watch = _FirstWords()
-    answer = ask(question.asked, watch)
+    answer = ask(question.as_question, watch)
     reply = given_reply(
         question,
         answer,

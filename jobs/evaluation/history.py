@@ -117,7 +117,7 @@ def runs(engine: Engine, domain: str | None = None, *, limit: int = 20) -> list[
     query = select(*_LISTED).order_by(*_NEWEST).limit(limit)
     if domain is not None:
         query = query.where(EvaluationRow.domain == domain)
-    return [_kept(row._mapping) for row in _rows(engine, query)]
+    return [_run(row._mapping) for row in _rows(engine, query)]
 
 
 def run_report(engine: Engine, name: str, domain: str | None = None) -> EvaluationReport:
@@ -157,7 +157,7 @@ def _rows(engine: Engine, query: Any) -> Sequence[Any]:
         return []  # nothing was ever kept, or the database fails
 
 
-def _kept(row: Any) -> KeptRun:
+def _run(row: Any) -> KeptRun:
     return KeptRun(**{**row, "metrics": json.loads(row["metrics"])})
 
 

@@ -82,7 +82,7 @@ def _variation(domain: Domain, values: Mapping[str, Any]) -> Variation:
             if not isinstance(place, dict):
                 raise UsageError(f"--matrix {key}: no such key of a domain file")
         place[last] = value
-    named = " ".join(f"{key}={_written(value)}" for key, value in values.items())
+    named = " ".join(f"{key}={_as_yaml(value)}" for key, value in values.items())
     try:
         varied = Domain.model_validate(data)
     except ValidationError as error:
@@ -92,5 +92,5 @@ def _variation(domain: Domain, values: Mapping[str, Any]) -> Variation:
     return Variation(name=named, domain=varied.read_from(domain.path))
 
 
-def _written(value: Any) -> str:
+def _as_yaml(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) or value is None else str(value)

@@ -78,7 +78,7 @@ class GoldenQuestion(_Entry):
     )
 
     @property
-    def asked(self) -> Question:
+    def as_question(self) -> Question:
         """As it is put to the agents, its thread before it."""
         return Question(text=self.question, history=as_turns(self.history))
 

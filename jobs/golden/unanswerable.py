@@ -71,7 +71,7 @@ def propose_unanswerable(
         shares[name] += 1
     number = 0
     for name, share in shares.items():
-        for one in _written(model, snapshot, name, share, title) if share else ():
+        for one in _propose(model, snapshot, name, share, title) if share else ():
             if name in _MAY_BE_ANSWERED and _is_answered(model, snapshot, one.question):
                 continue
             number += 1
@@ -85,7 +85,7 @@ def propose_unanswerable(
             )
 
 
-def _written(
+def _propose(
     model: ChatModel, snapshot: Snapshot, category: Unanswerable, count: int, title: str
 ) -> list[ProposedQuestion]:
     cards = snapshot.cards(snapshot.documents)

@@ -134,11 +134,11 @@ class QueueExecutor:
         self._assign = assign
         # A run that continues elsewhere enqueues again: a known id would do nothing.
         self._start = uuid.uuid4().hex[:8]
-        self._wanted: dict[tuple[str, Way], PreparationTask] = {}
-        self._heard = time.monotonic()
+        self._pending: dict[tuple[str, Way], PreparationTask] = {}
+        self._last_result_at = time.monotonic()
 
     def has_capacity(self, way: Way) -> bool:
-        return sum(one == way for _, one in self._wanted) < MAX_PENDING[way]
+        return sum(one == way for _, one in self._pending) < MAX_PENDING[way]
 
     def submit(self, document: Document, way: Way) -> None:
         assignment = PreparationTask(
@@ -152,36 +152,36 @@ class QueueExecutor:
             model=self._model if way == "model" else "",
             made_with=self._made_with,
         )
-        self._wanted[document.id, way] = assignment
+        self._pending[document.id, way] = assignment
         if not self._store.is_finished(document.id, way, assignment.digest):
             self._hand_out(assignment)
 
     def completed(self, wait_seconds: float = 0.0) -> list[Prepared]:
         until = time.monotonic() + wait_seconds
         results = self._look()
-        while not results and self._wanted and time.monotonic() < until:
+        while not results and self._pending and time.monotonic() < until:
             time.sleep(LOOK_SECONDS)
             results = self._look()
         for one in results:
-            del self._wanted[one.document, one.way]
-        if results or not self._wanted:
-            self._heard = time.monotonic()
-        elif time.monotonic() - self._heard > SILENCE_SECONDS:
+            del self._pending[one.document, one.way]
+        if results or not self._pending:
+            self._last_result_at = time.monotonic()
+        elif time.monotonic() - self._last_result_at > SILENCE_SECONDS:
             log.warning("nothing was heard of documents; handing them out again", run=self._run)
-            self._heard = time.monotonic()
-            for assignment in self._wanted.values():
+            self._last_result_at = time.monotonic()
+            for assignment in self._pending.values():
                 self._hand_out(assignment)
         return results
 
     @property
     def pending(self) -> int:
-        return len(self._wanted)
+        return len(self._pending)
 
     def close(self) -> None:
         """Queued documents are still prepared; the next run finds them."""
 
     def _look(self) -> list[Prepared]:
-        marks = {key: (one.digest, one.failure) for key, one in self._wanted.items()}
+        marks = {key: (one.digest, one.failure) for key, one in self._pending.items()}
         return self._store.completed(marks)
 
     def _hand_out(self, assignment: PreparationTask) -> None:

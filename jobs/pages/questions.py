@@ -161,7 +161,7 @@ def _body(question: ReportQuestion, store: PassageStore) -> Iterator[str]:
     yield _part("Expected", _expected(question))
     yield "</div><div>"
     yield _part(
-        "Answer", f'<div class="answer">{answer_html(question.answer)}</div>{_asked(question)}'
+        "Answer", f'<div class="answer">{answer_html(question.answer)}</div>{_options(question)}'
     )
     yield "</div></div>"
     if question.judge:
@@ -209,7 +209,7 @@ def _expected(question: ReportQuestion) -> str:
     ) or "<p>Nothing was written down.</p>"
 
 
-def _asked(question: ReportQuestion) -> str:
+def _options(question: ReportQuestion) -> str:
     return _listed("Offered", question.options)
 
 

@@ -34,14 +34,14 @@ def scoring_sheet(
         "id": report.run.id,
         "title": f"Score the answers: {report.run.domain}",
         "columns": COLUMNS,
-        "answers": [_shown(one) for one in answers],
+        "answers": [_as_row(one) for one in answers],
     }
     # Inside a script element `</script>` would end it, whatever quotes stand around.
     text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
     return _TEMPLATE.read_text(encoding="utf-8").replace("{{data}}", text), len(answers)
 
 
-def _shown(one: ScoredAnswer) -> dict[str, Any]:
+def _as_row(one: ScoredAnswer) -> dict[str, Any]:
     entry = one.entry
     options = "".join(f"\n- {option}" for option in entry.options)
     return {

@@ -128,8 +128,8 @@ class FreshnessGauges:
         self._domains = domains
         self._freshness = freshness
         self._now = now
-        self._seen: Mapping[str, Freshness] = {}
-        self._looked = float("-inf")
+        self._by_domain: Mapping[str, Freshness] = {}
+        self._read_at = float("-inf")
         self._looking = threading.Lock()
 
     def missing(self) -> dict[str, str]:
@@ -138,12 +138,14 @@ class FreshnessGauges:
 
     def observe(self) -> None:
         """Sets its gauges; those of a domain that is gone are gone too."""
-        if time.monotonic() - self._looked > LOOK_SECONDS and self._looking.acquire(blocking=False):
+        if time.monotonic() - self._read_at > LOOK_SECONDS and self._looking.acquire(
+            blocking=False
+        ):
             threading.Thread(target=self._look_once, name="freshness", daemon=True).start()
         now, domains = self._now(), self._domains()
         for gauge in (metrics.INDEX_AGE, metrics.INDEX_OVERDUE, metrics.DOCUMENTS_FAILING):
             gauge.clear()
-        for name, fresh in self._seen.items():
+        for name, fresh in self._by_domain.items():
             if name not in domains:
                 continue
             if fresh.fresh_at:
@@ -161,7 +163,7 @@ class FreshnessGauges:
 
     def look(self) -> None:
         """Raises what the database raises."""
-        self._seen = {name: self._freshness(name) for name in self._domains()}
+        self._by_domain = {name: self._freshness(name) for name in self._domains()}
 
     def _look_once(self) -> None:
         try:
@@ -169,5 +171,5 @@ class FreshnessGauges:
         except Exception as error:
             log.warning("the age of the indexes is not known now", cause=type(error).__name__)
         finally:
-            self._looked = time.monotonic()
+            self._read_at = time.monotonic()
             self._looking.release()

@@ -178,7 +178,7 @@ def _of_its_reply(question: GoldenQuestion, answer: Answer) -> dict[str, float]:
     if kind == "answer" and accepted is not None:
         scores["answer_wrong"] = float(not accepted)
     if question.answerable:
-        measures = _found(question, answer)
+        measures = _facts_and_citations(question, answer)
         scores |= {f"{kind}_{name}": value for name, value in measures.items()}
     return scores
 
@@ -201,7 +201,7 @@ def _due(question: GoldenQuestion, answer: Answer) -> dict[str, float]:
     first = [citation.document in question.documents for citation in answer.citations[:1]]
     return {
         **scores,
-        **_found(question, answer),
+        **_facts_and_citations(question, answer),
         "cited_first": float(first == [True]),
         "refused_wrong": refused,
         "clarified_wrong": float(answer.path == "ambiguous_query"),
@@ -209,7 +209,7 @@ def _due(question: GoldenQuestion, answer: Answer) -> dict[str, float]:
     }
 
 
-def _found(question: GoldenQuestion, answer: Answer) -> dict[str, float]:
+def _facts_and_citations(question: GoldenQuestion, answer: Answer) -> dict[str, float]:
     scores = {"cited": float(_cites_a_right_document(question, answer))}
     if question.must_include:
         facts = _facts_said(question, answer)

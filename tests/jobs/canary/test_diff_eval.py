@@ -121,15 +121,15 @@ def test_a_command_is_started_only_where_the_installation_lets_files_do_so(
     edit: WatchedDomain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = {"name": "Rota", "what": "who is on call", "allow": ["on_call"], "command": ["x"]}
-    copilot = edit.copilot()
-    domain = Domain.model_validate({**copilot.domain("security").model_dump(), "tools": [server]})
+    described = edit.copilot().domain("security").model_dump()
+    domain = Domain.model_validate({**described, "tools": [server]})
     with OpenAIStandIn(lambda request: "NOTHING") as model:
-        told = {"openai_base_url": model.base_url, "chat_model": "scripted"}
-        copilot.settings = copilot.settings.model_copy(update=told)
+        values = {"openai_base_url": model.base_url, "chat_model": "scripted"}
+        edit.settings = edit.settings.model_copy(update=values)
         with pytest.raises(ConfigError, match="ONCALL_TOOL_COMMANDS"):
-            copilot.ask_as(domain)
-        copilot.settings = copilot.settings.model_copy(update={"tool_commands": True})
-        copilot.ask_as(domain)
+            edit.copilot().ask_as(domain)
+        edit.settings = edit.settings.model_copy(update={"tool_commands": True})
+        edit.copilot().ask_as(domain)
 
 
 def test_files_that_say_the_same_say_so(edit: WatchedDomain, tmp_path: Path) -> None:
