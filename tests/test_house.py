@@ -25,8 +25,8 @@ LONG_MODULES = {
 }  # fmt: skip
 """Over 420 lines, for reasons of their own; no other may be."""
 RETIRED = {
-    "told": 999, "said": 999, "kept": 999, "shown": 999, "asked": 999, "heard": 999,
-    "gone": 999, "anew": 999, "beside": 999,
+    "told": 2, "said": 3, "kept": 3, "shown": 2, "asked": 5, "heard": 0,
+    "gone": 0, "anew": 0, "beside": 1,
 }  # fmt: skip
 """Names that no code binds any more, with how often they still are."""
 

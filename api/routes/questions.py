@@ -49,8 +49,9 @@ class Streams:
     def start(
         self, work: Callable[[Stream], Mapping[str, Any]], *, local: bool
     ) -> AsyncIterator[str]:
-        """`status`, `delta`, and last `answer`, what `work` returns, or `error`. Raises RequestRejected
-        when all are in use.
+        """`status`, `delta`, and last `answer`, what `work` returns, or `error`.
+
+        Raises RequestRejected when all are in use.
 
         To be called on the server's loop. Whoever closes what it returns stops the work at its
         next sign of progress."""
