@@ -28,7 +28,7 @@ RETIRED = {
     "told": 2, "said": 3, "kept": 3, "shown": 2, "asked": 5, "heard": 0,
     "gone": 0, "anew": 0, "beside": 1,
 }  # fmt: skip
-"""Names that no code binds any more, with how often they still are."""
+"""Names that stored data alone may have: how many columns, keys and fields are called so."""
 
 
 def modules() -> Iterator[Path]:
@@ -140,6 +140,8 @@ def test_retired_names_stay_retired() -> None:
     """What a name holds stands in it: a participle alone says nothing."""
     count: dict[str, int] = defaultdict(int)
     for path in modules():
+        if path.parts[0] == "playground":  # it has words of its own
+            continue
         for name in bound_names(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
             if name in RETIRED:
                 count[name] += 1
