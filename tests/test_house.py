@@ -25,7 +25,7 @@ LONG_MODULES = {
 }  # fmt: skip
 """Over 420 lines, for reasons of their own; no other may be."""
 RETIRED = {
-    "told": 2, "said": 3, "kept": 3, "shown": 2, "asked": 5, "heard": 0,
+    "told": 1, "said": 2, "kept": 3, "shown": 1, "asked": 4, "heard": 0,
     "gone": 0, "anew": 0, "beside": 1,
 }  # fmt: skip
 """Names that stored data alone may have: how many columns, keys and fields are called so."""

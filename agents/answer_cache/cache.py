@@ -51,8 +51,8 @@ class CachedAnswer:
 class AnswerCache(Protocol):
     """Neither method raises: without the cache, the question is answered anew."""
 
-    def find(self, asked: str, question: Question, snapshot: Snapshot) -> CachedAnswer:
-        """`asked`: the self-contained question; `snapshot`: as its reader sees it."""
+    def find(self, text: str, question: Question, snapshot: Snapshot) -> CachedAnswer:
+        """`text`: the self-contained question; `snapshot`: as its reader sees it."""
         ...
 
     def keep(self, answer: Answer, question: Question, snapshot: Snapshot) -> None:

@@ -167,5 +167,5 @@ _MODALITIES = _all(
      "obligation"),
     (r"\b(?:should|shall|ought to|supposed to|recommended|expected to)\b|\bbetter to\b", "advice"),
 )  # fmt: skip
-MODALITIES = tuple((pattern, frozenset(said.split())) for pattern, said in _MODALITIES)
+MODALITIES = tuple((pattern, frozenset(meanings.split())) for pattern, meanings in _MODALITIES)
 """Words for can, may, must and should, with all their readings."""

@@ -97,9 +97,9 @@ def changes(before: ProgressPlan | None, after: ProgressPlan) -> list[Json]:
 def _changes(before: ProgressPlan | None, after: ProgressPlan) -> Iterator[Json]:
     if before is None or before.title != after.title:
         yield {"type": "plan_update", "title": _title(after.title)}
-    shown = set(before.steps) if before else set()
+    earlier = set(before.steps) if before else set()
     for step in after.steps:
-        if step not in shown:
+        if step not in earlier:
             yield task(step)
 
 
@@ -115,8 +115,8 @@ def task(step: WorkStep) -> Json:
 
 def current_status(plan: Json) -> str:
     """A plan block in one line: what is under way or went wrong, else its title."""
-    told = [t["title"] for t in plan["tasks"] if t["status"] in ("in_progress", "error")]
-    return str(told[-1] if told else plan["title"])
+    titles = [t["title"] for t in plan["tasks"] if t["status"] in ("in_progress", "error")]
+    return str(titles[-1] if titles else plan["title"])
 
 
 def _title(text: str) -> str:
