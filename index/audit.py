@@ -36,7 +36,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from config.domain import Domain
 from config.errors import CopilotError
 from durable.migration import migrate
-from index.store.schema import RowId
+from index.store.database import RowId
 
 log = structlog.get_logger()
 

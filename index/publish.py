@@ -23,9 +23,8 @@ from index.generations.staging import Staging
 from index.open_generations import OpenGenerations
 from index.search import Snapshot
 from index.snapshot import Generation
-from index.store.database import FILE_NAME, domain_lock, open_database
+from index.store.database import FILE_NAME, create_index_tables, current, domain_lock, open_database
 from index.store.documents import GenerationInfo, Store
-from index.store.schema import create_index_tables, current
 from index.store.vectors import UnpublishedVectors
 from index.vectors.chroma import ChromaServer
 from index.vectors.quantized import one_thread_each

@@ -33,7 +33,7 @@ from sqlalchemy.exc import IntegrityError
 
 from config.models import Vectors
 from durable.migration import migrate
-from index.store.schema import RowId
+from index.store.database import RowId
 
 MAX_PER_DOMAIN = 5_000
 """The newest; a lookup compares a question with all of them in about a millisecond."""

@@ -9,8 +9,7 @@ from dataclasses import replace
 from itertools import islice
 
 from enrichment.chunk import Chunk, ChunkTable, DocumentCard
-from enrichment.extractive.entities import entities, system_names
-from enrichment.extractive.keyphrases import document_keywords, key_phrases
+from enrichment.extractive.keyphrases import document_keywords, entities, key_phrases, system_names
 from enrichment.extractive.lifecycle import (
     predecessors,
     review_date,

@@ -13,7 +13,7 @@ from typing import Literal
 
 from enrichment.chunk import Faq
 from enrichment.chunking.sections import sections
-from enrichment.extractive.entities import entities
+from enrichment.extractive.keyphrases import entities
 from enrichment.language.words import prose_words, sentences, stems
 from loaders.document import Document
 

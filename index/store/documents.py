@@ -20,7 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from config.errors import IndexUnavailable, PublishError
 from durable.database import storage_failure
 from enrichment.chunk import Chunk, DocumentCard
-from index.store.schema import chunks, current, generations, members, revisions
+from index.store.database import chunks, current, generations, members, revisions
 
 
 @dataclass(frozen=True, kw_only=True)

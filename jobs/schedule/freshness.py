@@ -12,8 +12,7 @@ from datetime import UTC, datetime
 import structlog
 
 from config.domain import Domain
-from jobs.schedule.due import in_zone, is_overdue, upcoming
-from jobs.schedule.runs import GOOD, UNDECIDED, IngestRun
+from jobs.schedule.runs import GOOD, UNDECIDED, IngestRun, in_zone, is_overdue, upcoming
 from telemetry import metrics
 
 IN_A_ROW = 3

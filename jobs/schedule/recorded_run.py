@@ -31,8 +31,7 @@ from config.errors import AnotherRun, CopilotError
 from config.models import Usage
 from durable.migration import migrate
 from jobs.ingest.ports import IngestReport
-from jobs.schedule.due import Planned
-from jobs.schedule.runs import IngestRun, RunStore
+from jobs.schedule.runs import IngestRun, Planned, RunStore
 from telemetry import metrics
 
 log = structlog.get_logger()

@@ -33,7 +33,6 @@ from durable.worker import (
     forget_abandoned,
     forget_done,
 )
-from jobs.schedule.due import Planned, due
 from jobs.schedule.freshness import Freshness, freshness
 from jobs.schedule.recorded_run import (
     Leaving,
@@ -44,7 +43,7 @@ from jobs.schedule.recorded_run import (
     given_up,
     left_out,
 )
-from jobs.schedule.runs import RunStore
+from jobs.schedule.runs import Planned, RunStore, due
 from telemetry import metrics
 
 MAX_DEATHS = 6

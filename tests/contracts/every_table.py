@@ -18,7 +18,7 @@ from config.errors import NothingPublished
 from enrichment.llm.ledger import SharedLedger
 from enrichment.llm.pictures import PendingPictureStore
 from enrichment.llm.reply_cache import ReplyCache
-from index.store.schema import create_index_tables
+from index.store.database import create_index_tables
 from index.store.vectors import UnpublishedVectors
 from jobs.canary.store import CanaryBaseline, CanaryStore
 from jobs.evaluation.agreement import JudgeCardStore, ScoredTwice, agreement

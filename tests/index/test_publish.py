@@ -22,8 +22,8 @@ from index.generations.folders import WORTH_OPENING
 from index.generations.staging import TOGETHER
 from index.publish import Index, open_index
 from index.search import SearchQuery
-from index.store.schema import chunks as chunks_table
-from index.store.schema import revisions
+from index.store.database import chunks as chunks_table
+from index.store.database import revisions
 from tests.index.conftest import eventually
 
 Corpus = dict[str, tuple[DocumentCard, list[Chunk]]]

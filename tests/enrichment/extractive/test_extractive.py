@@ -8,8 +8,7 @@ import pytest
 
 from enrichment.chunk import Entity, Faq
 from enrichment.extractive.cards import extractive_card, extractive_chunks
-from enrichment.extractive.entities import entities, system_names
-from enrichment.extractive.keyphrases import document_keywords
+from enrichment.extractive.keyphrases import document_keywords, entities, system_names
 from enrichment.extractive.lifecycle import predecessors, successor, with_successors
 from enrichment.language.phrases import abbreviations, expansions
 from enrichment.language.words import sentences

@@ -23,7 +23,7 @@ from index.keywords.bm25 import COUNTS, LENGTHS
 from index.open_generations import OpenGenerations
 from index.publish import Index, open_index
 from index.search import SearchQuery
-from index.store.schema import revisions
+from index.store.database import revisions
 from index.vectors import search as nearest_rows
 from index.vectors import sketch
 from index.vectors.quantized import Quantized

@@ -19,10 +19,9 @@ from durable.lease import FileLease, Lease, PostgresLease
 from durable.worker import WorkQueue
 from index.store.database import open_database
 from jobs.ingest.ports import IngestReport
-from jobs.schedule.due import latest
 from jobs.schedule.recorded_run import NoticeStore, Started, recorded
 from jobs.schedule.runner import JobRunner, Registration, RunAttemptStore
-from jobs.schedule.runs import MAX_RUNS, IngestRun, RunStore
+from jobs.schedule.runs import MAX_RUNS, IngestRun, RunStore, latest
 from tests.bot.fakes import domain
 from tests.databases import breakable_postgresql
 

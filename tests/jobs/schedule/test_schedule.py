@@ -10,9 +10,18 @@ import pytest
 from sqlalchemy import create_engine
 
 from config.domain import Refresh
-from jobs.schedule.due import Planned, due, is_overdue, latest, upcoming
 from jobs.schedule.freshness import freshness
-from jobs.schedule.runs import MAX_RUNS, IngestRun, Outcome, RunStore
+from jobs.schedule.runs import (
+    MAX_RUNS,
+    IngestRun,
+    Outcome,
+    Planned,
+    RunStore,
+    due,
+    is_overdue,
+    latest,
+    upcoming,
+)
 from tests.bot.fakes import domain
 
 NIGHTLY = Refresh(cron="0 3 * * *")
