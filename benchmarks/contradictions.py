@@ -104,7 +104,7 @@ def _apart(text: str, quantity: Quantity) -> frozenset[str]:
 def _differ(one: Quantity, other: Quantity) -> str:
     if not one.measure or one.measure != other.measure or one.agrees(other):
         return ""
-    return f"{one.written} / {other.written}"
+    return f"{one.text} / {other.text}"
 
 
 def in_context(context: Sequence[Chunk], snapshot: Snapshot, rule: Rule) -> Iterator[Reported]:

@@ -23,7 +23,8 @@ LONG_MODULES = {"config/chat_model.py", "config/domain.py", "config/settings.py"
 """Over 420 lines, for reasons of their own; no other may be."""
 RETIRED = {
     "told": 1, "said": 2, "kept": 3, "shown": 1, "asked": 4, "heard": 0,
-    "gone": 0, "anew": 0, "beside": 1,
+    "gone": 0, "anew": 0, "beside": 1, "found": 1, "known": 1, "seen": 2,
+    "given": 0, "taken": 0, "looked": 0, "wanted": 0, "written": 0,
 }  # fmt: skip
 """Names that stored data alone may have: how many columns, keys and fields are called so."""
 

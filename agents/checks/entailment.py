@@ -161,7 +161,7 @@ def _misplaced_value_fault(claim: Claim, evidence: CitedText) -> str:
             number = evidence.statements[place].number
             other = _instead(evidence.statements[place], amount, amounts)
             if other and share - with_it > _CLOSER:
-                return f"source {number} has {other.written} here, not {amount.written}"
+                return f"source {number} has {other.text} here, not {amount.text}"
     return ""
 
 

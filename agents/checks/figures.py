@@ -46,12 +46,12 @@ def figure_fault(claim: Claim, evidence: CitedText, asker: AskerTerms) -> str:
             continue
         if _DENIED.search(claim.text[max(0, amount.start - 24) : amount.start]):
             continue
-        if claim.kind == "code" and amount.written in asker.lower:
+        if claim.kind == "code" and amount.text in asker.lower:
             continue
         if any(amount.agrees(one) for one in asker.figures) and _compares(claim.text, grounded):
             continue
         kind = "figure" if amount.measure in ("", "date") else "quantity"
-        return f"the {kind} {amount.written} is not in {source_label(claim)}"
+        return f"the {kind} {amount.text} is not in {source_label(claim)}"
     return ""
 
 
@@ -69,7 +69,7 @@ def _is_a_count(quantity: Quantity, claim: Claim) -> bool:
     if quantity.measure or not quantity.value.isdigit():
         return False
     parts = len(re.findall(r"[,;:]|\band\b|\bor\b", claim.text)) + 1
-    return quantity.written.isalpha() and 1 <= int(quantity.value) <= max(2, parts)
+    return quantity.text.isalpha() and 1 <= int(quantity.value) <= max(2, parts)
 
 
 def _sums(claim: Claim, amounts: Sequence[Quantity]) -> tuple[set[Quantity], str]:
@@ -102,7 +102,7 @@ def _sums(claim: Claim, amounts: Sequence[Quantity]) -> tuple[set[Quantity], str
         if is_equal and amounts[place] not in totals:
             return (
                 excused,
-                f"{claim.text[terms[0].start : terms[-1].end]} is not {amounts[place].written}",
+                f"{claim.text[terms[0].start : terms[-1].end]} is not {amounts[place].text}",
             )
         excused.update(totals)
     return excused, ""
@@ -187,7 +187,7 @@ def _sign(text: str, left: Quantity, right: Quantity) -> str:
 def _worked_out(terms: Sequence[Quantity], signs: Sequence[str]) -> tuple[float, float] | None:
     """(result in the written units, result in the base unit); None for terms without numbers."""
     try:
-        as_written = [float(re.sub(r"[^\d.]", "", one.written) or one.value) for one in terms]
+        as_written = [float(re.sub(r"[^\d.]", "", one.text) or one.value) for one in terms]
         in_base = [float(one.value) for one in terms]
     except ValueError:
         return None
@@ -203,7 +203,7 @@ def _worked_out(terms: Sequence[Quantity], signs: Sequence[str]) -> tuple[float,
 
 
 def _is_total(quantity: Quantity, total: tuple[float, float]) -> bool:
-    as_written = re.sub(r"[^\d.]", "", quantity.written).rstrip(".")
+    as_written = re.sub(r"[^\d.]", "", quantity.text).rstrip(".")
     candidates = {quantity.value, as_written}
     return any(_close(one, result) for one in candidates for result in total)
 

@@ -144,7 +144,7 @@ class CitedText:
             return True
         if not amount.measure:
             return any(amount.agrees(other) for other in self.quantities)
-        unit = stems(amount.written)
+        unit = stems(amount.text)
         return any(
             amount.agrees(other) and not other.counts and unit & statement.stems
             for statement in self.statements

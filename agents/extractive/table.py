@@ -155,10 +155,10 @@ def question_words_in(table: ChunkTable, row: int, position: int, aspect: Aspect
     """Words and quantities of the question in a cell."""
     value = value_at(table, row, position)
     question_quantities = [
-        one for one in quantities(aspect.text) if one.measure or one.written.isdigit()
+        one for one in quantities(aspect.text) if one.measure or one.text.isdigit()
     ]
     return frozenset(aspect.named_in(stems(value))) | {
-        one.written
+        one.text
         for one in question_quantities
         if any(one.agrees(each) and one.measure == each.measure for each in quantities(value))
     }

@@ -51,12 +51,10 @@ class AllowedArguments:
     """Documents that everyone who may ask may read; '' with permissions per reader."""
 
 
-def parse_arguments(
-    written: str, offer: ToolOffer, allowed_words: AllowedArguments
-) -> dict[str, Any]:
+def parse_arguments(raw: str, offer: ToolOffer, allowed_words: AllowedArguments) -> dict[str, Any]:
     """Raises UnfitError."""
     try:
-        arguments = json.loads(written or "{}")
+        arguments = json.loads(raw or "{}")
     except (ValueError, RecursionError):
         raise UnfitError("the arguments are no JSON object on one line") from None
     if not isinstance(arguments, dict) or len(arguments) > MAX_ARGUMENTS:
@@ -177,11 +175,11 @@ def ask_tools(
 
 
 def _call(
-    toolbox: Toolbox, offer: ToolOffer, written: str, allowed: AllowedArguments, progress: Progress
+    toolbox: Toolbox, offer: ToolOffer, raw: str, allowed: AllowedArguments, progress: Progress
 ) -> ToolResult:
     if not offer.reachable:
         raise ToolFailed(offer.server, "unreachable")
-    arguments = parse_arguments(written, offer, allowed)
+    arguments = parse_arguments(raw, offer, allowed)
     progress.step(Step.READ, f"Asking {offer.server}: {offer.what}…")
     text = toolbox.ask(offer, arguments)
     at = datetime.now(UTC)

@@ -82,7 +82,7 @@ class Quantity:
     """Normalized: in the base of its measure, `10:30`, `1.2.3`, or `month-day` of a date."""
     measure: str
     """`time`, `working time`, `percent` …, `date`; '' when nothing says what is counted."""
-    written: str
+    text: str
     start: int
     """Offset in its text."""
     end: int
@@ -103,7 +103,7 @@ class Quantity:
             )
         if self.measure and other.measure:
             return self.value == other.value and self.measure == other.measure
-        return _plain(self.written) == _plain(other.written)
+        return _plain(self.text) == _plain(other.text)
 
 
 def quantities(text: str) -> tuple[Quantity, ...]:
@@ -188,8 +188,8 @@ def _units_shared(text: str, quantities: list[Quantity]) -> list[Quantity]:
             text, this.end, following.start
         ):
             continue
-        unit = text[following.start : following.end][len(_leading(following.written)) :]
-        again = quantities_of_one(f"{this.written}{unit}")
+        unit = text[following.start : following.end][len(_leading(following.text)) :]
+        again = quantities_of_one(f"{this.text}{unit}")
         if again:
             shared[place] = replace(this, value=again.value, measure=again.measure)
     return shared

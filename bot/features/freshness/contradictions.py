@@ -122,16 +122,16 @@ class ContradictionService:
         pairs = (self._sides(row, times) for row, times in rows)
         return list(islice((sides for sides in pairs if sides), limit))
 
-    def decide(self, contradiction: str, choice: str, user: str, seen: str) -> None:
+    def decide(self, contradiction: str, choice: str, user: str, digest: str) -> None:
         """Settle a pair, by an admin of its domain; the first one decides. The owner of the
-        rejected side gets a suggestion. `seen`: see `Sides`; where a side says something else than
-        the admin saw, nothing is decided."""
+        rejected side gets a suggestion. `digest`: `seen` of `Sides`; where a side says something
+        else than the admin saw, nothing is decided."""
         row = self.contradictions.get(contradiction)
         domain = self.domains().get(row.domain) if row else None
         if row is None or domain is None or user not in domain.admins or choice not in CHOICES:
             return
         sides = self._sides(row)
-        if sides is None or sides.seen != seen:
+        if sides is None or sides.seen != digest:
             return
         if self.contradictions.settle(contradiction, choice, user) and choice != "none":
             self.suggest(suggestion_of(sides, cast("Choice", choice), user))

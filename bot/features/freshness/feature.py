@@ -113,13 +113,13 @@ def _listen(app: App, put: Enqueue, *, web: SlackClient, flags: FlagService) -> 
 
 def listen_for_decisions(app: App, put: Enqueue) -> None:
     def decide(ack: Callable[..., Any], body: Json, action: Json) -> None:
-        choice, pair, seen, *_ = [*str(action.get("value") or "").split(" "), "", "", ""]
+        choice, pair, digest, *_ = [*str(action.get("value") or "").split(" "), "", "", ""]
         person = body.get("user") or {}
         user = str(person.get("id") or "")
         team = str(person.get("team_id") or (body.get("team") or {}).get("id") or "")
         if choice in CHOICES and pair:
             event = ContradictionSettled(
-                contradiction=pair, choice=choice, seen=seen, user=user, team=team
+                contradiction=pair, choice=choice, seen=digest, user=user, team=team
             )
             put(f"settle-{pair}-{choice}-{user}-{action.get('action_ts')}", event)
         ack()
