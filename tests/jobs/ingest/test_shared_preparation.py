@@ -390,7 +390,7 @@ def test_requests_of_all_processes_keep_their_distance(engine: Engine) -> None:
 
 
 def _turn(pace: object, turns: list[float]) -> object:
-    after, turn = pace.begun(1_000.0, 0.5)  # type: ignore[attr-defined]
+    after, turn = pace.with_request(1_000.0, 0.5)  # type: ignore[attr-defined]
     turns.append(turn)
     return after
 
