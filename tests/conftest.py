@@ -43,6 +43,7 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(2 * minilm.threads(), 8)
 
 
+@pytest.hookimpl
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if CHROMIUM is None:
         for item in items:
@@ -50,12 +51,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason="no chromium on this machine"))
 
 
+@pytest.hookimpl
 def pytest_collection_finish() -> None:
     """What was imported stays, so no later collection of garbage looks at it."""
     gc.collect()
     gc.freeze()
 
 
+@pytest.hookimpl
 def pytest_sessionfinish() -> None:
     close_shared_server()
 
