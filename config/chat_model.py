@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
 T = TypeVar("T")
-
 VISION_MODEL = "ONCALL_VISION_MODEL"
 
 _CHARACTERS_A_TOKEN = 8
@@ -126,25 +125,22 @@ def _model_by_name(settings: Settings, variable: str, name: str, patience: _Pati
     return _build_model(settings, variable, name, patience)
 
 
-def _build_model(
-    settings: Settings, variable: str, full_name: str, patience: _Patience
-) -> ChatModel:
-    provider, name = provider_and_model(full_name)
+def _build_model(settings: Settings, variable: str, model: str, patience: _Patience) -> ChatModel:
+    provider, name = provider_and_model(model)
     retries, pause, timeout = patience.retries, patience.pause_seconds, patience.timeout_seconds
     if provider != OPENAI:
-        model = ProviderModel(
-            full_name,
-            connect=partial(
-                provider_client, provider, name, timeout_seconds=timeout, variable=variable
-            ),
+        make = partial(provider_client, provider, name, timeout_seconds=timeout, variable=variable)
+        built = ProviderModel(
+            model,
+            connect=make,
             check_key=f"the API key of {provider}",
             check=variable,
             retries=retries,
             pause_seconds=pause,
             provider=provider,
         )
-        model.connected()  # what is missing is said now, not at the first question
-        return model
+        built.connected()  # what is missing is said now, not at the first question
+        return built
     connect = partial(
         openai_client,
         name,

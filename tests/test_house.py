@@ -19,7 +19,7 @@ ROOM = 15
 """Modules that a newcomer can take in at a look."""
 MODULES, SMALL_MODULES, LARGE_MODULES, MEDIAN_LINES = 465, 35, 10, 180
 """Limits that only tighten: modules, those under 80 lines, those over 350, lines of the median."""
-LONG_MODULES = {"config/chat_model.py", "config/domain.py", "config/settings.py"}
+LONG_MODULES = {"config/domain.py", "config/settings.py"}
 """Over 420 lines, for reasons of their own; no other may be."""
 RETIRED = {
     "told": 1, "said": 2, "kept": 3, "shown": 1, "asked": 4, "heard": 0,
