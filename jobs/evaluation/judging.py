@@ -27,7 +27,7 @@ from jobs.evaluation.report import (
 from jobs.golden.questions import GoldenQuestion, as_turns
 
 GiveVerdict = Callable[[JudgeRequest], tuple[JudgeVerdict, Usage]]
-"""See `agents.judging.answer_judge`."""
+"""See `agents.judging.judge`."""
 Key = tuple[str, int]
 """Question id and repeat."""
 

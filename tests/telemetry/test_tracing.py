@@ -138,7 +138,7 @@ def test_without_an_endpoint_nothing_of_opentelemetry_is_loaded_and_nothing_carr
     """By us: LangGraph and Chroma load some of it by themselves."""
     script = (
         "import sys\n"
-        "import config.chat_model, telemetry.metrics, telemetry.model_calls\n"
+        "import config.chat_model, telemetry.metrics\n"
         "from telemetry.tracing import carried, export_traces, flush_traces, span\n"
         "export_traces(None)\n"
         "with span('tea', {'a': 1}) as traced:\n"
