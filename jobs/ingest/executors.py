@@ -1,4 +1,4 @@
-"""Where documents are prepared: the port, and the executor of a process that works alone."""
+"""The port for preparing documents, and the executor of a process that works alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from loaders.time_limit import SECONDS, time_limit
 log = structlog.get_logger()
 
 Way = Literal["extractive", "model"]
-"""Without a model, which takes milliseconds; with one, which may take minutes."""
+"""`extractive` uses no model and takes milliseconds; `model` may take minutes."""
 Prepare = Callable[[Document], Enriched]
 Result = TypeVar("Result")
 
@@ -34,7 +34,7 @@ class Prepared:
     way: Way
     enriched: Enriched | CopilotError
     embedded: int = 0
-    """Texts of it that the embedding model has already embedded."""
+    """Texts of the document that are already embedded."""
 
 
 class PreparationExecutor(Protocol):
@@ -57,12 +57,12 @@ class PreparationExecutor(Protocol):
         ...
 
     def close(self) -> None:
-        """Pending documents need not be finished."""
+        """Release resources. Pending documents may stay unfinished."""
         ...
 
 
 class LocalExecutor:
-    """Prepares without a model at once, and with a model in threads, which mostly wait."""
+    """Prepares without a model in the calling thread, and with a model in a thread pool."""
 
     def __init__(
         self,
@@ -72,8 +72,8 @@ class LocalExecutor:
         seconds: float = SECONDS,
         release: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        """`at_once`: documents that wait for a model. `seconds` of computing may go into one.
-        `release`: a context in which none of them waits any longer."""
+        """`at_once`: documents that use a model concurrently. `seconds`: computing time for one.
+        `release`: a context in which no document waits for a model."""
         self._ways = ways
         self._at_once = at_once
         self._seconds = seconds
@@ -113,7 +113,7 @@ class LocalExecutor:
 
 
 def attempt(name: str, act: Callable[[], Result], seconds: float) -> Result | LoadError:
-    """Raises errors that concern the whole run; returns those of this document alone."""
+    """Returns errors of this document alone. Raises errors that concern the whole run."""
     try:
         with time_limit(name, seconds):
             return act()

@@ -1,7 +1,7 @@
-"""Loaded documents that wait for preparation, and the results, in the state database.
+"""Stores loaded documents until they are prepared, and the results, in the state database.
 
-A document is read once: neither the process that prepares it nor a run that continues another
-reads it again."""
+Each document is read from its source once: neither the preparing process nor a continued run reads
+it again."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class _Result(BaseModel):
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
-    """A document as its source had it."""
+    """A stored document, as loaded from its source."""
 
     document: Document
     digest: str
@@ -106,7 +106,7 @@ each time. Inside a text its quotation marks would be escaped."""
 
 
 class PreparationStore:
-    """Of one domain. Safe to use from several threads and processes."""
+    """Serves one domain. Safe to use from several threads and processes."""
 
     def __init__(self, engine: Engine, domain: str) -> None:
         self._engine = engine
@@ -156,7 +156,7 @@ class PreparationStore:
             return {row.document_id: (row.content_hash, row.version) for row in rows}
 
     def begin(self, document_id: str) -> None:
-        """Count a death in advance; `clear` takes it back."""
+        """Count a process death in advance; `clear` resets the count."""
         deaths = LoadedRow.deaths
         with self._engine.begin() as connection:
             connection.execute(
@@ -166,7 +166,7 @@ class PreparationStore:
             )
 
     def finish(self, prepared: Prepared, digest: str) -> None:
-        """`digest`: of the input and the way it was prepared; for a failure also of the run."""
+        """Store a result. `digest` covers the input and the way; for a failure also the run."""
         row = {
             "domain": self._domain,
             "document_id": prepared.document,
@@ -180,7 +180,7 @@ class PreparationStore:
                 connection.execute(delete(PreparedRow).where(*row_filter))
                 connection.execute(insert(PreparedRow).values(row))
         except IntegrityError:
-            return  # another process finished the same a moment ago
+            return  # another process has just stored the same result
 
     def clear(self, document_id: str) -> None:
         """Reset the count of deaths."""
@@ -190,7 +190,7 @@ class PreparationStore:
             )
 
     def completed(self, digests: Mapping[tuple[str, Way], Collection[str]]) -> list[Prepared]:
-        """Stored results; `digests`: (id, way) → acceptable digests."""
+        """Returns stored results. `digests`: (id, way) → acceptable digests."""
         ready, keys = [], list(digests)
         at = tuple_(PreparedRow.document_id, PreparedRow.way)
         with self._engine.connect() as connection:
@@ -217,7 +217,7 @@ class PreparationStore:
         self._forget(PreparedRow, at, sorted(results))
 
     def forget_all_but(self, documents: Collection[str]) -> None:
-        """Delete everything else."""
+        """Delete all other loaded documents and their results."""
         unneeded = self.versions().keys() - set(documents)
         self._forget(LoadedRow, LoadedRow.document_id, sorted(unneeded))
         with self._engine.begin() as connection:

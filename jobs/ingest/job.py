@@ -1,4 +1,4 @@
-"""One run of the ingestion job: load what changed, have it prepared, publish it in steps."""
+"""One run of the ingestion job: loads changed documents, has them prepared, publishes in steps."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def ingest(
     watch = watch or IngestProgress()
     started = time.monotonic()
     with closing(executor), stage(domain) as staging:
-        suspected = suspects()  # of the last run, which is over by now
+        suspected = suspects()  # read only now that the last run is over
         run = RunInProgress(
             staging=staging,
             executor=executor,

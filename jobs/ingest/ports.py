@@ -1,4 +1,4 @@
-"""What the ingestion job needs of the index, its progress port, and its report."""
+"""Ports of the ingestion job for the index and for progress, and its report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jobs.canary.outcome import CanaryOutcome
 
 @dataclass(frozen=True, kw_only=True)
 class IngestReport:
-    """What one run did to one domain."""
+    """The results of one run for one domain."""
 
     domain: str
     generation: int
@@ -26,24 +26,24 @@ class IngestReport:
     removed: tuple[str, ...] = ()
     failed: tuple[LoadError, ...] = ()
     warnings: tuple[str, ...] = ()
-    """`document: what was skipped while loading it, or kept out as planted for an AI`."""
+    """`document: reason`. Content skipped while loading, or withheld because it addresses an AI."""
     chunks: int = 0
     embedded: int = 0
     """Texts that went through the embedding model in this run."""
     tables: TableReport = field(default_factory=TableReport)
-    """Tables of the documents that were done in this run, and what the model made of them."""
+    """Tables of the documents prepared in this run, and their model results."""
     pictures: PictureReport = field(default_factory=PictureReport)
-    """Pictures of these documents, and what a model that sees made of them."""
+    """Pictures of these documents, and their vision model results."""
     unenriched: int = 0
-    """Documents whose model enrichment failed; tried again at the next run."""
+    """Documents whose model enrichment failed; the next run retries them."""
     canaries: tuple[CanaryOutcome, ...] = ()
-    """Results of the golden questions, if something changed that affects them."""
+    """Results of the golden questions, if a change affects them."""
     usage: Usage = Usage()
     seconds: float = 0.0
 
     @property
     def alarms(self) -> bool:
-        """Whether more golden questions were lost than the domain allows."""
+        """Whether the run loses more golden questions than the domain allows."""
         return any(one.alarms for one in self.canaries)
 
 
@@ -66,7 +66,7 @@ class NextGeneration(Protocol):
 
     @property
     def number(self) -> int:
-        """Of the generation that is answered from now; 0 where there is none."""
+        """Number of the current generation; 0 for none."""
         ...
 
     @property
@@ -85,12 +85,12 @@ class NextGeneration(Protocol):
     def remove(self, document_id: str) -> None: ...
 
     def commit(self, cursors: Mapping[str, str], *, is_step: bool = False) -> Published:
-        """Publish the present state; may be called again."""
+        """Publish the current state. May be called repeatedly."""
         ...
 
 
 class IngestProgress:
-    """Reports the progress of a run; this one ignores it."""
+    """Receives the progress of a run; this implementation ignores it."""
 
     def loading(self, total: int) -> None: ...
 

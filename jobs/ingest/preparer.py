@@ -22,7 +22,7 @@ from loaders.document import Document
 from loaders.time_limit import outside_time_limit
 
 RUNS = 64
-"""Whose budgets are cached."""
+"""Number of runs whose budgets are cached."""
 
 
 class Preparation:
@@ -39,8 +39,8 @@ class Preparation:
         vision_model: ChatModel | None = None,
         vision_budget: Callable[[str], Budget] | None = None,
     ) -> None:
-        """`budget` of a run: one for all its workers in this process. Spending of `vision_budget`
-        counts there too."""
+        """`budget` returns a run's budget, shared by its workers in this process. Spending of
+        `vision_budget` counts there too."""
         self._embedder = embedder
         self._embed_ahead = embed_ahead
         self._model = model
@@ -82,7 +82,7 @@ class Preparation:
 
     @contextmanager
     def release(self, run: str) -> Iterator[None]:
-        """A context in which nothing in this run waits for either model."""
+        """A context in which no work of this run waits for a model."""
         with self.budget(run).let_go(), self._vision_budget(run).let_go():
             yield
 

@@ -28,8 +28,8 @@ class ProgressRow(_Base):
 
 
 class CrashSuspects:
-    """Of one domain, for its only run. Documents that were being read when the last run's process
-    died are suspects. Thread-safe."""
+    """Serves the single active run of one domain. Suspects are documents that were being read when
+    an earlier run's process died. Thread-safe."""
 
     def __init__(self, engine: Engine, domain: str, *, pardon: bool = False) -> None:
         """`pardon`: forget earlier crashes."""
@@ -45,7 +45,7 @@ class CrashSuspects:
         self._keep()
 
     def alone(self, names: Iterable[str]) -> list[str]:
-        """Suspects, to be read last and one at a time, which clears the innocent."""
+        """Returns the suspects. The caller reads them last and one at a time."""
         return [name for name in names if name in self._deaths]
 
     def begin(self, name: str) -> None:
@@ -57,7 +57,7 @@ class CrashSuspects:
             self._keep()
 
     def end(self, name: str) -> None:
-        """Clear a document. Stored when the next one begins, or when none is left."""
+        """Clear a document. The change is stored when the next one begins, or when none is left."""
         with self._lock:
             self._at_work.discard(name)
             if self._deaths.get(name, MAX_DEATHS) < MAX_DEATHS:
@@ -66,7 +66,7 @@ class CrashSuspects:
                 self._keep()
 
     def close(self) -> None:
-        """The run is over and its process lives, so nothing is suspect."""
+        """Mark nothing as being read: the run ended without a crash."""
         with self._lock:
             self._at_work.clear()
             self._keep()

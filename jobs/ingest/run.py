@@ -1,4 +1,4 @@
-"""A run of the ingestion job: documents in, prepared documents out, published in steps."""
+"""State of one ingestion run: loads documents, collects prepared ones, publishes in steps."""
 
 from __future__ import annotations
 
@@ -31,40 +31,39 @@ from telemetry import metrics
 
 FIRST_SECONDS = 60.0
 SHARE = 0.1
-"""Of a run's time, the most that its steps take: a larger index takes longer to publish."""
+"""Maximum share of a run's time for its steps: a larger index takes longer to publish."""
 
 
 class PublishSchedule:
-    """The first step after a minute, the next when all steps together cost little time."""
+    """The first step is due after a minute, later ones when they cost little of the run's time."""
 
     def __init__(
         self, seconds: float = FIRST_SECONDS, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """`seconds`: at least, between two."""
+        """`seconds`: minimum time between two steps."""
         self._seconds = seconds
         self._clock = clock
         self._next = clock() + seconds
 
     def due(self, something: bool) -> bool:
-        """Whether a step is due."""
         return something and self._clock() >= self._next
 
     def took(self, publish: Callable[[], None]) -> None:
-        """Publish, and measure the time."""
+        """Publish, and schedule the next step by the time it took."""
         began = self._clock()
         publish()
         now = self._clock()
         self._next = max(self._next, now + max(self._seconds, (now - began) / SHARE))
 
     def stop(self) -> None:
-        """The rest is published at the end."""
+        """Stop publishing in steps; the rest is published at the end."""
         self._next = float("inf")
 
 
 log = structlog.get_logger()
 
 LOADERS = 4
-"""Documents that one process loads at a time: Google's limit covers all of them together, and
+"""Documents that one process loads at a time. Google's limit covers all of them together, and
 reading takes a twentieth of the time of embedding."""
 WAIT_SECONDS = 1.0
 
@@ -81,9 +80,9 @@ class RunInProgress:
     suspects: CrashSuspects | None
     reads: Callable[[Document], object]
     full: bool
-    """Every document is done again, whatever changed."""
+    """Prepare every document again, even if unchanged."""
     seconds: float
-    """Of computing, for loading one."""
+    """Computing time for loading one document."""
     steps: PublishSchedule
     watch: IngestProgress
     added: set[str] = field(default_factory=set)
@@ -93,11 +92,11 @@ class RunInProgress:
     warnings: list[str] = field(default_factory=list)
     present: set[str] = field(default_factory=set)
     paths: dict[str, str] = field(default_factory=dict)
-    """Id → what it was loaded from: two sources of one id would overwrite each other."""
+    """Id → name in its source, to detect two documents with the same id."""
     cursors: dict[str, str] = field(default_factory=dict)
     """By source name."""
     complete: bool = True
-    """Whether every source was listed to its end."""
+    """Whether every source was listed completely."""
     embedded: int = 0
     tables: TableReport = field(default_factory=TableReport)
     pictures: PictureReport = field(default_factory=PictureReport)
@@ -110,11 +109,11 @@ class RunInProgress:
     """Prepared without the model, published if the model takes longer than a step."""
     unpublished: set[str] = field(default_factory=set)
     completed: set[tuple[str, Way]] = field(default_factory=set)
-    """Completed since the last publication."""
+    """Prepared since the last publication."""
 
     def __post_init__(self) -> None:
         self.before = dict(self.staging.documents)
-        """What was published when the run began."""
+        """Documents published before the run."""
         self.mark = hashlib.sha256(self.pipeline.encode()).hexdigest()[:12]
         self.settled = frozenset() if self.full else self._settled()
         self.read_before = frozenset() if self.full else self._read_before()
@@ -123,7 +122,7 @@ class RunInProgress:
 
     def _settled(self) -> frozenset[str]:
         """Ids of documents that need no work unless they changed."""
-        # Cards of older releases don't say what made them.
+        # Cards of older releases do not record the pipeline.
         made = {self.mark}
         if self.staging.cursors.get("pipeline") == self.pipeline:
             made.add("")
@@ -135,7 +134,7 @@ class RunInProgress:
         )
 
     def _read_before(self) -> frozenset[str]:
-        """Ids of documents that need work and are stored as last read."""
+        """Ids of documents that need work and whose stored copy is current."""
         versions = self.store.versions() if self.store else {}
         return frozenset(
             one
@@ -175,12 +174,12 @@ class RunInProgress:
             self.staging.remove(document_id)
 
     def publish(self) -> Published:
-        """Everything, at the end."""
+        """Publish everything at the end of the run."""
         self.watch.publishing()
         published = self._commit({"pipeline": self.pipeline, **self._cursors_to_keep()})
         if self.store:
-            # The next run retries documents that the model failed on without reading them again,
-            # and the count of deaths of failed documents stays.
+            # The next run retries failed model enrichments without reading the documents again.
+            # Failed documents stay because their rows hold the count of deaths.
             failed = {error.document for error in self.failed}
             self.store.forget_all_but((self.unenriched - self.unread) | failed)
         return published
@@ -226,12 +225,12 @@ class RunInProgress:
             if self.store and self.model:
                 self.store.keep(document)
             self.executor.submit(document, "extractive")
-        except ValueError as error:  # what no database can store
+        except ValueError as error:  # text that no database can store
             log.warning("a document's text can't be stored", document=name, cause=str(error))
             self._fail(document.id, LoadError(name, "its text is not valid Unicode"))
 
     def _go_on_with(self, name: str) -> None:
-        """Submit a document that an earlier run read."""
+        """Submit a document that an earlier run loaded."""
         loaded = self.store.loaded(name) if self.store else None
         if loaded is not None:
             self.paths[name] = name
@@ -242,7 +241,7 @@ class RunInProgress:
             self._collect(WAIT_SECONDS)
 
     def _collect(self, wait_seconds: float = 0.0) -> None:
-        """Take completed documents, and publish them when a step is due."""
+        """Process completed documents, and publish them when a step is due."""
         for one in self.executor.completed(wait_seconds):
             self._take(one)
         while self.awaited and self.executor.has_capacity("model"):
@@ -272,7 +271,7 @@ class RunInProgress:
             self._keep(enriched)
 
     def _keep(self, enriched: Enriched) -> None:
-        """Stage a document in its final form of this run."""
+        """Stage the final version of a document in this run."""
         name = enriched.card.id
         if self._put(enriched):
             self.tables.add(enriched.tables)
@@ -314,7 +313,7 @@ class RunInProgress:
         self.plain.clear()
         self._commit(self.staging.cursors, is_step=True)
         if self.staging.held_back:
-            self.steps.stop()  # what follows would be, too
+            self.steps.stop()  # later steps would be held back too
 
     def _commit(self, cursors: Mapping[str, str], *, is_step: bool = False) -> Published:
         before = self.staging.number
@@ -322,7 +321,7 @@ class RunInProgress:
         published = self.staging.commit(cursors, is_step=is_step)
         if published.number != before:
             self.embedded += published.embedded
-        if not self.staging.held_back:  # or it is what was published before
+        if not self.staging.held_back:  # else nothing new was published
             if self.store:
                 self.store.forget_prepared(self.completed)
             self.unpublished.clear()
@@ -330,7 +329,7 @@ class RunInProgress:
         return published
 
     def _cursors_to_keep(self) -> Mapping[str, str]:
-        """The old cursors after a failure, so that the next run sees the same changes again."""
+        """Returns the old cursors after a failure, so that the next run sees the changes again."""
         if not self.failed:
             return self.cursors
         return {name: self.staging.cursors.get(name, "") for name in self.cursors}
@@ -358,7 +357,7 @@ class RunInProgress:
 
 
 def _same(card: DocumentCard, document: Document) -> bool:
-    """Whether all that the index stores of it is equal; a moved link would break citations."""
+    """Whether content and stored metadata are equal. An outdated link would break citations."""
     return (
         card.content_hash == document.content_hash
         and card.title == document.title

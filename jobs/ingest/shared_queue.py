@@ -1,6 +1,6 @@
-"""Documents prepared by every process that runs `oncall jobs run`, on any machine.
+"""Shares the preparation of documents among all `oncall jobs run` processes, on any machine.
 
-Tasks are stored, so the others take over those of a process that dies; see
+Tasks are stored, so other processes take over the tasks of a process that dies; see
 docs/decisions/102-ingestion-at-scale.md."""
 
 from __future__ import annotations
@@ -34,38 +34,37 @@ log = structlog.get_logger()
 
 WORK = "prepare"
 MAX_PENDING: dict[Way, int] = {"extractive": 64, "model": 128}
-"""Documents of one run in the queues at a time: another domain's documents wait for no more than
-these."""
+"""Documents of one run in the queues at a time. Limits how long other domains wait."""
 LOOK_SECONDS = 0.25
 SILENCE_SECONDS = 1_200.0
-"""Longer than a document waits for a model that refuses everything. Enqueueing a document twice is
-harmless."""
+"""Enqueue again after this time without a result. It exceeds the wait for a model that refuses
+everything, and a document may be enqueued twice without harm."""
 PAUSES = (1.0, 5.0, 20.0)
-"""Before each retry during a database outage."""
+"""Seconds before each retry during a database outage."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PreparationTask:
-    """One document to prepare, as the queue holds it."""
+    """One queued document to prepare."""
 
     run: str
-    """Its budget pays."""
+    """Id of the run whose budget is charged."""
     start: str
-    """Of that run; a failure counts for this start only."""
+    """Id of the run's start; a failure counts for this start only."""
     domain: str
     document: str
     loaded: str
-    """Digest of the loaded document: if it differs by now, the document has another task."""
+    """Digest of the loaded document. If the stored one differs, the task is obsolete."""
     way: Way
     options: ChunkOptions
     model: str
-    """Its name; empty for none. Results of another model do not count."""
+    """Model name; empty for none. Results of another model do not count."""
     made_with: str = ""
-    """Pipeline and models; results of others, as before an upgrade, do not count."""
+    """Pipeline and models. Results of other versions do not count."""
 
     @property
     def digest(self) -> str:
-        """Of everything that determines the result."""
+        """Digest of everything that determines the result."""
         text = f"{self.loaded} {self.way} {self.options!r} {self.model} {self.made_with}"
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -81,7 +80,7 @@ def _assignments() -> TypeAdapter[PreparationTask]:
 
 
 def written_assignment(assignment: PreparationTask) -> str:
-    """JSON, as the queue stores it."""
+    """JSON for the queue."""
     return _assignments().dump_json(assignment).decode()
 
 
@@ -90,13 +89,13 @@ def read_assignment(payload: str) -> PreparationTask:
 
 
 class Enqueue(Protocol):
-    """Stored when it returns."""
+    """Returns when the work is stored."""
 
     def __call__(self, workflow: str, payload: str, /, *, queue: str, workflow_id: str) -> None: ...
 
 
 class Preparing(Protocol):
-    """What a process needs to work on tasks."""
+    """Prepares, embeds and stores documents for the worker."""
 
     def prepare(self, assignment: PreparationTask, document: Document) -> Enriched: ...
 
@@ -108,11 +107,11 @@ class Preparing(Protocol):
 
 
 Assign = Callable[[PreparationTask, str], None]
-"""(task, id) → stored when it returns."""
+"""(task, workflow id) → None; returns when the task is stored."""
 
 
 class QueueExecutor:
-    """Executor of a run whose documents any free process prepares."""
+    """Executor that lets any free process prepare the run's documents."""
 
     def __init__(
         self,
@@ -132,7 +131,7 @@ class QueueExecutor:
         self._made_with = made_with
         self._store = store
         self._assign = assign
-        # A run that continues elsewhere enqueues again: a known id would do nothing.
+        # A continued run enqueues again, and an existing workflow id would have no effect.
         self._start = uuid.uuid4().hex[:8]
         self._pending: dict[tuple[str, Way], PreparationTask] = {}
         self._last_result_at = time.monotonic()
@@ -191,7 +190,7 @@ class QueueExecutor:
 
 
 class PreparationWorker:
-    """Works on the tasks that this process takes."""
+    """Prepares documents from the shared queues in this process."""
 
     def __init__(
         self,
@@ -202,9 +201,9 @@ class PreparationWorker:
         embedding_at_once: int = 1,
         seconds: float = SECONDS,
     ) -> None:
-        """`made_with`: pipeline and models; processes with others use other queues. `at_once`:
-        documents that wait for a model; `embedding_at_once`: documents prepared without one,
-        above 1 if a server embeds. `seconds`: computing time for each."""
+        """`made_with`: pipeline and models; processes with other versions use other queues.
+        `at_once`: concurrent documents with a model; `embedding_at_once`: without one, above 1
+        if a server embeds. `seconds`: computing time for each document."""
         self._preparing = preparing
         self._seconds = seconds
         self._alone = _Alone()
@@ -220,7 +219,7 @@ class PreparationWorker:
         return tuple(self._queues.values())
 
     def assigning(self, enqueue: Enqueue) -> Assign:
-        """Enqueue a task for any process that takes from these queues."""
+        """Returns a function that enqueues a task for any process on these queues."""
 
         def assign(assignment: PreparationTask, work: str) -> None:
             payload = written_assignment(assignment)
@@ -238,7 +237,7 @@ class PreparationWorker:
                 self._through_outages(read_assignment(payload), worker)
 
     def leave(self) -> None:
-        """This process ends, and no document is the cause."""
+        """Reset the deaths of documents at work: this process stops, but did not crash."""
         for domain, name in list(self._at_work):
             self._preparing.store_of(domain).clear(name)
 
@@ -256,8 +255,9 @@ class PreparationWorker:
                 worker.wait_until_able()
 
     def do(self, assignment: PreparationTask) -> None:
-        """Prepare the document and store the result; does nothing if a result exists or the source
-        changed meanwhile."""
+        """Prepare the document and store the result.
+
+        Does nothing if a result exists or the document changed meanwhile."""
         store = self._preparing.store_of(assignment.domain)
         name, way, digest = assignment.document, assignment.way, assignment.digest
         loaded = store.loaded(name)
@@ -296,7 +296,7 @@ class PreparationWorker:
             enriched = error
         except SQLAlchemyError:
             raise
-        except Exception as error:  # else the run would wait for it
+        except Exception as error:  # without a result the run would wait
             log.exception("a document could not be embedded", document=document.id)
             reason = f"embedding it failed ({type(error).__name__})"
             enriched = LoadError(document.id, reason, remedy="the log holds the details")
@@ -306,8 +306,8 @@ class PreparationWorker:
 
 
 class _Alone:
-    """While a document that crashed a process is prepared, this process does nothing else, so that
-    no other document becomes a suspect."""
+    """Lets this process prepare a document that crashed a process exclusively, so that no other
+    document becomes a suspect."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

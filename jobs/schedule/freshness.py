@@ -1,5 +1,6 @@
-"""How fresh a domain's index is, the warnings for its admins, and the age of each index as metrics,
-in the runner of jobs and in the bot: an index ages visibly when no runner runs."""
+"""Computes how fresh each domain's index is, the warnings for its admins, and the age metrics.
+
+The bot exports the metrics as well, so that an index ages visibly when no job runner runs."""
 
 from __future__ import annotations
 
@@ -16,32 +17,32 @@ from jobs.schedule.runs import GOOD, UNDECIDED, IngestRun, in_zone, is_overdue, 
 from telemetry import metrics
 
 IN_A_ROW = 3
-"""Runs that fail to read a document before somebody is told: Google stumbles now and then."""
+"""Failed runs in a row before admins hear of a document: Google has short outages."""
 _NAMED = 10
 
 
 @dataclass(frozen=True, kw_only=True)
 class Freshness:
-    """One domain, as its runs tell it."""
+    """Freshness of one domain, from its recorded runs."""
 
     domain: str
     last: IngestRun | None = None
-    """That came to an end; while the next one runs, what is wrong with it stays wrong."""
+    """The last run that ended. Its problems are reported until the next run ends."""
     running: bool = False
     fresh_at: datetime | None = None
-    """When the last run that ended well began; what was edited later may be missing."""
+    """Start of the last successful run. Later edits may be missing from the index."""
     upcoming: str = ""
-    """When the next one begins, for people; empty without a schedule."""
+    """Start of the next run, as display text; empty without a schedule."""
     overdue: bool = False
     failing: Mapping[str, str] = field(default_factory=dict)
-    """Documents that could not be read three times in a row → the last reason."""
+    """Documents that three runs in a row could not read → the last reason."""
 
     def complaints(self) -> tuple[str, ...]:
-        """What the domain's admins should know, a line each; the same until something changes."""
+        """Problems for the domain's admins, one line each; stable until something changes."""
         return tuple(self._complaints())
 
     def sentence(self) -> str:
-        """The last run and the next, in a line."""
+        """Describes the last run and the next in one line."""
         text = "being refreshed for the first time" if self.running else "never refreshed"
         if self.last:
             when = self.last.finished_at or self.last.started_at
@@ -115,8 +116,9 @@ LOOK_SECONDS = 10.0
 
 
 class FreshnessGauges:
-    """`telemetry.health.Watched`. A scrape is told at once what was last seen, and begins the next
-    look, which asks the database, when that is old."""
+    """Implements `telemetry.health.Watched`. A scrape gets the cached values at once.
+
+    If they are old, it also starts a background thread that reads the database."""
 
     def __init__(
         self,
@@ -132,11 +134,11 @@ class FreshnessGauges:
         self._looking = threading.Lock()
 
     def missing(self) -> dict[str, str]:
-        """An old index answers all the same."""
+        """Returns nothing: an old index still answers."""
         return {}
 
     def observe(self) -> None:
-        """Sets its gauges; those of a domain that is gone are gone too."""
+        """Sets the gauges of all domains and drops those of deleted domains."""
         if time.monotonic() - self._read_at > LOOK_SECONDS and self._looking.acquire(
             blocking=False
         ):
@@ -154,14 +156,14 @@ class FreshnessGauges:
             late = bool(refresh and is_overdue(refresh, fresh.fresh_at, now))
             metrics.INDEX_OVERDUE.labels(name).set(late)
             metrics.DOCUMENTS_FAILING.labels(name).set(len(fresh.failing))
-            # Seen as 0 before the first one, or that one would be no rise.
+            # Prometheus needs the 0 before the first failure: otherwise it sees no increase.
             for outcome in ("failed", "held back"):
                 metrics.INGEST_RUNS.labels(name, outcome)
             metrics.FAILED.labels(name)
             metrics.DEGRADED.labels(name)
 
     def look(self) -> None:
-        """Raises what the database raises."""
+        """Read the freshness of all domains. Raises database errors."""
         self._by_domain = {name: self._freshness(name) for name in self._domains()}
 
     def _look_once(self) -> None:

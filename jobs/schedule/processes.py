@@ -1,4 +1,4 @@
-"""Several runners under one parent, which restarts those that die."""
+"""A parent process that runs several job runners and restarts those that die."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ LOOK_SECONDS = 0.2
 DRAIN_SECONDS = 28.0
 """A runner drains for 25 s; container platforms give 30 between SIGTERM and SIGKILL."""
 PAUSES = (1.0, 2.0, 5.0, 15.0, 30.0)
-"""Seconds before a runner is started again that died soon after its start, again and again."""
+"""Seconds before a restart; each early death in a row uses the next pause."""
 SOON_SECONDS = 60.0
 WRONG_SETUP = 2
-"""The exit code of wrong settings, which the next start has as well."""
+"""Exit code for wrong settings. A restart would fail in the same way."""
 
 Command = Callable[[int], list[str]]
-"""The command line of the runner of a number, from 0."""
+"""(runner number, from 0) → its command line."""
 
 
 @dataclass
 class _Place:
-    """Of one runner, whichever process it is now."""
+    """State of one runner across restarts."""
 
     process: subprocess.Popen[bytes]
     started: float = field(default_factory=time.monotonic)
@@ -38,8 +38,10 @@ class _Place:
 
 
 class RunnerProcesses:
-    """`run` until SIGTERM or Ctrl-C; the runners then drain. They end with their parent, however
-    it ends, by the pipe that is their standard input."""
+    """Runs until SIGTERM or Ctrl-C, then drains the runners.
+
+    A pipe from the parent is each runner's standard input. It closes when the parent ends for any
+    reason, and the runners then end too."""
 
     def __init__(self, command: Command, count: int) -> None:
         self._command = command
@@ -47,7 +49,7 @@ class RunnerProcesses:
         self._ended = threading.Event()
 
     def run(self) -> int:
-        """The exit code: that of a runner which its settings stopped, else 0."""
+        """Returns the exit code of a runner that stops on wrong settings, else 0."""
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: self.stop())
@@ -58,11 +60,11 @@ class RunnerProcesses:
         return code
 
     def stop(self) -> None:
-        """Makes `run` return, once the runners have drained."""
+        """Make `run` drain the runners and return."""
         self._ended.set()
 
     def _look_at(self, number: int) -> int:
-        """What ends all; 0 goes on."""
+        """Restart the runner if it died. Returns an exit code that stops all runners, or 0."""
         place = self._places[number]
         if place.again_at is not None:
             if time.monotonic() >= place.again_at:
@@ -108,7 +110,7 @@ def _let_go(process: subprocess.Popen[bytes]) -> None:
 
 
 def runner_command(number: int, health_port: int) -> list[str]:
-    """The first on the health port, each after it on the next one."""
+    """Runner `number` serves health on `health_port + number`; a port of 0 disables it."""
     port = health_port + number if health_port else 0
     command = [sys.executable, "-m", "cli.main", "jobs", "run"]
     return [*command, "--health-port", str(port), "--under-parent"]

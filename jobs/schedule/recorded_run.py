@@ -1,5 +1,4 @@
-"""A recorded run of the ingestion job, and the notices for admins, stored until they are
-delivered."""
+"""Records runs of the ingestion job, and stores notices for admins until they are delivered."""
 
 from __future__ import annotations
 
@@ -39,13 +38,13 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, kw_only=True)
 class Started:
-    """Why a run is there."""
+    """Identity and trigger of a run."""
 
     id: str
     planned: Planned | None = None
-    """None: somebody started it by hand."""
+    """None for a manual run."""
     waits: bool = True
-    """For another run of the same domain to end; else it is skipped."""
+    """Whether it waits for another run of the domain; if not, it is skipped."""
 
 
 def by_hand(domain: str) -> Started:
@@ -53,12 +52,12 @@ def by_hand(domain: str) -> Started:
 
 
 def as_planned(domain: str, planned: Planned) -> Started:
-    """Known by its planned time, so that all runners mean the same run."""
+    """The id contains the planned time, so all runners identify the same run."""
     return Started(id=f"{domain}@{planned.wall}", planned=planned, waits=False)
 
 
 def left_out(runs: RunStore, domain: str, started: Started, why: str, *, now: datetime) -> None:
-    """Keep that a planned time passes without a run."""
+    """Record a planned run as skipped."""
     run = _begun(domain, started, now).ended("skipped", problem=why)
     if runs.leave_out(run):
         metrics.INGEST_RUNS.labels(domain, run.outcome).inc()
@@ -74,7 +73,7 @@ def given_up(
     *,
     now: datetime,
 ) -> None:
-    """Keep that a run failed as it took down whoever ran it. `before`: what is kept of it."""
+    """Record as failed a run that crashed its runners. `before`: its existing record."""
     why = (
         f"it is set aside: {deaths} runners died in it, as their logs may tell (out of memory?); "
         "the next planned time tries anew"
@@ -83,7 +82,7 @@ def given_up(
 
 
 class Leaving(BaseException):
-    """This process ends, and its runs are gone on with by another."""
+    """This process is stopping; another process continues its runs."""
 
 
 def recorded(
@@ -95,15 +94,17 @@ def recorded(
     generation: Callable[[], int],
     cost: Callable[[Usage], float | None] = lambda usage: None,
 ) -> IngestReport:
-    """The report of `run`, which is kept; so is how it failed. `generation`: what the domain
-    answers from, 0 for nothing. `cost`: in US dollars. Raises what `run` raises."""
+    """Run the job, record its outcome, and return its report.
+
+    `generation` returns the domain's current generation, 0 for none. `cost` returns US dollars.
+    Raises what `run` raises."""
     begun = _begun(domain, started, datetime.now(UTC))
     before = generation()
     runs.begin(begun)
     try:
         report = run()
     except Leaving:
-        raise  # nothing is kept: it is still running, elsewhere soon
+        raise  # recorded as running: another process continues it
     except AnotherRun as error:
         _end(runs, begun.ended("skipped", problem=error.problem))
         raise
@@ -113,7 +114,7 @@ def recorded(
     except Exception as error:
         _end(runs, begun.ended("failed", problem=f"{type(error).__name__}; see the log"))
         raise
-    except BaseException:  # Ctrl-C, for one by hand
+    except BaseException:  # Ctrl-C during a manual run
         _end(runs, begun.ended("broken", problem="it was stopped"))
         raise
     _end(runs, begun.reported(report, before=before, cost=cost(report.usage)))
@@ -154,11 +155,12 @@ def _end(runs: RunStore, run: IngestRun) -> None:
 
 
 Tell = Callable[[str, Sequence[str]], bool]
-"""Tells a person (a Slack user id) something in lines. False: not now, and worth another try."""
+"""(Slack user id, lines) → whether the message was delivered; False: try again later."""
 TRIED_FOR = timedelta(days=1)
-"""After that it is old news, and the run's record says the same."""
+"""Older notices are dropped: the run's record has the same facts."""
 PAUSE = timedelta(seconds=60)
-"""Between two tries, and for whoever is trying: one that died in it is followed by another."""
+"""Time between two attempts. Other runners leave a notice alone for as long, and then retry it
+if its runner died."""
 
 
 class _Base(DeclarativeBase):
@@ -176,7 +178,7 @@ class NoticeRow(_Base):
 
 
 class NoticeStore:
-    """Thread-safe, for any number of runners; raises what the database raises."""
+    """Thread-safe, also across runners. Raises database errors."""
 
     def __init__(self, engine: Engine, pause: timedelta = PAUSE) -> None:
         self._engine = engine
@@ -186,7 +188,7 @@ class NoticeStore:
     def keep(
         self, people: Iterable[str], lines: Sequence[str], now: datetime, connection: Connection
     ) -> None:
-        """In the caller's transaction; `make_room` comes before it."""
+        """Store a notice in the caller's transaction. Requires an earlier `make_room`."""
         moment, rows = _stored(now), []
         for person in sorted(set(people)):
             row = {"id": uuid.uuid4().hex, "person": person, "lines": json.dumps(list(lines))}
@@ -196,8 +198,10 @@ class NoticeStore:
             connection.execute(insert(NoticeRow), rows)
 
     def send(self, tell: Tell, now: Callable[[], datetime]) -> None:
-        """Tell what is due, the oldest first. After one that could not be told all wait: the way
-        to everybody is the same, and an attempt may take half a minute."""
+        """Deliver due notices, oldest first.
+
+        A failed delivery delays all notices: they share one connection, and an attempt may take
+        half a minute."""
         self.make_room()
         for row in self._due(_stored(now())):
             if not self._is_mine(row, now()):
@@ -211,7 +215,7 @@ class NoticeStore:
                 return
 
     def _due(self, now: datetime) -> Sequence[Any]:
-        # One kept by a clock that was ahead is due as well.
+        # A notice stored by a clock that was ahead is due too.
         is_due = or_(NoticeRow.try_at <= now, NoticeRow.kept_at > now)
         with self._engine.begin() as connection:
             connection.execute(_too_old(now))
@@ -220,7 +224,7 @@ class NoticeStore:
             ).all()
 
     def _is_mine(self, row: Any, now: datetime) -> bool:
-        """No other runner tries while this one does."""
+        """Claim the notice, so that no other runner tries it at the same time."""
         same = (NoticeRow.id == row.id) & (NoticeRow.try_at == row.try_at)
         later = {"try_at": _stored(now + self._pause), "kept_at": min(row.kept_at, _stored(now))}
         with self._engine.begin() as connection:

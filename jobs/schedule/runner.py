@@ -61,13 +61,13 @@ class RunAttemptRow(_Base):
 
 
 class RunAttemptStore:
-    """Thread-safe; raises what the database raises."""
+    """Thread-safe. Raises database errors."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def begin(self, run: str) -> int:
-        """How many processes died with this run before."""
+        """Count an attempt. Returns the number of processes that died in this run before."""
         migrate(self._engine, _Base.metadata, "ingest-begun")
         mine = RunAttemptRow.run == run
         more = update(RunAttemptRow).where(mine).values(times=RunAttemptRow.times + 1)
@@ -84,7 +84,7 @@ class RunAttemptStore:
                 continue  # another runner was faster
 
     def let_go(self, run: str) -> None:
-        """Its process ends by intention: the next beginning is none after a death."""
+        """Uncount an attempt whose process stops on purpose: it is no crash."""
         mine = RunAttemptRow.run == run
         with self._engine.begin() as connection:
             connection.execute(
@@ -105,27 +105,29 @@ LOOK_SECONDS = 5.0
 LATE_LOOKS = 12
 RECENT_RUNS = 20
 CATCHING_UP_SECONDS = 3600.0
-"""A run that was stored so lately is waited for before an index is called overdue."""
+"""While a stored run is younger than this, its index is not reported as overdue."""
 PAUSES = (2.0, 10.0, 60.0)
-"""Before a run that the database left alone is tried again: longer than it takes to notice."""
+"""Seconds before retries of a run after a database error. In total they exceed the time that the
+worker needs to notice an outage."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Registration:
-    """Workflows of one kind of job, and the queues that they wait in."""
+    """Workflows of one kind of job, and their queues."""
 
     register: Callable[[], None]
-    """Names its workflows to DBOS, with `DBOS.workflow`; each calls `JobRunner.worker.working`
-    around its body."""
+    """Registers the workflows with `DBOS.workflow`. Each wraps its body in
+    `JobRunner.worker.working`."""
     queues: Sequence[WorkQueue] = ()
     leave: Callable[[], None] = lambda: None
-    """Called when this process stops, with what is not finished still at work."""
+    """Called when this process stops, while unfinished work still runs."""
 
 
 class JobRunner:
-    """`start` and return; `stop` lets go of the rest, which another start or runner goes on with.
+    """Runs due jobs in the background from `start` to `stop`. Another start or runner continues
+    unfinished work.
 
-    It is `telemetry.health.Watched`."""
+    Implements `telemetry.health.Watched`."""
 
     def __init__(
         self,
@@ -139,9 +141,9 @@ class JobRunner:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         look_seconds: float = LOOK_SECONDS,
     ) -> None:
-        """`refresh(domain, started)` runs the job and keeps its report."""
+        """`refresh(domain, started)` runs the job and records its report."""
         self.registrations: list[Registration] = []
-        """What else is worked off here; may grow until `start`."""
+        """Other kinds of jobs that this runner works on; may grow until `start`."""
         self._domains = domains
         self._refresh = refresh
         self._runs = runs
@@ -158,15 +160,17 @@ class JobRunner:
         )
 
     def start(self) -> None:
-        """Raises ConfigError where another runner has the only place."""
+        """Raises ConfigError if another runner already runs and only one is allowed."""
         others = [queue for one in self.registrations for queue in one.queues]
         self.worker.start(self._register, [WorkQueue(name=QUEUE, concurrency=1), *others])
         self._looked_at = time.monotonic()
         threading.Thread(target=self._plan_on, name="schedule", daemon=True).start()
 
     def stop(self, drain_seconds: float = 25.0) -> None:
-        """Whoever calls this ends the process after it: what didn't end in time goes on in its
-        thread, and elsewhere from its beginning."""
+        """Drain and stop. The caller must then end the process.
+
+        Work that does not finish in time continues in its thread, and another process starts it
+        from the beginning."""
         self._stopping.set()
         self.worker.stop(drain_seconds)
         for one in self.registrations:
@@ -179,17 +183,17 @@ class JobRunner:
                 self._begun.let_go(run)
 
     def missing(self) -> dict[str, str]:
-        """Nothing is missing of the schedule while the database is: it is looked at again then."""
+        """Reports a late schedule only while the database responds: planning needs the database."""
         missing = self.worker.missing()
         late = time.monotonic() - self._looked_at > LATE_LOOKS * self._look_seconds
         return missing or ({"schedule": "nobody looks what is due"} if late else {})
 
     def observe(self) -> None:
-        """Sets its gauge; the worker's others are those of the inbox."""
+        """Sets the lease gauge only; the worker's other gauges belong to the inbox."""
         metrics.LEASE_HELD.set("database" not in self.worker.missing())
 
     def enqueue(self, workflow: str, *arguments: Any, queue: str, workflow_id: str) -> None:
-        """Stored when it returns; a known id does nothing. Raises what the database raises."""
+        """Returns when the work is stored; an existing id has no effect. Raises database errors."""
         options = {
             "workflow_name": workflow,
             "queue_name": queue,
@@ -199,19 +203,20 @@ class JobRunner:
         try:
             self.worker.client.enqueue(options, *arguments)
         except Exception as error:
-            if self._stopping.is_set():  # what it would be stored with is closed
+            if self._stopping.is_set():  # the client is closed
                 raise Leaving from error
             raise
 
     def run_what_is_due(self) -> None:
-        """Plan once, and return when nothing is left to do."""
+        """Plan once, and wait until the queues are empty."""
         self.plan()
         while self.worker.backlog():
             time.sleep(self._look_seconds / 10)
 
     def plan(self) -> None:
-        """Store the runs that are due; tell admins what changed. Safe to call from many runners:
-        a run is stored under its planned time, once."""
+        """Store due runs and notify admins of changes.
+
+        Safe with many runners: each run is stored once, under its planned time."""
         now, undone = self._now(), self._undone()
         for name, domain in self._domains().items():
             try:
@@ -236,14 +241,16 @@ class JobRunner:
         self._tell_what_changed(domain, fresh, now)
 
     def _undone(self) -> dict[str, float]:
-        """Runs that are stored and not over → when they were stored, in seconds since 1970."""
+        """Unfinished stored runs → when they were stored, in seconds since 1970."""
         workflows = self.worker.client.list_workflows(
             status=list(UNDONE), queue_name=QUEUE, load_input=False, load_output=False
         )
         return {one.workflow_id: (one.created_at or 0) / 1000 for one in workflows}
 
     def _store(self, domain: str, planned: Planned, undone: Collection[str]) -> None:
-        """Not beside another run of this domain: waiting for it, runs would pile up."""
+        """Enqueue the run, or skip it if another run of the domain is unfinished.
+
+        Waiting runs would pile up."""
         run = as_planned(domain, planned)
         if run.id in undone:
             return
@@ -277,25 +284,26 @@ class JobRunner:
 
     def _over(self, run: str) -> None:
         self._at_work.discard(run)
-        with suppress(SQLAlchemyError):  # nobody begins it again, so its count is never read
+        with suppress(SQLAlchemyError):  # the run is over, so its count is never read
             self._begun.end(run)
 
     def _run(self, domain: str, started: Started) -> None:
-        """A run that fails is on record, and the next one goes on where it stopped; only one that
-        the database left alone begins again."""
+        """Run the job. Only a database error is retried here.
+
+        Any other failure is recorded, and the next planned run continues from there."""
         pauses, deaths = iter(PAUSES), None
         while domain in self._domains():
             try:
                 before = self._runs.find(started.id)
                 if before and before.outcome != "running":
-                    return  # over, and its work was stored anew after DBOS had forgotten it
+                    return  # finished; it was enqueued again after DBOS had deleted its workflow
                 if deaths is None:
                     deaths = self._begun.begin(started.id)
                     self._at_work.add(started.id)
                 if deaths >= MAX_DEATHS:
                     given_up(self._runs, domain, started, before, deaths, now=self._now())
                     return
-                # One that began in a process that died waits for what that one still holds.
+                # A continued run waits for locks that the dead process still holds.
                 self._refresh(domain, replace(started, waits=before is not None))
                 return
             except AnotherRun as error:
@@ -332,7 +340,7 @@ class JobRunner:
 
 
 def _is_of_the_database(error: BaseException | None) -> bool:
-    """An error of ours names what went wrong, and keeps its cause."""
+    """Whether a database error caused it: our errors have the original as their cause."""
     while error is not None and not isinstance(error, SQLAlchemyError):
         error = error.__cause__ or error.__context__
     return error is not None

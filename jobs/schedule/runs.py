@@ -1,7 +1,7 @@
-"""Ingestion runs: when a domain is due, what is recorded of each run, which complaints were sent.
+"""Ingestion runs: when a domain is due, the record of each run, and the complaints sent.
 
-A planned time is identified by its wall-clock time. So the hour that autumn repeats runs each of
-its times once, and a clock that is set back runs nothing again."""
+A planned time is identified by its wall-clock time. So each time in the hour that autumn repeats
+runs once, and setting a clock back repeats no run."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Planned:
     at: datetime
     """UTC."""
     wall: str
-    """As a clock in the schedule's zone shows it, e.g. `2026-03-29 03:00`."""
+    """Local time in the schedule's zone, e.g. `2026-03-29 03:00`."""
 
 
 def latest(refresh: Refresh, now: datetime) -> Planned:
     """The last planned time that is not later than `now`, an aware time."""
-    # croniter looks strictly before; a time that is just now counts.
+    # croniter returns strictly earlier times; here `now` itself counts.
     return _planned(_times(refresh, now + timedelta(seconds=1)).get_prev(datetime))
 
 
@@ -60,10 +60,10 @@ def upcoming(refresh: Refresh, now: datetime) -> Planned:
 
 
 def due(refresh: Refresh, domain: str, handled: Planned | None, now: datetime) -> Planned | None:
-    """The planned time to run now: the latest, however many were missed before it.
+    """Returns the planned time to run now, or None. Of several missed times only the latest counts.
 
-    `handled`: the last that was run, skipped or missed on purpose; None for a domain that never
-    ran, which is due at once. None: nothing is due."""
+    `handled`: the last planned time on record, run or skipped; None for a domain that never ran,
+    which is due at once."""
     planned = latest(refresh, now)
     if handled and (planned.at <= handled.at or _comes_twice(handled, planned)):
         return None
@@ -72,27 +72,27 @@ def due(refresh: Refresh, domain: str, handled: Planned | None, now: datetime) -
 
 
 def jitter(refresh: Refresh, domain: str, planned: Planned) -> timedelta:
-    """The same for everybody who asks, so that several runners agree."""
+    """A delay derived from domain and time, so that all runners compute the same one."""
     most = refresh.jitter_minutes * 60
     seed = hashlib.sha256(f"{domain}\0{planned.wall}".encode()).digest()
     return timedelta(seconds=int.from_bytes(seed[:4], "big") % most if most else 0)
 
 
 def is_overdue(refresh: Refresh, fresh_at: datetime | None, now: datetime) -> bool:
-    """Whether a run that should have ended well an hour ago did not.
+    """Whether the next successful run is more than an hour late.
 
-    `fresh_at`: when the last one that did began; None for a domain that never had one."""
+    `fresh_at`: start of the last successful run; None if there is none."""
     planned = upcoming(refresh, fresh_at) if fresh_at else latest(refresh, now)
     return now > planned.at + timedelta(minutes=refresh.jitter_minutes) + _HOUR
 
 
 def in_zone(refresh: Refresh, moment: datetime) -> str:
-    """For people, e.g. `Tue 03:00 Europe/Berlin`."""
+    """Display text, e.g. `Tue 01 Dec 03:00 Europe/Berlin`."""
     return f"{moment.astimezone(ZoneInfo(refresh.time_zone)):%a %d %b %H:%M} {refresh.time_zone}"
 
 
 def _comes_twice(handled: Planned, planned: Planned) -> bool:
-    """In the hour after the clocks were put back."""
+    """Whether the clocks went back and the same wall-clock time comes again."""
     return planned.wall <= handled.wall and planned.at - handled.at <= 2 * _HOUR
 
 
@@ -105,13 +105,13 @@ def _planned(local: datetime) -> Planned:
 
 
 Outcome = Literal["running", "published", "unchanged", "held back", "skipped", "failed", "broken"]
-"""`held back` by the canary; `skipped`, as another run was at it; `failed` as a whole; `broken`:
-its process died, and nobody went on with it."""
+"""`held back`: the canary rejected it. `skipped`: another run was active, or the planned time
+passed without a run. `failed`: the whole run. `broken`: it was interrupted or its process died."""
 GOOD: frozenset[str] = frozenset({"published", "unchanged"})
 UNDECIDED: frozenset[str] = frozenset({"running", "broken"})
-"""Another process may go on with it."""
+"""Another process may continue it."""
 MAX_RUNS = 200
-"""Runs of each domain."""
+"""Stored runs per domain."""
 
 
 class _Base(DeclarativeBase):
@@ -182,7 +182,7 @@ class IngestRun:
     output_tokens: int = 0
     seconds: float = 0.0
     cost: float | None = None
-    """US dollars, where prices are set."""
+    """US dollars; None if no prices are set."""
 
     def ended(self, outcome: Outcome, *, problem: str = "") -> IngestRun:
         return replace(self, outcome=outcome, problem=problem, finished_at=datetime.now(UTC))
@@ -190,7 +190,7 @@ class IngestRun:
     def reported(
         self, report: IngestReport, *, before: int, cost: float | None = None
     ) -> IngestRun:
-        """With what came of it. `before`: the generation that was answered from until then."""
+        """Returns the run with the results of `report`. `before`: the generation before the run."""
         refused = any(one.refused for one in report.canaries)
         done = self.ended("published" if report.generation != before else "unchanged")
         return replace(
@@ -212,21 +212,21 @@ class IngestRun:
 
 
 class RunStore:
-    """Thread-safe. Where nothing was ever kept, nothing is created by asking."""
+    """Thread-safe. `of` reads without creating the table."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._migrated = False
 
     def begin(self, run: IngestRun) -> None:
-        """Keep a run that begins, or begins again in another process."""
+        """Record the start of a run, or its restart in another process."""
         self._make_room()
         with self.engine.begin() as connection:
             connection.execute(delete(RunRow).where(RunRow.id == run.id))
             connection.execute(insert(RunRow).values(_row(run)))
 
     def leave_out(self, run: IngestRun) -> bool:
-        """Keep that it is skipped; False when something is kept of it already, which stays."""
+        """Record a skipped run. Returns False, and changes nothing, if the run has a record."""
         self._make_room()
         try:
             with self.engine.begin() as connection:
@@ -242,9 +242,9 @@ class RunStore:
             return next(map(_run, rows), None)
 
     def last_planned(self, domain: str, now: datetime) -> Planned | None:
-        """The last planned time until now of which anything is kept.
+        """Returns the last planned time up to `now` that has a record.
 
-        Later ones were handled by a clock that was ahead; they count when they have come."""
+        Later ones come from a clock that was ahead; they count once their time has come."""
         self._make_room()
         query = (
             select(RunRow.planned_at, RunRow.wall)
@@ -257,14 +257,14 @@ class RunStore:
         return Planned(at=row.planned_at.replace(tzinfo=UTC), wall=row.wall) if row else None
 
     def end(self, run: IngestRun) -> None:
-        """Keep how it ended; of older runs only the newest stay.
+        """Record the outcome, and delete all but the newest runs.
 
-        One before it that never ended is known to be broken by then: two can't be at it."""
+        Earlier runs still marked as running become broken: a domain has one run at a time."""
         self._make_room()
         same = RunRow.domain == run.domain
         newest = select(RunRow.started_at).where(same).order_by(RunRow.started_at.desc())
         oldest = newest.offset(MAX_RUNS - 1).limit(1).scalar_subquery()
-        # What was planned last stays: without it, that time would be run again.
+        # The last planned run stays: without its record, that time would run again.
         planned = select(func.max(RunRow.planned_at)).where(same).scalar_subquery()
         is_old = (RunRow.started_at < oldest) & func.coalesce(RunRow.planned_at != planned, True)
         with self.engine.begin() as connection:
@@ -280,7 +280,7 @@ class RunStore:
                 )
 
     def of(self, domain: str, most: int = MAX_RUNS) -> list[IngestRun]:
-        """Newest first. Raises what the database raises: an outage is not a domain without runs."""
+        """Newest first; empty if the table does not exist yet. Raises other database errors."""
         query = (
             select(RunRow)
             .where(RunRow.domain == domain)
@@ -301,8 +301,8 @@ class RunStore:
         complaints: Sequence[str],
         keep: Callable[[Connection, Sequence[str]], object] = lambda connection, before: None,
     ) -> tuple[str, ...] | None:
-        """What was told before, when these differ from it, to exactly one who asks; else None.
-        `keep` has it as well, in the same transaction."""
+        """Store the complaints if they changed. Returns the previous ones, to exactly one caller;
+        None if nothing changed. `keep` gets them too, in the same transaction."""
         self._make_room()
         now, before = json.dumps(list(complaints)), ()
         with self.engine.begin() as connection:
