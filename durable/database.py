@@ -23,11 +23,13 @@ log = structlog.get_logger()
 
 LOOK_SECONDS = 2.0
 LATE_LOOKS = 4
-"""A look that hangs for so long is one that failed."""
+"""A check that hangs for this many intervals counts as failed."""
 
 
 class DatabaseWatch:
-    """`start` and `stop` are those of a server's lifespan; `telemetry.health.Watched` besides."""
+    """Checks in a thread whether the database answers; a `telemetry.health.HealthSource`.
+
+    `start` and `stop` belong to a server's lifespan."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -40,11 +42,11 @@ class DatabaseWatch:
         threading.Thread(target=self._run, name="database-watch", daemon=True).start()
 
     def stop(self) -> None:
-        """A look that hangs ends with the process."""
+        """Does not wait: a check that hangs ends with the process."""
         self._stopping.set()
 
     def missing(self) -> dict[str, str]:
-        """Asks nobody."""
+        """Makes no query."""
         late = time.monotonic() - self._answered_at > LATE_LOOKS * LOOK_SECONDS
         return {} if self._answers and not late else {"database": "the database is away"}
 
@@ -70,23 +72,23 @@ class DatabaseWatch:
 
 
 NOTICES: Mapping[str, int] = {
-    # A server that vanished without closing its connections is noticed within some ten seconds,
-    # by what waits for it and by what it is asked next, instead of the system's two hours.
+    # Waiting and new statements notice a server that vanished without closing its connections
+    # within about ten seconds, instead of the system's two hours.
     "connect_timeout": 5,
     "keepalives_idle": 5,
     "keepalives_interval": 2,
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
-"""libpq's parameters; all but the last, which is in milliseconds, in seconds."""
+"""libpq's parameters. `tcp_user_timeout` is in milliseconds, the times before it in seconds."""
 SERVER_NOTICES = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
-"""The server lets go of a worker's locks half a minute after its machine vanished."""
+"""The server releases a worker's locks within half a minute after its machine vanished."""
 _RETRY_SECONDS = 0.5
 
 
 class _Pool(QueuePool):
-    """Closes what a thread gives back after the pool's end; else it stays open until the garbage
-    collector finds it."""
+    """Closes connections that a thread returns after the pool was disposed. Otherwise they stay
+    open until garbage collection."""
 
     over = False
 
@@ -103,7 +105,7 @@ class _Pool(QueuePool):
 def postgres_engine(url: str | URL, poolclass: type[Pool] = _Pool, **options: Any) -> Engine:
     """An engine for psycopg; `options` as for SQLAlchemy's `create_engine`.
 
-    People's words are parameters, and no error carries them into a log."""
+    Errors hide their parameters: message text must not reach a log."""
     return create_engine(
         make_url(url).set(drivername="postgresql+psycopg"),
         hide_parameters=True,
@@ -115,18 +117,18 @@ def postgres_engine(url: str | URL, poolclass: type[Pool] = _Pool, **options: An
 
 
 def end(engine: Engine) -> None:
-    """Dispose of an engine for good: what a thread still begins with it works, on a connection
-    that is closed when it is given back."""
+    """Dispose of an engine for good. A thread can still use it; its connection is closed when it
+    is returned."""
     engine.dispose()
     if isinstance(engine.pool, _Pool):
         engine.pool.over = True
 
 
 def wait_for_the_database(engine: Engine, stopping: threading.Event, seconds: float) -> None:
-    """New connections of this engine wait for a database that is away, at most so long.
+    """New connections of this engine wait for an unreachable database, at most `seconds`.
 
-    For work that has all the time there is: what is refused at once is tried again after pauses
-    that grow, and would sleep on for a minute after the database is back."""
+    For work without a deadline: a caller that fails at once retries after growing pauses, and may
+    sleep for another minute after the database is back."""
 
     @event.listens_for(engine, "do_connect")
     def _connect(dialect: Dialect, _record: Any, arguments: Any, options: Any) -> Any:
@@ -144,14 +146,15 @@ _PRIMARY = 0xFF
 """The lower bits of SQLite's extended codes: https://www.sqlite.org/rescode.html"""
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _ON_THE_WAY = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
-"""What SQLite says of a disk without room, too, when it makes a file beside the database."""
+"""SQLite also reports these for a full disk, when it creates a file next to the database."""
 _SPARE_BYTES = 64 * 1024
-"""Less than this is no room: SQLite's smallest file beside a database takes half of it."""
+"""A disk with less free space counts as full: SQLite's smallest side file takes half of it."""
 
 
 def storage_failure(error: BaseException, files: Iterable[Path] = ()) -> StorageFailed | None:
-    """None for what is no failure of a database or a disk. `files`: those that it may be about;
-    the damaged one among them is found by looking."""
+    """The failure of a database or disk behind an error; None for any other error.
+
+    `files`: databases that it may concern. Each is checked to name the damaged one."""
     for cause in _causes(error):
         if isinstance(cause, sqlite3.Error):
             return _of_sqlite(cause, [file for file in files if file.is_file()])
@@ -166,7 +169,7 @@ def storage_failure(error: BaseException, files: Iterable[Path] = ()) -> Storage
 
 @contextmanager
 def told_plainly(files: Iterable[Path]) -> Iterator[None]:
-    """What fails inside for its storage is raised as StorageFailed."""
+    """Raises StorageFailed for storage failures inside the block; other errors pass unchanged."""
     try:
         yield
     except Exception as error:

@@ -1,7 +1,7 @@
-"""Who may process the inbox: one process on SQLite; on PostgreSQL any number, told apart.
+"""Leases that allow processing the inbox: one process on SQLite, any number on PostgreSQL.
 
-The operating system releases a lease when its process dies, so no clock is needed: it is a file
-lock, or a session lock of PostgreSQL."""
+A lease is a file lock or a PostgreSQL session lock. It ends when its process dies, so no clock is
+needed."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ log = structlog.get_logger()
 
 _PREPARING = "preparing tables"
 _LOOKS = 3
-"""A pooler that shares sessions may hand out the same one twice by luck."""
+"""Checks after acquiring: a pooler that shares sessions may return the same one twice by chance."""
 
 
 class LeaseLost(Exception):
-    """Nobody can be taken over from by a worker that may itself be taken for dead."""
+    """This worker has no session. Others may take it for dead, so it must not take over work."""
 
 
 class Lease(Protocol):
     @property
     def executor_id(self) -> str:
-        """Never the same for two live workers."""
+        """Unique among live workers."""
         ...
 
     @property
     def sessions(self) -> int:
-        """How often it had to be taken."""
+        """How many sessions it has opened."""
         ...
 
     def acquire(self) -> None: ...
 
     def keep(self) -> bool:
-        """Called every second while working: whether it is held, taken again where it was lost.
-        Never raises."""
+        """Whether the lease is held; a lost lease is acquired again. Called every second while
+        working. Never raises."""
         ...
 
     def takeover(self, executor_id: str) -> AbstractContextManager[bool]:
-        """True when that worker is dead; nobody can take its place until the block ends."""
+        """True when that worker holds no lock. Its lock stays taken until the block ends."""
         ...
 
     def preparing(self) -> AbstractContextManager[None]:
-        """Held while tables are made, which two processes must not do at once."""
+        """Held while tables are created: two processes must not do that at once."""
         ...
 
     def release(self) -> None: ...
@@ -69,7 +69,7 @@ class FileLease:
     sessions = 1
 
     def __init__(self, path: Path, kind: str = "bot") -> None:
-        """`kind`: what works here, for people."""
+        """`kind`: name of the program, for error messages."""
         self._path = path
         self._kind = kind
         self._file: IO[str] | None = None
@@ -89,11 +89,11 @@ class FileLease:
             ) from error
 
     def keep(self) -> bool:
-        """A file lock stays by itself."""
+        """A file lock needs no renewal."""
         return self._file is not None
 
     def takeover(self, executor_id: str) -> AbstractContextManager[bool]:
-        # Only one may live here, and it is this one.
+        # Only one worker can be alive, and it is this one.
         return nullcontext(executor_id != self.executor_id)
 
     def preparing(self) -> AbstractContextManager[None]:
@@ -106,9 +106,9 @@ class FileLease:
 
 
 class PostgresLease:
-    """PostgreSQL: any number of workers, each known by a session's advisory lock on its own name.
+    """PostgreSQL: any number of workers; each holds a session's advisory lock on its own name.
 
-    A name is never used twice, so nobody can mistake another's work for its own."""
+    Each start has a new name, so no worker mistakes another's work for its own."""
 
     def __init__(self, url: str, host: str = "") -> None:
         self.executor_id = f"{host or socket.gethostname()}-{secrets.token_hex(4)}"
@@ -119,7 +119,7 @@ class PostgresLease:
         self.sessions = 0
 
     def acquire(self) -> None:
-        """Raises ConfigError for a server that hands each statement to another session."""
+        """Raises ConfigError for a pooler that runs each statement in another session."""
         with self._lock:
             self._released = False
             self._take()
@@ -133,7 +133,7 @@ class PostgresLease:
 
     def keep(self) -> bool:
         with self._lock:
-            if self._released:  # while this look waited for an answer
+            if self._released:  # while this check waited for the lock
                 return False
             try:
                 if self._connection is not None and self._holds():
@@ -157,8 +157,8 @@ class PostgresLease:
     @contextmanager
     def preparing(self) -> Iterator[None]:
         with self._lock:
-            # Asked for again and again: a session that waits inside PostgreSQL would in turn
-            # keep the other one's CREATE INDEX CONCURRENTLY waiting.
+            # Polls instead of waiting inside PostgreSQL: a waiting session would block the other
+            # process's CREATE INDEX CONCURRENTLY.
             while not self._try_lock(_PREPARING):
                 time.sleep(0.2)
             try:
@@ -175,9 +175,9 @@ class PostgresLease:
             self._engine.dispose()
 
     def _take(self) -> bool:
-        """In a new session: one that failed once may hold the lock or not, and nobody can ask it.
+        """Acquire the lock in a new session: whether a failed session holds it is unknown.
 
-        False: the server still believes in the old one, or somebody is taking over from it."""
+        False: the server still keeps the old session, or another worker is taking over from it."""
         self._drop()
         self._connection = self._engine.connect()
         self.sessions += 1
@@ -191,7 +191,7 @@ class PostgresLease:
                 connection.close()
 
     def _holds(self) -> bool:
-        """Asked of the server: behind a pooler the session may have become another's."""
+        """Asks the server: a pooler may have replaced the session."""
         return bool(
             self._run(
                 "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted "

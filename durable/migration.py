@@ -1,8 +1,8 @@
-"""Tables made and brought up to date while other processes, of other releases too, use them.
+"""Creates and migrates tables while other processes, also of other releases, use them.
 
-Expand, then contract. An expanding step only adds what programs that don't know it can leave alone,
-so an old worker goes on beside a new one. What is no longer used goes a release later, by a
-contracting step, which says how old a program may be that still does without it."""
+Expand, then contract. An expanding step only adds things that older programs can ignore, so old and
+new workers run side by side. A release later a contracting step removes unused things, and names
+the oldest program version that works without them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from config.errors import ConfigError
 ATTEMPTS = 20
 PAUSE_SECONDS = 0.05
 _LOCK = 5052
-"""Advisory, of the whole database: others are hashes of names."""
+"""Advisory lock for the whole database; the leases' locks are hashes of names."""
 _METADATA = MetaData()
 _VERSIONS = Table(
     "schema_versions",
@@ -53,22 +53,22 @@ _TAKES_AWAY = re.compile(
     r"|\bADD\b(?!.*\bDEFAULT\b).*\bNOT\s+NULL\b",
     re.IGNORECASE | re.DOTALL,
 )
-"""What a program that doesn't know of it may break on: its own inserts, or its own columns."""
+"""SQL that can break the inserts or columns of programs that don't know of it."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """Leads the tables of a part to their next version; made by `expanding` and `contracting`."""
+    """Migrates the tables of a part to the next version; see `expanding` and `contracting`."""
 
     statements: tuple[str, ...]
-    """SQL that both PostgreSQL and SQLite take, all in one transaction."""
+    """SQL for both PostgreSQL and SQLite, run in one transaction."""
     oldest: int = 1
-    """Version of the oldest program that goes on after it."""
+    """Version of the oldest program that still works after it."""
 
 
 def expanding(*statements: str) -> Step:
-    """Adds tables, indexes, columns that may be empty or have a default; programs of any version go
-    on. Raises ValueError for what takes something away."""
+    """Adds tables, indexes, or columns that are nullable or have a default. Programs of any version
+    keep working. Raises ValueError for a statement that can break them."""
     for statement in statements:
         if match := _TAKES_AWAY.search(statement):
             raise ValueError(f"{match[0]!r} breaks older programs: contract a release later")
@@ -76,17 +76,17 @@ def expanding(*statements: str) -> Step:
 
 
 def contracting(*statements: str, oldest: int) -> Step:
-    """Takes away what programs from version `oldest` on no longer use; older ones are refused."""
+    """Removes what programs from version `oldest` on don't use; older programs are refused."""
     return Step(statements, oldest)
 
 
 def migrate(engine: Engine, tables: MetaData, part: str, steps: Sequence[Step] = ()) -> None:
-    """Create a part's tables, or take the steps that its database hasn't taken yet.
+    """Create a part's tables, or run the steps that its database hasn't run yet.
 
-    `steps` lead from version n + 1 to n + 2; version 1 is what `tables` were at first, and new
-    databases begin with `tables` as they are, so a step's DEFAULT is its column's `server_default`
-    too. All or nothing, by one process at a time. Raises ConfigError when a contracting step has
-    taken away what this program needs."""
+    `steps[n]` leads from version n + 1 to n + 2; version 1 is the first form of `tables`. A new
+    database starts with the current `tables`, so a step's DEFAULT must also be the column's
+    `server_default`. All or nothing, one process at a time. Raises ConfigError when a contracting
+    step has removed what this program needs."""
     target = len(steps) + 1
     for attempt in range(1, ATTEMPTS + 1):
         try:
@@ -101,7 +101,7 @@ def migrate(engine: Engine, tables: MetaData, part: str, steps: Sequence[Step] =
                     _refuse_if_too_old(connection, part, target)
             return
         except DBAPIError:
-            # A release that took no lock made the same tables, or a table was in use too long.
+            # A release without the lock created the same tables, or a table was in use too long.
             if attempt == ATTEMPTS:
                 raise
             time.sleep(PAUSE_SECONDS)
@@ -118,14 +118,14 @@ def _current_version(connection: Connection, part: str) -> int | None:
 
 @contextmanager
 def _alone(engine: Engine) -> Iterator[Connection]:
-    """One transaction, which no other process has for this database at the same time."""
+    """A transaction under a lock: one process per database at a time."""
     with engine.begin() as connection:
         if connection.dialect.name == "postgresql":
-            # ALTER TABLE waits for whoever reads, and all others wait behind it: not for long.
+            # ALTER TABLE waits for readers, and all other statements wait behind it: a short limit.
             connection.execute(text("SET LOCAL lock_timeout = '2s'"))
             connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
         else:
-            # Python's driver would begin with the first INSERT, and leave the tables out of it.
+            # Python's driver begins at the first INSERT, which would exclude CREATE TABLE.
             connection.execute(text("BEGIN IMMEDIATE"))
         yield connection
 
@@ -134,7 +134,7 @@ def _bring_up(connection: Connection, tables: MetaData, part: str, steps: Sequen
     _METADATA.create_all(connection, checkfirst=True)
     current, target = _current_version(connection, part), len(steps) + 1
     if current is None:
-        # Releases that numbered nothing made such tables, as they were at first.
+        # Releases without version numbers created these tables in their first form.
         is_old = not set(tables.tables).isdisjoint(inspect(connection).get_table_names())
         tables.create_all(connection, checkfirst=True)
         current = 1 if is_old else target

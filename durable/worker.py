@@ -1,6 +1,6 @@
-"""DBOS in this process: started under a lease; takes over work of dead workers; forgets old work.
+"""Runs DBOS under a lease: recovers the work of dead workers and deletes old work.
 
-See docs/decisions/050-durable-inbox.md for what DBOS does by itself and what is added here."""
+docs/decisions/050-durable-inbox.md says what DBOS does by itself and what this module adds."""
 
 from __future__ import annotations
 
@@ -35,17 +35,19 @@ if TYPE_CHECKING:
 
 
 KEEP = timedelta(days=1)
-"""Finished work is remembered this long, with what was said: Slack repeats an event within
-minutes, and no domain keeps its questions for less."""
+"""How long finished work is stored, with its message text. Slack repeats an event within minutes,
+and no domain stores its questions for less than this."""
 AT_ONCE = 1_000
 _CANCELLED = ["CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
 
 
 def forget_done(client: Any, keep: timedelta = KEEP) -> int:
-    """Delete what was finished that long ago, by a `DBOSClient`; how much that was."""
+    """Delete work that finished longer ago than `keep`. Returns the number of workflows.
+
+    `client`: a `DBOSClient`."""
     before, count = (datetime.now(UTC) - keep).isoformat(), 0
     while True:
-        # Cancelled work has no time of completion.
+        # Cancelled work has no completion time.
         workflows = [
             *_listed(client, status=["SUCCESS", "ERROR"], completed_before=before),
             *_listed(client, status=_CANCELLED, end_time=before),
@@ -57,7 +59,9 @@ def forget_done(client: Any, keep: timedelta = KEEP) -> int:
 
 
 def forget_abandoned(client: Any, queues: Collection[str], keep: timedelta = KEEP) -> int:
-    """Delete what has waited that long in other queues than these: their workers are gone."""
+    """Delete work that waits longer than `keep` in a queue outside `queues`: its workers are gone.
+
+    Returns the number of workflows."""
     before = (datetime.now(UTC) - keep).isoformat()
     waiting = _listed(client, status=["ENQUEUED"], end_time=before)
     orphaned = [one.workflow_id for one in waiting if one.queue_name not in queues]
@@ -76,34 +80,34 @@ def _listed(client: Any, **which: Any) -> list[Any]:
 log = structlog.get_logger()
 
 LOOK_SECONDS = 1.0
-"""Between two looks whether the lease is held; a look that hangs is one that fails."""
+"""Seconds between two checks of the lease. A check that hangs counts as failed."""
 SWEEP_SECONDS = 2.0
 DEAD_SECONDS = 4.0
-"""A worker's lock is found free for so long before its work is taken over: one that lost its
-session takes it again within a look."""
+"""Seconds that a worker's lock must be free before its work is taken over. A worker that only lost
+its session takes the lock again within `LOOK_SECONDS`."""
 STRANDED_SWEEPS = 15
 LATE_SWEEPS = 5
 UPKEEP_SECONDS = 3600.0
 UNDONE = ("ENQUEUED", "DELAYED", "PENDING")
 PATIENCE_SECONDS = 3600.0
-"""That work waits for a database that is away; after that its own pauses decide."""
+"""Seconds that work waits for an unreachable database; then its own retry pauses apply."""
 
 _one_per_process = threading.Lock()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Application:
-    """Whose work it is: workers of one application take over from each other."""
+    """The owner of the work: workers of one application take over from each other."""
 
     name: str
     format: str
-    """DBOS recovers work of the same version only, so this moves only when stored items can't be
-    read any more; a release must not strand the work of the last one."""
+    """The application version for DBOS, which recovers only work of the same version. It changes
+    only when stored items become unreadable: a release must not strand the work of the last one."""
     schema: str = "dbos"
-    """Of its tables in PostgreSQL; SQLite has a file for each application."""
+    """Schema of its tables in PostgreSQL; SQLite has a file for each application."""
 
     def client(self, url: str) -> Any:
-        """A `DBOSClient` of its work, in a process that may or may not run it."""
+        """A `DBOSClient` for its work; the process need not run the work."""
         from dbos import DBOSClient
 
         client = DBOSClient(
@@ -113,31 +117,31 @@ class Application:
             application_name=self.name,
             retry_connection_errors=False,
         )
-        client._sys_db.engine.hide_parameters = True  # it takes no such option
+        client._sys_db.engine.hide_parameters = True  # DBOSClient has no option for it
         return client
 
 
 @dataclass(frozen=True, kw_only=True)
 class WaitingWork:
-    """Work that is stored and not yet done, over all workers."""
+    """Stored, unfinished work of all workers."""
 
     count: int = 0
     oldest: float | None = None
-    """When the one that waits longest was stored, in seconds since 1970."""
+    """When the oldest item was stored, in seconds since 1970."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkQueue:
-    """Work that is stored first, and handed to as many at a time as `concurrency` says."""
+    """A queue of stored work; each process runs at most `concurrency` items at a time."""
 
     name: str
     concurrency: int
-    """In each process."""
+    """Per process."""
     poll_seconds: float = 0.2
 
 
 class DurableWorker:
-    """One per process. Its workflows call `working` around what they do."""
+    """One per process. Each workflow runs its body inside `working`."""
 
     def __init__(
         self,
@@ -147,14 +151,14 @@ class DurableWorker:
         lease: Lease,
         upkeep: Callable[[], object] = lambda: None,
     ) -> None:
-        """`upkeep` is called at the start and every hour; what it raises is logged."""
+        """`upkeep` runs at the start and every hour; its exceptions are logged."""
         self.application = application
         self._url = database_url
         self._lease = lease
         self._upkeep = upkeep
         self._engine: Engine | None = None
         self.queues: Sequence[str] = ()
-        """Names of those it takes from."""
+        """Names of the queues that it reads."""
         self._running: set[str] = set()
         self._free: dict[str, float] = {}
         self._sessions = 0
@@ -165,14 +169,14 @@ class DurableWorker:
         self._held_at = self._swept_at = float("-inf")
         self._waiting = WaitingWork()
         self.client: Any = None
-        """A `DBOSClient` with connections of its own: storing must not queue up behind the
-        workers' commits, and says at once when it can't. None while nothing runs."""
+        """A `DBOSClient` with its own connections: storing does not wait behind the workers'
+        commits, and fails at once when it can't store. None while the worker is stopped."""
 
     def start(self, register: Callable[[], None], queues: Sequence[WorkQueue]) -> None:
-        """Take the lease, recover what was left behind, and begin to work.
+        """Acquire the lease, recover unfinished work and start the queues.
 
-        `register` names the workflows to DBOS, with `DBOS.workflow`. Raises StorageFailed for a
-        damaged file and a full disk."""
+        `register` registers the workflows with `DBOS.workflow`. Raises StorageFailed for a damaged
+        file or a full disk."""
         from dbos import DBOS
 
         self._lease.acquire()
@@ -213,7 +217,7 @@ class DurableWorker:
             }
         )
         register()
-        # Without this every process takes from all queues that any release ever made.
+        # Without this every process reads all queues that any release ever created.
         self.queues = [queue.name for queue in queues]
         DBOS.listen_queues(self.queues)
         with self._lease.preparing():
@@ -229,8 +233,8 @@ class DurableWorker:
 
     @contextmanager
     def working(self, workflow_id: str) -> Iterator[None]:
-        """Around a workflow's body: it is not stranded while this lasts, and begins only while
-        this process holds its lease."""
+        """Wraps a workflow's body. The body starts once this process holds its lease, and the
+        recovery does not treat the workflow as stranded until the block ends."""
         self._running.add(workflow_id)
         try:
             self.wait_until_able()
@@ -239,19 +243,19 @@ class DurableWorker:
             self._running.discard(workflow_id)
 
     def is_able(self) -> bool:
-        """Whether the lease is held, as far as was last looked."""
+        """Whether the last check found the lease held."""
         return self._able.is_set()
 
     def wait_until_able(self) -> None:
-        """Until the lease is held, which needs the database."""
+        """Blocks until the lease is held, which needs the database."""
         self._able.wait()
 
     def backlog(self) -> int:
-        """Work stored in these queues and not yet done, over all workers."""
+        """Number of unfinished items in these queues, of all workers. Reads the database."""
         return self._look().count
 
     def missing(self) -> dict[str, str]:
-        """What keeps it from working, as in `telemetry.health.Watched`; asks nobody."""
+        """Reasons why it can't work, as in `telemetry.health.HealthSource`. Makes no query."""
         if not self._threads or self._stopping.is_set():
             return {"worker": "the worker is down"}
         now, missing = time.monotonic(), {}
@@ -262,15 +266,16 @@ class DurableWorker:
         return missing
 
     def waiting(self) -> WaitingWork:
-        """As of the last look, a few seconds ago; asks nobody."""
+        """The result of the last sweep, a few seconds ago. Makes no query."""
         return self._waiting
 
     def observe(self) -> None:
-        """Sets the gauge of its lease."""
+        """Sets the gauge `LEASE_HELD`."""
         metrics.LEASE_HELD.set("database" not in self.missing())
 
     def stop(self, drain_seconds: float) -> None:
-        """Finish what was begun, as far as time allows; the rest is another start's work."""
+        """Stop after running work finishes or `drain_seconds` pass; the next start recovers the
+        rest."""
         from dbos import DBOS
 
         if self.client is None:
@@ -292,10 +297,10 @@ class DurableWorker:
         return [file] if file else []
 
     def _connections(self) -> DBOSConfig:
-        """DBOS's options for how the database is reached."""
+        """DBOS's connection options."""
         if self._url.startswith("sqlite"):
-            # Writers wait by sleeping, the unluckiest of many for long: so one. What people said
-            # is a parameter, and an error would carry it into the log.
+            # One connection: SQLite's writers wait by sleeping, and with many of them some wait
+            # for long. Message text is a parameter, and an error would put it into the log.
             return {"sys_db_pool_size": 1, "db_engine_kwargs": {"hide_parameters": True}}
         self._engine = postgres_engine(
             self._url, pool_size=20, max_overflow=0, pool_timeout=PATIENCE_SECONDS
@@ -304,7 +309,7 @@ class DurableWorker:
         return {"system_database_engine": self._engine}
 
     def _keep(self) -> None:
-        """Every second: hold the lease, and begin no work without it."""
+        """Every second: renew the lease. No work starts while it is lost."""
         while not self._stopping.wait(LOOK_SECONDS):
             if self._lease.keep():
                 self._held_at = time.monotonic()
@@ -316,7 +321,7 @@ class DurableWorker:
                 self._able.clear()
 
     def _look_after(self) -> None:
-        """Every few seconds: take over from dead workers; every hour: the upkeep."""
+        """Every few seconds: recover the work of dead workers. Every hour: run the upkeep."""
         next_upkeep = time.monotonic()
         while not self._stopping.wait(SWEEP_SECONDS):
             if not self._able.is_set():
@@ -337,8 +342,9 @@ class DurableWorker:
                     log.warning("recovery waits for the database", cause=type(error).__name__)
 
     def _look(self) -> WaitingWork:
-        """Raises SQLAlchemyError in an outage. DBOS's own list would load every row of a long
-        queue to count them."""
+        """Counts unfinished work. Raises SQLAlchemyError in an outage.
+
+        DBOS's own list would load every row of a long queue to count them."""
         table = self.client._sys_db.tables.workflow_status.c
         query = select(func.count(), func.min(table.created_at)).where(
             table.status.in_(UNDONE), table.queue_name.in_(self.queues)
@@ -348,7 +354,7 @@ class DurableWorker:
         return WaitingWork(count=count, oldest=oldest / 1000 if oldest else None)
 
     def _recover(self) -> None:
-        """Give the started work of dead workers, and work that nobody runs, back to its queue."""
+        """Requeue the started work of dead workers, and stranded work of this one."""
         running = set(self._running)
         pending = self.client.list_workflows(status="PENDING", load_input=False, load_output=False)
         own = self._lease.executor_id
@@ -362,8 +368,8 @@ class DurableWorker:
         mine = {one.workflow_id: one.queue_name for one in pending if one.executor_id == own}
         idle = mine.keys() - running - self._running
         self._idle = {work: self._idle.get(work, 0) + 1 for work in idle}
-        # Marked as started by this process, but not running in it for half a minute: a restart
-        # and the queue's poller missed each other.
+        # The work is marked as started by this process, but did not run in it for half a minute:
+        # a restart and the queue's poller missed each other.
         for work, sweeps in list(self._idle.items()):
             if sweeps >= STRANDED_SWEEPS:
                 log.warning("picking up stranded work", work=work)
@@ -371,10 +377,10 @@ class DurableWorker:
                 del self._idle[work]
 
     def _dead(self, others: Set[str]) -> list[str]:
-        """Those whose lock was free at every look for some seconds.
+        """The workers whose lock was free at every check for `DEAD_SECONDS`.
 
-        What broke this worker's own session broke theirs, and they need a moment to come back: the
-        seconds then begin anew."""
+        An outage that broke this worker's session broke theirs too, and they need a moment to
+        reconnect: after a new session of this worker the count starts again."""
         if self._sessions != self._lease.sessions:
             self._sessions = self._lease.sessions
             self._free.clear()
@@ -397,7 +403,7 @@ def _sqlite_file(url: str) -> Path | None:
 
 
 def _write_ahead(url: str) -> None:
-    """Let SQLite's readers and its writer work at once; it remembers this in the file.
+    """Switch SQLite to WAL: readers and the writer run concurrently. The file stores the mode.
 
     Measured with 200 events in 10 s on a busy machine: storing one takes 8 ms instead of 43."""
     if file := _sqlite_file(url):
@@ -406,7 +412,7 @@ def _write_ahead(url: str) -> None:
 
 
 def _tame_logs() -> None:
-    """DBOS prints to the console by itself; its warnings go to our log, its chatter nowhere."""
+    """Route DBOS's warnings to our log and drop the rest; by default it prints to the console."""
     logger = logging.getLogger("dbos")
     logger.propagate = False
     logger.setLevel(logging.WARNING)

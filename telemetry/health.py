@@ -14,20 +14,20 @@ _TAG = "Health"
 
 
 class HealthSource(Protocol):
-    """What can be well or not. It answers at once, in an outage too: it tells what it knows."""
+    """Something whose health is reported. It answers at once, also in an outage, from its last
+    checks."""
 
     def missing(self) -> Mapping[str, str]:
-        """What a question asked now would wait for, a word for metrics → a sentence for people;
-        empty when it would be answered at once."""
+        """What a question would wait for: metric label → sentence for people. Empty when ready."""
         ...
 
     def observe(self) -> None:
-        """Set the gauges of what is looked at now and then, before they are scraped."""
+        """Set gauges from the last checks, before they are scraped."""
         ...
 
 
 class CombinedHealth:
-    """Several that are watched as one."""
+    """Several health sources as one."""
 
     def __init__(self, *parts: HealthSource) -> None:
         self._parts = parts
@@ -41,10 +41,10 @@ class CombinedHealth:
 
 
 def add_health(app: FastAPI, watched: HealthSource | None, *, figures: bool = True) -> None:
-    """`/healthz`: the process lives. `/readyz`: a question asked now would be answered at once;
-    else 503 with all that is missing, which names no domain.
+    """`/healthz`: the process is alive. `/readyz`: a question would be answered now; otherwise 503
+    with everything that is missing, without names of domains.
 
-    `figures`: `/metrics` too, which names domains."""
+    `figures`: also serve `/metrics`, which names domains."""
 
     @app.get("/healthz", tags=[_TAG], summary="Whether the process lives")
     def healthz() -> dict[str, str]:
@@ -68,14 +68,14 @@ def add_health(app: FastAPI, watched: HealthSource | None, *, figures: bool = Tr
 
 
 def health_app(watched: HealthSource, *, figures: bool = True) -> FastAPI:
-    """Only health and metrics: for a Socket Mode worker behind a prober."""
+    """An app with only health and metrics, for a Socket Mode worker behind a prober."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     add_health(app, watched, figures=figures)
     return app
 
 
 def serve_health(watched: HealthSource, port: int, *, figures: bool = True) -> None:
-    """Health and metrics for probers, in a thread that ends with the process."""
+    """Serve health and metrics in a thread that ends with the process."""
     import uvicorn
 
     app = health_app(watched, figures=figures)

@@ -1,7 +1,7 @@
-"""Log lines on standard error: for people on a terminal, else as JSON; the release that runs.
+"""Log lines on standard error: readable on a terminal, otherwise JSON. Also the product's version.
 
-The standard library's loggers write from warnings on, in the same form: below that, clients of
-models and of Slack log what they send and receive."""
+The standard library's loggers write warnings and above in the same form. Below that level the
+clients of models and Slack log what they send and receive."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ LogFormat = Literal["auto", "console", "json"]
 _PASSWORD_IN_ADDRESS = re.compile(r"(://[^/\s:@]*:)[^/\s@]+(?=@)")
 _TOKEN_SHAPES = re.compile(r"\b(xox[a-z]|xapp|xoxe\.xox[bp])-[\w-]{8,}|\bsk-[\w-]{16,}")
 _PYDANTIC_INPUT = re.compile(r"input_value=.*?, input_type=", re.DOTALL)
-"""What a validation error shows of what it was given: a message, or a model's reply."""
+"""The input that a validation error quotes: a message, or a model's reply."""
 REDACTED = "[hidden]"
 FIRST = ("timestamp", "level", "event")
-"""What a line begins with."""
+"""The first fields of a line."""
 
 
 def log_to_stderr(
@@ -32,8 +32,8 @@ def log_to_stderr(
 ) -> None:
     """Standard output belongs to answers: a warning must not end up inside someone's JSON.
 
-    Tracebacks are plain: the richer ones print local variables, and a token may be among them.
-    `secrets`: what no line may hold, wherever it came from."""
+    Tracebacks are plain: rich ones print local variables, which may hold a token.
+    `secrets`: values that are redacted from every line."""
     import structlog
 
     terminal = sys.stderr.isatty()
@@ -47,7 +47,7 @@ def log_to_stderr(
             *_rendering(as_json=form == "json" or (form == "auto" and not terminal), hide=hide),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        # Looked up at each line: whoever embeds or tests the product may exchange it.
+        # Resolved for each line: an embedding program or a test may replace sys.stderr.
         logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
     )
     root = logging.getLogger()
@@ -56,7 +56,7 @@ def log_to_stderr(
 
 
 def hiding(secrets: Collection[str]) -> Callable[[str], str]:
-    """Takes secrets out of a line: the ones that are known, and what has a token's shape."""
+    """Returns a function that redacts a line: these secrets, passwords in URLs, token-like text."""
     forms = {form for one in secrets for form in (one, json.dumps(one)[1:-1])}
     longest_first = sorted(forms, key=len, reverse=True)
     pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
@@ -71,7 +71,7 @@ def hiding(secrets: Collection[str]) -> Callable[[str], str]:
 
 
 class ToStructlog(logging.Handler):
-    """What the standard library's loggers say, in the product's own form."""
+    """Forwards records of the standard library's loggers to structlog."""
 
     def emit(self, record: logging.LogRecord) -> None:
         import structlog
@@ -104,7 +104,7 @@ def _rendering(*, as_json: bool, hide: Callable[[str], str]) -> list[Any]:
 
 @cache
 def product_version() -> str:
-    """As it was installed; `unknown` where it only lies there."""
+    """The installed version; `unknown` when the package is not installed."""
     try:
         return version("oncall-copilot")
     except PackageNotFoundError:

@@ -1,8 +1,7 @@
-"""Prometheus metrics in one registry: those of the core, and what a feature makes its own with.
+"""Prometheus metrics of the core in one registry, and functions for features to add their own.
 
-The registry is separate from the client library's, so two bots in one process don't collide. Labels
-have few values: names of domains, configured models, kinds. No label holds text of a question or an
-answer."""
+The registry is separate from the client library's default. Labels have few values: names of
+domains, configured models, kinds. No label holds text of a question or an answer."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ registry = CollectorRegistry()
 ProcessCollector(registry=registry)
 
 SOON = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-"""Seconds, for what people wait for."""
+"""Buckets in seconds for what people wait for."""
 MODEL = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 120.0)
 HUMAN = (60.0, 300.0, 900.0, 1_800.0, 3_600.0, 14_400.0, 86_400.0, 604_800.0)
 STEP = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
@@ -84,7 +83,7 @@ MODEL_CALL = histogram(
     buckets=MODEL,
 )
 
-# What came of it.
+# Results.
 
 FAILED = counter(
     "oncall_questions_failed_total", "Questions that ended in an apology or an error", "domain"
@@ -134,7 +133,7 @@ PERMISSION_CHECKS = counter(
     "still counts); unknown (it is too old, and the question gets no answer)",
     "outcome",
 )
-PERMISSION_CHECKS.labels("unknown")  # 0 before the first one, or that one would be no rise
+PERMISSION_CHECKS.labels("unknown")  # start at 0, so that the first one is an increase
 READY = gauge("oncall_ready", "1 when a question asked now would be answered")
 NOT_READY = gauge("oncall_not_ready", "1 for each thing that readiness waits for", "missing")
 LEASE_HELD = gauge(
@@ -216,7 +215,7 @@ def timed_storage() -> Iterator[None]:
 
 
 def observe_readiness(missing: Iterable[str]) -> None:
-    """`missing`: a word for each thing that is waited for."""
+    """`missing`: a label for each thing that readiness waits for."""
     names = list(missing)
     READY.set(not names)
     NOT_READY.clear()
@@ -227,7 +226,7 @@ def observe_readiness(missing: Iterable[str]) -> None:
 def observe_open(
     domain: str, *, generation: int, documents: int, searched_bytes: int, domains: int
 ) -> None:
-    """`domains`: open ones, this one among them."""
+    """`domains`: number of open domains, including this one."""
     INDEX_GENERATION.labels(domain).set(generation)
     INDEX_DOCUMENTS.labels(domain).set(documents)
     INDEX_BYTES.labels(domain).set(searched_bytes)
@@ -240,7 +239,7 @@ def observe_closed(domain: str, *, domains: int) -> None:
 
 
 def watch_disk(folder: Path) -> None:
-    """From now on each scrape looks at the disk that this folder is on."""
+    """From now on each scrape reads the free space of the disk that holds this folder."""
 
     def of(figure: Literal["free", "total"]) -> float:
         try:
@@ -253,6 +252,6 @@ def watch_disk(folder: Path) -> None:
 
 
 def exposition() -> bytes:
-    """Everything, in Prometheus' text format."""
+    """All metrics in Prometheus' text format."""
     BUILD.labels(product_version(), platform.python_version()).set(1)
     return generate_latest(registry)

@@ -1,8 +1,8 @@
-"""OpenTelemetry spans. Without an endpoint nothing of OpenTelemetry is imported.
+"""OpenTelemetry spans. Without an endpoint OpenTelemetry is not imported.
 
-The provider is ours alone: libraries in this process that write spans of their own don't reach it.
-No attribute holds text of a question, an answer or a document, or an exception's message. A model
-call is both a metric and a span."""
+The provider is private: spans of other libraries in this process don't reach it. No attribute holds
+text of a question, an answer or a document, or an exception's message. A model call is both a
+metric and a span."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ FLUSH_SECONDS = 2.0
 
 
 class Traced(Protocol):
-    """A span, or none."""
+    """A span, or its stand-in when tracing is off."""
 
     def set(self, attributes: Attributes) -> None: ...
 
     def end(self, error: BaseException | None = None) -> None:
-        """`error`: its kind is told, never its message."""
+        """`error`: its type is recorded, never its message."""
         ...
 
 
 class _Untraced:
     def set(self, attributes: Attributes) -> None:
-        """Nobody watches."""
+        """Does nothing: tracing is off."""
 
     def end(self, error: BaseException | None = None) -> None:
-        """Nobody watches."""
+        """Does nothing: tracing is off."""
 
 
 _UNTRACED = _Untraced()
@@ -48,10 +48,10 @@ _exporting: _Exporting | None = None
 
 
 def export_traces(endpoint: str | None) -> None:
-    """From now on, in this process, to this OTLP endpoint over gRPC; None: not at all.
+    """Export this process's spans to an OTLP endpoint over gRPC from now on; None stops exporting.
 
-    Certificates, headers, the sampler and the service's name are read by OpenTelemetry from its
-    own variables, `OTEL_…`."""
+    OpenTelemetry reads certificates, headers, the sampler and the service name from its own
+    variables, `OTEL_…`."""
     global _exporting
     if endpoint == (_exporting.endpoint if _exporting else None):
         return
@@ -63,13 +63,13 @@ def export_traces(endpoint: str | None) -> None:
 
 
 def flush_traces() -> None:
-    """Send what is left. To be called before a process ends without Python's own ways to."""
+    """Send the remaining spans. Call it before a process ends without running `atexit`."""
     if _exporting:
         _bounded(_exporting.provider.force_flush)
 
 
 def _bounded(send: Callable[[], object]) -> None:
-    # A collector that is away is tried for ten seconds, whatever time limit is given.
+    # OpenTelemetry retries an unreachable collector for ten seconds, whatever the timeout.
     sending = threading.Thread(target=send, name="traces", daemon=True)
     sending.start()
     sending.join(FLUSH_SECONDS)
@@ -79,9 +79,9 @@ def _bounded(send: Callable[[], object]) -> None:
 def span(
     name: str, attributes: Attributes | None = None, *, kind: Kind = "internal", within: str = ""
 ) -> Iterator[Traced]:
-    """Around a step: spans that begin in it are its children.
+    """A span around a step; spans that start inside are its children.
 
-    `within`: what `carried` said where the step was begun, in another process perhaps."""
+    `within`: the result of `carried` in the parent step, which may be in another process."""
     if _exporting is None:
         yield _UNTRACED
         return
@@ -100,13 +100,13 @@ def span(
 
 
 def begun_span(name: str, attributes: Attributes, *, kind: Kind) -> Traced:
-    """For a step that others interrupt, as who reads a stream does: nothing becomes its child,
-    and `end` has to be called."""
+    """A span for a step that its caller can interrupt, such as a stream. It has no children, and
+    the caller must call `end`."""
     return _exporting.begun(name, attributes, kind, "") if _exporting else _UNTRACED
 
 
 def carried() -> str:
-    """Where this step belongs, as W3C's `traceparent`; empty when nothing is traced."""
+    """The current span as a W3C `traceparent`; empty when tracing is off."""
     if _exporting is None:
         return ""
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -117,8 +117,6 @@ def carried() -> str:
 
 
 class _OpenSpan:
-    """A span that is written."""
-
     def __init__(self, span: Any) -> None:
         self.span = span
 
@@ -144,7 +142,7 @@ class _Exporting:
         ours = Resource({"service.name": "oncall-copilot", "service.version": product_version()})
         self.endpoint = endpoint
         self.provider: TracerProvider = TracerProvider(
-            shutdown_on_exit=False,  # it would wait for a collector that is away
+            shutdown_on_exit=False,  # it would wait for an unreachable collector
             resource=Resource.create().merge(ours).merge(OTELResourceDetector().detect()),
         )
         self.provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)))
@@ -168,10 +166,10 @@ class _Exporting:
 
 
 class ModelCall:
-    """One call, from its request to its last word."""
+    """One call of a chat model, from its request to its last token."""
 
     def __init__(self, model: str, *, provider: str, prompt: str, max_tokens: int) -> None:
-        """`prompt`: the name of its wording."""
+        """`prompt`: the prompt's name."""
         self._model = model
         self._began = time.monotonic()
         self._span = begun_span(
@@ -195,6 +193,6 @@ class ModelCall:
         )
 
     def end(self, outcome: str, error: BaseException | None = None) -> None:
-        """`outcome`: see the metric."""
+        """`outcome`: a label of `metrics.MODEL_CALL`."""
         metrics.MODEL_CALL.labels(self._model, outcome).observe(time.monotonic() - self._began)
         self._span.end(error)
