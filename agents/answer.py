@@ -144,7 +144,7 @@ class Citation:
 
     number: int
     document: str
-    """Empty: what a tool of others said, see `agents/tools/`; the title names it."""
+    """Empty for the result of a third-party tool, see `agents/tools/`; the title names the tool."""
     title: str
     heading: str
     url: str

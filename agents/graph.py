@@ -208,7 +208,7 @@ def is_enough(state: State) -> Literal["look", "verify"]:
 
 
 def has_found_more(state: State) -> Literal["post_processor", "answer", "verify"]:
-    """A refusal stands when a search in all documents brings nothing new. Tool results, and
+    """The refusal is final when a search in all documents finds nothing new. Tool results, and
     failures of tools, go to the answerer."""
     context = {chunk.id for chunk in state["context"]}
     if not context.issuperset(state["requested_chunks"]):

@@ -1,1 +1,1 @@
-"""Slack, put together: who listens, what is worked off, who watches."""
+"""The Slack bot: receives events, works them off and monitors itself."""

@@ -68,13 +68,11 @@ Domains = Callable[[], Mapping[str, Domain]]
 
 @dataclass(frozen=True, kw_only=True)
 class Agents:
-    """What answers questions."""
-
     ask: Callable[[str], Ask]
     """Domain name → its agents."""
     ask_unattended: Callable[[str], Ask] | None
-    """The same with nobody waiting: from today's documents, never from a cache. None: gaps are not
-    rechecked."""
+    """The same for questions that no user waits for: reads today's documents, never a cache. None:
+    gaps are not rechecked."""
     router: DomainRouter
     """Chooses one of several domains."""
     model: ChatModel | None

@@ -87,7 +87,7 @@ def range_in(text: str) -> Range | None:
         if bound and match[2]:
             return Range(-math.inf, bound.value, bound.measure)
         if bound:
-            # A row for what is above 20,000 is not for what another row ends with.
+            # "Above 20,000" excludes 20,000 itself, which another row may end with.
             strict = match[1] and match[1].casefold() not in {"at least", "from", "≥", ">="}
             low_end = math.nextafter(bound.value, math.inf) if strict else bound.value
             return Range(low_end, math.inf, bound.measure)

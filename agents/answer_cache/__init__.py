@@ -1,1 +1,1 @@
-"""Answers given before, given again to the same question in other words."""
+"""Reuses an earlier answer for the same question in other words."""

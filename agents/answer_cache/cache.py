@@ -49,7 +49,7 @@ class CachedAnswer:
 
 
 class AnswerCache(Protocol):
-    """Neither method raises: without the cache, the question is answered anew."""
+    """Neither method raises: without the cache, the agents answer the question."""
 
     def find(self, text: str, question: Question, snapshot: Snapshot) -> CachedAnswer:
         """`text`: the self-contained question; `snapshot`: as its reader sees it."""

@@ -94,7 +94,8 @@ def _groups(word: Word, table: Mapping[str, frozenset[str]]) -> frozenset[str]:
 
 
 _FREE = frozenset(("", "of", "for", "in", "on", "at", "about", "regarding"))
-"""The policy of, for, on or about travel. Who reports to somebody does not report on them."""
+"""Prepositions that may replace each other: the policy of, for, on or about travel. Other
+prepositions change the meaning: to report to a person is not to report on them."""
 
 
 def _place_difference(one: Word, other: Word) -> str:

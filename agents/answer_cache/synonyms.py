@@ -110,8 +110,9 @@ change modify alter edit
 make create
 arrange organise organize
 """
-"""Only of `how`: who asks how to get access asks how to request it; where to get a laptop is not
-where to order it. The last of a line that a word stands in doesn't pass on: get is not order."""
+"""Only for questions with `how`: how to get access means how to request it, but where to get a
+laptop does not mean where to order it. The last word of a line does not link that line to other
+lines: get is not order."""
 
 _IRREGULAR = """
 be is are was were been being am
@@ -194,7 +195,7 @@ _NOUNS_IN_ING_LISTED = """
     sibling spelling staging standing string testing ticketing timing tracking training warning
     wedding wiring writing"""
 _NOUNS_IN_ING = frozenset(_NOUNS_IN_ING_LISTED.split())
-"""Things of their own: the building is not what is built."""
+"""Nouns of their own, not forms of the verb: a building is not the act of building."""
 
 
 def _by_word(lines: str) -> dict[str, frozenset[str]]:

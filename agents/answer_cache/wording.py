@@ -27,7 +27,7 @@ _GLUE_LISTED = """
 _GLUE = frozenset(_GLUE_LISTED.split())
 """Words without which a question asks the same. `Any`, `all`, `only`, `from`, `off` are none."""
 _LOOSE = frozenset(("of", "for", "in", "on", "at", "to", "with", "about", "regarding", "as"))
-"""Prepositions that others may stand for: the visa of, for or to a country."""
+"""Prepositions that may replace each other: the visa of, for or to a country."""
 _STRICT_LISTED = """
     from into onto before after until till by since within during between without against via
     through than per above below over under behind outside inside near across among beyond

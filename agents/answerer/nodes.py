@@ -123,10 +123,10 @@ class Answerer:
         }
 
     def verify(self, state: State) -> State:
-        """Unsupported sentences are written again, once. The answer marks those that still fail.
+        """Rewrites unsupported sentences once. The answer marks those that still fail.
 
-        Only what is nowhere in the sources is marked. Other failures of the check lower the
-        confidence and stand in the trace: often the check is wrong (decision 080)."""
+        It marks only facts that no source contains. Other failures of the check lower the
+        confidence and appear in the trace: often the check is wrong (decision 080)."""
         draft = state["draft"]
         if not draft.by_model or draft.path != "company_specific_rag_success":
             return {"objections": ()}
@@ -194,7 +194,7 @@ class Answerer:
         )
 
     def _model_failed(self, state: State, error: ModelError) -> State:
-        """The best draft stands; without one, the documents are quoted."""
+        """Falls back to the best draft; without a draft, to quotes from the documents."""
         note = f"answer went on without the model: {error.problem}"
         fallbacks = (Fallback(node="answer", reason=error.kind),)
         if "first_draft" in state or "draft" in state:

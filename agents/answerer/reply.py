@@ -165,8 +165,9 @@ def contradictions_from(
     question: str,
     documents: Mapping[str, DocumentCard],
 ) -> tuple[Contradiction, ...]:
-    """Between two places of documents in force: a superseded one loses, and what a tool said or
-    a model saw in a picture is nobody's text. `sources`: what the answer's `[n]` point to."""
+    """Contradictions between two places of documents in force: a superseded document loses, and the
+    text of a tool or of a picture's description has no owner. `sources`: the targets of the
+    answer's `[n]`."""
     contradictions = []
     for conflict in conflicts:
         sides = (conflict.one, conflict.other)

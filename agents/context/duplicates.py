@@ -47,7 +47,7 @@ class Editions:
     past: bool
     documents: Mapping[str, DocumentCard]
     titled: Mapping[str, int]
-    """Stem → number of titles with it: `team` tells less than `Treasury`."""
+    """Stem → number of titles with it: `team` is less distinctive than `Treasury`."""
 
     def prefers(self, chunk: Chunk, other: Chunk) -> bool:
         """Whether the first of two editions is nearer to the question: its title has a name from

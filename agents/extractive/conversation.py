@@ -117,7 +117,7 @@ def plain_reply(text: str, title: str) -> str:
 
 
 def leans_on(text: str, history: Sequence[Turn], earlier: Sequence[EarlierTurn] = ()) -> str:
-    """The earlier user words that a follow-up depends on; '' when it stands alone.
+    """The earlier user words that a follow-up depends on; '' when it is complete alone.
 
     Prefers the stored self-contained form of the last question, unless a user has written since.
     Else at most the last two user turns: joining all turns finds no more facts on the demo

@@ -102,7 +102,7 @@ def cited_sections(citation: Citation, snapshot: Snapshot) -> tuple[CitedSection
 
 
 def whole_section(citation: Citation, snapshot: Snapshot) -> CitedSection | None:
-    """The section that a citation opens, whatever it quotes; None where it is gone."""
+    """The section that a citation opens, whatever it quotes; None where it was deleted."""
     card = next(iter(snapshot.cards([citation.document])), None) if citation.document else None
     chunks = snapshot.chunks(card.id) if card else ()
     for chunk in _likeliest_first(chunks, citation):
@@ -112,7 +112,7 @@ def whole_section(citation: Citation, snapshot: Snapshot) -> CitedSection | None
 
 
 def current_section(earlier: CitedSection, snapshot: Snapshot) -> CitedSection | None:
-    """The earlier section or row in this generation; None where it is gone."""
+    """The earlier section or row in this generation; None where it was deleted."""
     card = next(iter(snapshot.cards([earlier.document])), None)
     chunks = snapshot.chunks(earlier.document) if card else ()
     path = next((one.heading_path for one in chunks if path_of(one) == earlier.path), None)
@@ -158,7 +158,7 @@ def section_at(
 
 
 def section_text(place: CitedSection, snapshot: Snapshot) -> str:
-    """Its current text for display; '' where it is gone."""
+    """Its current text for display; '' where it was deleted."""
     if place.row:
         return "; ".join(" | ".join(row) for row in place.cells)
     chunks = snapshot.chunks(place.document)

@@ -151,8 +151,8 @@ class _Routing:
         return replace(answer, usage=answer.usage + spent), domain
 
     def _question(self) -> Question:
-        """Its words, as which reader whatever. Raises PermissionsUnknown where no domain can tell
-        who asks."""
+        """The question in the first domain that can identify its reader. Raises PermissionsUnknown
+        where no domain can."""
         failed: PermissionsUnknown | None = None
         for domain in self.domains:
             try:

@@ -63,7 +63,7 @@ class Gates:
             next_node == "answer" and _context_ids(state) == state.get("judged_chunks")
         )
         if in_vain and "best_draft" in state:
-            next_node = "critique"  # the best draft of earlier searches stands
+            next_node = "critique"  # the best draft of earlier searches is the answer
         problems = ", ".join((*judgment.issues, *judgment.missing))
         rating = f"judge: {judgment.score:.2f}, {how}{': ' * bool(problems)}{problems}"
         note = f"{rating}; {_NEXT_STEP[next_node]}"

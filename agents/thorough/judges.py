@@ -88,7 +88,7 @@ class CriticisedAnswer(BaseModel):
 def answer_critic(
     domain: Domain, model: ChatModel
 ) -> Callable[[CritiqueRequest], AgentResult[Critique | None]]:
-    """None when the model fails: the draft stands."""
+    """None when the model fails: the draft becomes the answer."""
 
     def by_model(request: CritiqueRequest) -> tuple[Critique | None, Usage]:
         prompt = render(

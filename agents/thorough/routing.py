@@ -20,7 +20,7 @@ def with_gates(edges: Mapping[str, Edge]) -> dict[str, Edge]:
     has_found_more, is_supported = edges["look"], edges["verify"]
 
     def look(state: ThoroughState) -> Literal["post_processor", "judge", "answer", "verify"]:
-        """Back to the node that requested the lookup; a new refusal stands."""
+        """Back to the node that requested the lookup; a new refusal is final."""
         if has_found_more(state) == "post_processor":
             return "post_processor"
         if state["next_node"] == "look":

@@ -109,7 +109,7 @@ class Judgment:
     issues: tuple[Issue, ...] = ()
     missing: tuple[str, ...] = ()
     requests: tuple[LookupRequest, ...] = ()
-    """Lookups that would bring what is missing."""
+    """Lookups that would find the missing information."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,1 +1,1 @@
-"""Who somebody is, and what they may ask."""
+"""Identifies users and decides what they may ask."""

@@ -196,7 +196,7 @@ def passage_blocks(answer: Answer, links: Links, now: datetime) -> Iterator[Size
                 continue
             grid = with_requested_first(part, TableContext(question=answer.standalone_question))
             if _is_native(grid):
-                caption = row_count(grid)  # its title stands above
+                caption = row_count(grid)  # the title is shown above the table
                 yield data_table_block(grid, caption), grid.size + len(caption)
             else:
                 yield from prose_blocks(aligned(grid, ON_A_PHONE), links)

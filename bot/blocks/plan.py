@@ -1,4 +1,4 @@
-"""The steps to an answer: what is done, what is under way, what is to come. Pure."""
+"""The steps to an answer: complete, in progress and pending. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COURSE = (
     (Step.READ, "Read what was found"),
     (Step.WRITE, "Write the answer"),
 )
-"""Shown from the start. A check stands below them once it begins."""
+"""Visible from the start. A check is added below them when it begins."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class WorkStep:
 
 @dataclass(frozen=True, kw_only=True)
 class ProgressPlan:
-    """What a question went through, and will; its title says where it is."""
+    """The steps of a question so far and to come; the title is the current status."""
 
     title: str
     steps: tuple[WorkStep, ...] = tuple(WorkStep(*named) for named in _COURSE)
@@ -48,7 +48,7 @@ class ProgressPlan:
         return replace(self, steps=tuple(new if one.id == step else one for one in done))
 
     def writing(self) -> ProgressPlan:
-        """The answer's words are coming."""
+        """The plan while the answer is being written."""
         return (
             self
             if self.title == WRITING
@@ -56,7 +56,7 @@ class ProgressPlan:
         )
 
     def failed(self) -> ProgressPlan:
-        """What was being done did not work out; what was to come will not."""
+        """The step in progress failed; pending steps are dropped."""
         steps = (
             replace(_done(step), state="error") if step.state == "in_progress" else step
             for step in self.steps
@@ -104,7 +104,7 @@ def _changes(before: ProgressPlan | None, after: ProgressPlan) -> Iterator[Json]
 
 
 def task(step: WorkStep) -> Json:
-    """A chunk that says what is being done, or was."""
+    """A stream chunk with a step's title and state."""
     return {
         "type": "task_update",
         "id": step.id,

@@ -95,13 +95,13 @@ class Suggestion:
     question: str = ""
     """The question, or the topic of the place; message text. For a `review`, the reason."""
     words: str = ""
-    """The proposed text, or what is wrong; message text."""
+    """The proposed text, or a description of the problem; message text."""
     by: str = ""
     """Slack user id of the author of `words`."""
     question_id: str = ""
     """The suggestion is deleted with this question."""
     channel: str = ""
-    """Where the words were written: only members of that channel may see them."""
+    """The channel of the message: only its members may see `words`."""
     permalink: str = ""
 
     @property

@@ -55,7 +55,7 @@ class Extras:
     context: FeatureContext
 
     def problems(self) -> list[str]:
-        """What Slack doesn't let the bot do, with the remedy; for whoever runs it."""
+        """Missing Slack permissions and their remedies, for the operator."""
         problems = [self.previews.problem, self.earlier.problem]
         if granted := self.context.web.granted:  # empty where Slack doesn't say
             problems += missing_scopes(granted, self.context.domains().values())
@@ -106,7 +106,7 @@ class FeatureServices:
 
 
 def build_features(context: FeatureContext, services: FeatureServices) -> tuple[Feature, ...]:
-    """In the order in which they handle an event, and stand in App Home."""
+    """All features, in the order in which they handle an event and appear in App Home."""
     records, handoffs = services.records, services.handoffs
     asking, intake = services.asking, services.intake
     report = handoff_report(context, records, handoffs)

@@ -1,1 +1,1 @@
-"""What is kept about people: for how long, handed out, erased."""
+"""Personal data: retention, export and erasure."""

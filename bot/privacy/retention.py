@@ -159,7 +159,7 @@ def scrub_all(engine: Engine, inbox: Path) -> None:
 
 
 def _days_cached(domain: Domain | None) -> int:
-    """0 for a removed domain: it answers nobody."""
+    """0 for a removed domain: it answers no questions."""
     return min(domain.retention.days, domain.answer.cache.days) if domain else 0
 
 

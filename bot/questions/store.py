@@ -264,8 +264,8 @@ def _record(row: Row[Any]) -> QuestionRecord:
 
 
 def forget_cached(engine: Engine, question_id: str) -> None:
-    """Delete the cached answer to this question: somebody disliked it, or deleted the question. An
-    error is logged, and stops nothing."""
+    """Delete the cached answer to this question, after a user disliked it or deleted the question.
+    An error is only logged."""
     try:
         create_table(engine)
         with engine.begin() as connection:

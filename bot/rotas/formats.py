@@ -178,7 +178,7 @@ def _comes_again(rule: Any, frequency: str, interval: int) -> bool:
 
 
 def _values(event: Any, name: str) -> list[Any]:
-    """Of a property that may stand once, often or not at all."""
+    """The values of a property that may occur once, several times or not at all."""
     value = event.get(name, [])
     return value if isinstance(value, list) else [value]
 

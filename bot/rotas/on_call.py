@@ -35,7 +35,8 @@ class CallTarget:
     who: str = ""
     """Slack id of a person or group; empty: nobody."""
     why: str = ""
-    """Why somebody else or nobody is called, for everybody to read; without a full stop."""
+    """The reason why another person or nobody is called, visible to everyone; without a full
+    stop."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +106,8 @@ class OnCallResolver:
         return self._present(slack_id if "@" in turn.who else turn.who)
 
     def _present(self, who: str) -> CallTarget:
-        """Nobody only where Slack says so."""
+        """The person or group to call. Nobody only where Slack confirms that they can't be
+        reached."""
         if who.startswith("S"):
             why = self._empty(who)
             return CallTarget(why=why) if why else CallTarget(who=who)
@@ -121,7 +123,8 @@ class OnCallResolver:
         return CallTarget(who=who)
 
     def _empty(self, group: str) -> str:
-        """Why its mention reaches nobody; empty where it may reach somebody."""
+        """The reason why a mention of the group reaches nobody; empty where it may reach
+        someone."""
         try:
             reply = self._web.call("usergroups.users.list", patience=PATIENCE, usergroup=group)
         except (SlackRefused, SlackBusy, SlackUnsure) as error:
@@ -146,7 +149,7 @@ class OnCallResolver:
             log.warning("the rota names an e-mail that Slack doesn't know", reason=refused.code)
             return ""
         except (SlackBusy, SlackUnsure) as error:
-            # Call somebody else rather than nobody until Slack responds.
+            # Until Slack responds, call another person rather than nobody.
             log.warning("slack does not say whose e-mail the rota names", reason=str(error))
             return ""
         return str((reply.get("user") or {}).get("id") or "")

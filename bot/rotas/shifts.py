@@ -21,7 +21,7 @@ class Shift:
 
 @dataclass(frozen=True)
 class RotaTurn:
-    """Until somebody else has the shift, or the same person a new one."""
+    """A turn ends when another person gets the shift, or the same person a new one."""
 
     who: str
     """Slack id or e-mail; empty while nobody is on call."""
@@ -57,7 +57,7 @@ def turn_at(shifts: Sequence[Shift], at: datetime) -> RotaTurn:
 
 
 def begins_after(shifts: Sequence[Shift], after: datetime) -> datetime | None:
-    """When somebody's turn begins next; a gap is no turn."""
+    """The start of the next person's turn; a gap is not a turn."""
     before = _ruling(shifts, after)
     for moment in _bounds(shifts, after):
         now = _ruling(shifts, moment)

@@ -69,7 +69,7 @@ log = structlog.get_logger()
 Json = dict[str, Any]
 
 MAX_WAIT = 600.0
-"""Seconds. An answer is still worth posting ten minutes late; silence never is."""
+"""Seconds. An answer ten minutes late is still better than none."""
 
 
 ABOUT_THE_TOKEN = {

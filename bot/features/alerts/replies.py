@@ -1,6 +1,6 @@
-"""The one reply to each kind of alert: posted in its turn, and updated.
+"""The one reply to each kind of alert: queued, posted and updated.
 
-Slack takes about one message a second in a channel, and fifty updates a minute in all. A timer
+Slack accepts about one message a second in a channel, and fifty updates a minute in all. A timer
 waits for that, not a worker: workers stay free for people's questions."""
 
 from __future__ import annotations

@@ -84,7 +84,8 @@ class AskService:
         text: str,
         history: Sequence[Turn],
     ) -> bool:
-        """For a question that nobody put to the bot; see `DomainRouter.belongs_here`."""
+        """Whether to answer a question that was not addressed to the bot; see
+        `DomainRouter.belongs_here`."""
         return self.answering.belongs_here(
             here, others, lambda domain: self._question_in(domain, event, text, history)
         )

@@ -24,7 +24,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, kw_only=True)
 class Intake:
-    """Decides what is a question and which domains may answer it, and has it answered."""
+    """Decides which messages are questions and which domains may answer them, and starts the
+    answers."""
 
     web: SlackClient
     records: QuestionStore

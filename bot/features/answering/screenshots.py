@@ -79,7 +79,8 @@ class Attachments:
 
     @property
     def notes(self) -> list[str]:
-        """For the asker: what was read, so that they notice a misreading, and what wasn't."""
+        """Notes for the asker: the text of each screenshot, so that they notice a misreading, and
+        the files that could not be read."""
         texts = [_short(one.words) for one in self.files if one.words]
         notes = [f"I read your screenshot: “{one}”. Tell me if I misread it." for one in texts]
         return notes + [f"I can't read `{one.name}`: {one.why_not}." for one in self.unread]
@@ -103,8 +104,8 @@ class Screenshots:
     model: ChatModel | None = None
 
     def of(self, event: IncomingMessage) -> Attachments:
-        """Of a message. The text is stored with the question: a worker that takes over after a
-        crash neither downloads nor reads again."""
+        """The attachments of a message. The text is stored with the question: a worker that takes
+        over after a crash neither downloads nor reads them again."""
         question = event.again or event.id
         if (stored := self._stored(question)) is not None:
             return stored

@@ -49,7 +49,7 @@ class Checklist:
     runbook: Runbook
     generation: int
     changed: str
-    """'' | changed | gone: the runbook, since the checklist began."""
+    """Change of the runbook since the checklist began: '' | changed | gone."""
     started_by: str
     started_at: datetime
     """UTC without a zone, as all times here."""
@@ -72,7 +72,7 @@ class Press:
 
 @dataclass(frozen=True, kw_only=True)
 class StepReport:
-    """What a person says is wrong with a step."""
+    """A person's report of a problem with a step."""
 
     id: str
     step: int
@@ -110,7 +110,7 @@ class ChecklistProgress:
 def progress_of(
     checklist: Checklist, presses: Iterable[Press], reports: Iterable[StepReport] = ()
 ) -> ChecklistProgress:
-    """The first who ticks a step has ticked it; what is pressed after the end counts no more."""
+    """The first tick of a step counts; presses after the end do not."""
     ordered = sorted(presses, key=lambda one: (one.at, one.id))
     marks: dict[int, StepMark] = {}
     driver, since, last = checklist.started_by, checklist.started_at, checklist.started_at

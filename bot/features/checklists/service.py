@@ -1,4 +1,4 @@
-"""What a press or a report on a checklist does, and the unfinished checklists in a digest."""
+"""Handles presses and reports on a checklist, and lists unfinished checklists in a digest."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ChecklistPressed(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class StepReported(Event):
-    """A person says what is wrong with a step."""
+    """A person reports a problem with a step."""
 
     kind: ClassVar[str] = "checklist_report"
     id: str
@@ -143,8 +143,8 @@ class ChecklistService:
                 self.context.put(f"{due.kind}-{checklist.id}-{after.generation}", due)
 
     def may(self, user: str, checklist: Checklist, ts: str) -> bool:
-        """Whether the user may ask in its domain and see the thread; who may not ask is told why,
-        alone. `ts`: of the press."""
+        """Whether the user may ask in its domain and see the thread. A user who may not ask gets
+        the reason in a private message. `ts`: of the press."""
         if checklist.is_direct:
             return user == checklist.started_by
         domain = self.context.domains().get(checklist.domain)
@@ -232,7 +232,7 @@ def _line(checklist: Checklist, progress: ChecklistProgress, team_url: str) -> s
 
 
 def profile_name(web: SlackClient, user: str) -> str:
-    """The name on a person's profile; `somebody` where they were erased, or Slack refuses."""
+    """The name on a person's profile; `somebody` if they were erased or Slack refuses."""
     if not user or user == ERASED:
         return UNKNOWN_NAME
     try:

@@ -25,7 +25,7 @@ MORE = "checklist_more"
 NOT_NEEDED, UNDO, REPORT = "skipped", "undone", "report"
 OPTIONS = {NOT_NEEDED: "Not needed", UNDO: "Undo", REPORT: "Wrong or outdated…"}
 MAX_SECTION_CHARS = 2_800
-"""Characters; a section takes 3,000."""
+"""Characters; Slack accepts 3,000 in a section."""
 MAX_STEP_CHARS = 9_000
 MAX_REPORT_CHARS = 160
 MARKS = {"": ":white_large_square:", "done": ":white_check_mark:", "skipped": ":heavy_minus_sign:"}

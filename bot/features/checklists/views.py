@@ -29,7 +29,7 @@ from bot.slack.messages import mention
 STATES = {"done": "done", "skipped": "not needed", "": "left open"}
 MAX_LINE_CHARS = 110
 MAX_REPORTS = 3
-"""The last ones of each step: the owner got all of them."""
+"""The latest reports of each step; the owner gets all of them."""
 NameOf = Callable[[str], str]
 """Slack id → what the person is called."""
 
@@ -98,7 +98,7 @@ FINISH = "checklist_finish"
 MAX_CHARS = 10_500
 """Of a message's steps in their longest state; Slack fails near 13,200 for a whole message."""
 MAX_BLOCKS = 44
-"""Slack takes 50: the others are a title, two lines below it, and the buttons with a line."""
+"""Slack accepts 50: the others are a title, two lines below it, and the buttons with a line."""
 MAX_ID_CHARS = 40
 """Of a Slack id."""
 

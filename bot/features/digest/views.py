@@ -14,7 +14,7 @@ from bot.slack.messages import mention
 from config.domain import Domain
 
 MaySee = Callable[[str], bool]
-"""Channel id → whether the reader may see what stands in it."""
+"""Channel id → whether the reader may see its messages."""
 MAX_LINES = 10
 MAX_PARTS = 40
 """A message has 50 blocks."""

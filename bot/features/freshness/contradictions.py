@@ -66,7 +66,7 @@ class Sides:
 
     @property
     def seen(self) -> str:
-        """Changes with the text of either side, and with their order."""
+        """A hash that changes with the text of either side, and with their order."""
         both = f"{self.one.key}{self.one.exact}{self.other.key}{self.other.exact}"
         return hashlib.sha256(both.encode()).hexdigest()[:12]
 
@@ -123,9 +123,9 @@ class ContradictionService:
         return list(islice((sides for sides in pairs if sides), limit))
 
     def decide(self, contradiction: str, choice: str, user: str, digest: str) -> None:
-        """Settle a pair, by an admin of its domain; the first one decides. The owner of the
-        rejected side gets a suggestion. `digest`: `seen` of `Sides`; where a side says something
-        else than the admin saw, nothing is decided."""
+        """Settle a pair, by an admin of its domain; the first decision counts. The owner of the
+        rejected side gets a suggestion. `digest`: `seen` of `Sides`; nothing is decided where a
+        side has changed since the admin saw it."""
         row = self.contradictions.get(contradiction)
         domain = self.domains().get(row.domain) if row else None
         if row is None or domain is None or user not in domain.admins or choice not in CHOICES:
@@ -153,8 +153,8 @@ class ContradictionService:
                 yield f"Two sources say different things{about}: {sides}."
 
     def _chosen_side(self, domain: str, contradiction: Contradiction) -> str | None:
-        """The side that an admin chose; '' for none, None where nobody decided on what they say
-        now."""
+        """The side that an admin chose; '' for none, None where no admin has decided on the current
+        texts."""
         pair = self._pair(domain, contradiction)
         row = self.contradictions.get(pair.id) if pair else None
         if pair is None or row is None or row.state == OPEN or self._has_changed(row, pair):
@@ -192,7 +192,7 @@ class ContradictionService:
             row = self.contradictions.get(pair.id)
             settled = row is not None and row.state != OPEN
             if row is not None and (not settled or self._has_changed(row, pair)):
-                # Stored as it is now: what it said at first may be deleted.
+                # Stores the current text: the earlier one may be deleted.
                 change = (
                     {"state": OPEN, "decided_by": ""} if settled else {"found_at": row.found_at}
                 )

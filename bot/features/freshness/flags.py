@@ -1,4 +1,4 @@
-"""*Flag outdated*: a reader says what is out of date in which cited place; its owner decides."""
+"""*Flag outdated*: a reader reports outdated text in a cited place; its owner decides."""
 
 from __future__ import annotations
 

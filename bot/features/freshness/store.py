@@ -138,7 +138,7 @@ def create_tables(engine: Engine) -> None:
 
 
 class HelpfulPlaceStore:
-    """What cited places said when somebody marked an answer helpful."""
+    """The text of cited places when a user marked an answer helpful."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -295,7 +295,7 @@ class ReminderStore:
         self._engine = engine
 
     def last(self, domain: str) -> dict[str, datetime]:
-        """By document; under '' when reminders were last sent at all."""
+        """Time of the last reminder by document; under '' the last time reminders were sent."""
         query = select(OwnerReminderRow.document, OwnerReminderRow.reminded_at).where(
             OwnerReminderRow.domain == domain
         )

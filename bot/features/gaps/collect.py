@@ -107,7 +107,8 @@ class GapCollector:
     def _drop_withdrawn(
         self, failed: Mapping[str, FailureSignals], stored: dict[str, GapQuestionRow]
     ) -> None:
-        """Drop what was deleted, edited or erased, or whose asker changed their verdict."""
+        """Drop questions that were deleted, edited or erased, or whose asker changed their
+        verdict."""
         dropped = [
             name
             for name, question in stored.items()

@@ -29,7 +29,7 @@ class HumanAnswer:
 
     @property
     def id(self) -> str:
-        """Of its suggestion: the same words for the same question are one."""
+        """Id of the suggestion, the same for the same text on the same question."""
         seed = f"{self.question_id}\0{self.by}\0{self.words}".encode()
         return f"gap-{hashlib.sha256(seed).hexdigest()[:24]}"
 

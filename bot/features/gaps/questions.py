@@ -73,7 +73,7 @@ class FailureSignals:
     asked_at: datetime
     handed_off: bool = False
     reasons: frozenset[str] = frozenset()
-    """Of all who found it not helpful; '' for no reason."""
+    """The reasons of all users who marked it not helpful; '' for no reason."""
     words: int = 0
     """People who gave the right answer."""
 
@@ -174,7 +174,8 @@ def answered_questions(engine: Engine, ids: Collection[str]) -> set[str]:
 
 
 def _was_outage(answer: Answer) -> bool:
-    """The model was unavailable, and might have found it; unless it had read the documents."""
+    """Whether the model was unavailable and might have found an answer; False when it had read the
+    documents."""
     return bool(answer.degraded) and answer.refusal != "not_in_documents"
 
 

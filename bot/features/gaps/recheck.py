@@ -232,7 +232,7 @@ class GapRecheck:
         return answers[-1].words if answers else ""
 
     def _is_affected(self, gap: Gap, snapshot: Snapshot) -> bool:
-        """The documents that it waits for have changed since it was last asked."""
+        """Whether the documents that it waits for have changed since the last recheck."""
         row = self.store.get(gap.id)
         return row is not None and self._fingerprint(gap, snapshot) != row.asked_of
 

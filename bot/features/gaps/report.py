@@ -60,7 +60,7 @@ class WeeklyReport:
         """`at`: now, aware. The first report comes at the first planned time after its setup."""
         _, reported = self.store.progress(domain.domain)
         if not domain.gaps.report:
-            if reported:  # so that it begins anew when it is configured again
+            if reported:  # the first report comes at the first planned time after the next setup
                 self.store.set_progress(domain.domain, reported="")
             return
         due = latest_planned(domain.gaps.report, domain.gaps.time_zone, at)
@@ -122,8 +122,8 @@ class WeeklyReport:
         return channels.is_public(channel)
 
     def _send_once(self, key: str, place: str, message: SlackMessage) -> None:
-        """`place`: a channel, or a person. Slack tells the id of a person's conversation only after
-        a post, so a crash may send the same twice there."""
+        """`place`: a channel, or a person. Slack returns the id of a person's conversation only
+        after a post, so after a crash a person may get the same message twice."""
         if self.records.place_of(key):
             return
         is_channel = not place.startswith(("U", "W"))

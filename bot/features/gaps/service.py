@@ -101,7 +101,7 @@ class GapService:
         return [DigestPart(title="Asked again, and not answered", lines=lines)] if lines else []
 
     def _repeated(self, domain: Domain, gap: Gap, after: datetime) -> str:
-        """The question's text stands in it only where everybody may see it."""
+        """A line of the digest. It contains the question's text only where everyone may see it."""
         title = views.title(gap, partial(self._is_open, domain))
         times, people = gap.times_since(after), gap.people_since(after)
         return f"{title} · {times} times, by {people} {'person' if people == 1 else 'people'}"

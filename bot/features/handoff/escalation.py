@@ -115,7 +115,8 @@ class EscalationTimer:
     put: Enqueue
 
     def update(self, question_id: str) -> None:
-        """After it was requested, taken, resolved or withdrawn. Safe to repeat."""
+        """Update calls after the hand-off was requested, taken, resolved or withdrawn. Safe to
+        repeat."""
         handoff, record = self._load(question_id)
         if not (handoff and record):
             return
@@ -170,7 +171,7 @@ class EscalationTimer:
             self.timers.set(CALL, question_id, due.due_at.replace(tzinfo=UTC))
 
     def check_taker(self, question_id: str) -> None:
-        """Remind the taker a day later; call somebody else where they have left."""
+        """Remind the taker after a day; call another person if the taker has left."""
         handoff, record = self._load(question_id)
         if not (handoff and record) or handoff.resolved_by or record.state == WITHDRAWN:
             return
@@ -195,7 +196,7 @@ class EscalationTimer:
             self.put(f"called-{record.id}-{call.step}-{hour}", event)
 
     def _due(self, record: QuestionRecord, domain: Domain) -> NextCall | None:
-        """Who is called next; None where that is nobody, as far as the rotas say."""
+        """The next call; None when no call is planned, as far as the rotas are known."""
         calls = self.handoffs.calls.of(record.id)
         if not calls:
             return None  # requested by a release that called once
@@ -207,7 +208,7 @@ class EscalationTimer:
     def _next_shifts(
         self, record: QuestionRecord, domain: Domain, calls: Sequence[HandoffCall]
     ) -> Iterator[NextCall]:
-        """Of the rota, and of levels at which nobody was on call."""
+        """The next shifts of the rota, and of levels at which nobody was on call."""
         in_digest = (
             domain.digest
             and domain.digest.at == SHIFT_CHANGE
@@ -256,7 +257,7 @@ class EscalationTimer:
         return taker == ERASED or self.people.member(taker).standing == "gone"
 
     def _free(self, record: QuestionRecord, handoff: Handoff, domain: Domain | None) -> None:
-        """Call somebody else at once: the asker believes that they are helped."""
+        """The taker has left: call another person at once, since the asker expects help."""
         if domain:
             target = self.handoffs.on_call.first(domain)
             when = f"{handoff.taken_at:%Y%m%dT%H%M%S}" if handoff.taken_at else ""
@@ -266,7 +267,7 @@ class EscalationTimer:
 
 
 def _is_over(record: QuestionRecord, handoff: Handoff) -> bool:
-    """Whether nobody is called for it any more."""
+    """Whether calls for it have ended."""
     age = now() - handoff.requested_at if handoff.requested_at else timedelta()
     done = bool(handoff.resolved_by) or handoff.is_taken or record.state == WITHDRAWN
     return done or age > MAX_AGE

@@ -42,7 +42,7 @@ def listen_for_steps(app: App, put: Enqueue, web: SlackClient) -> None:
     def ask_human(ack: Ack, body: Json, action: Json) -> None:
         question_id = str(action.get("value") or "")
         user = user_of(body)
-        # One event per person: a press by somebody who may not must not use up another's.
+        # One event per person: a press without permission must not use up another person's.
         channel, _ = place_of(body)
         pressed = {"channel": channel, "ts": posted_at(body)}
         event = HumanRequested(question_id=question_id, user=user, pressed=pressed)

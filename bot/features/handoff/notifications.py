@@ -37,7 +37,7 @@ log = structlog.get_logger()
 
 NOTICE_EVENT = "oncall_handoff_told"
 MAX_RESOLUTION = 600
-"""Characters; all of it stands on the card."""
+"""Characters. The card shows the whole text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,8 @@ class AskerNotifier:
     bot_user: str
 
     def notify_asker(self, record: QuestionRecord, handoff: Handoff, domain: str) -> None:
-        """That it is taken, or resolved. Safe to repeat, but not twice at once."""
+        """Notify the asker that it is taken or resolved. Safe to repeat, but not to run
+        concurrently."""
         by = handoff.resolved_by or handoff.taken_by
         asker = self._asker(record, handoff)
         if by in ("", ERASED, asker) or asker in ("", ERASED):
@@ -65,7 +66,7 @@ class AskerNotifier:
         self._send(record, domain, news, asker, text)
 
     def remind_taker(self, record: QuestionRecord, handoff: Handoff, domain: str) -> None:
-        """Once each time that it is taken."""
+        """Remind the taker once for each time the hand-off is taken."""
         text = (
             f"You took {self._about(record, 'a question')} a day ago, and it isn't marked as "
             "resolved. When it is, press *Resolved* on its card, or put :white_check_mark: on what "
@@ -130,7 +131,7 @@ class AskerNotifier:
 
 
 def news_of(handoff: Handoff) -> str:
-    """Changes each time that somebody takes it, and when it is resolved."""
+    """A key that changes each time a person takes it, and when it is resolved."""
     return "resolved" if handoff.resolved_by else f"taken-{_taken_key(handoff)}"
 
 
@@ -229,8 +230,8 @@ class CallMessages:
         self.calls.set(record.id, call.step, ts=ts)
 
     def _call_directly(self, record: QuestionRecord, call: HandoffCall) -> None:
-        """Call each person in a direct message of their own, which says who asks and not what:
-        nobody but the asker sees the asker's direct message."""
+        """Call each person in a separate direct message, which names the asker and not the
+        question: only the asker sees their direct message with the bot."""
         text = f":raising_hand: {mention(record.asker)} asked me in a direct message and would "
         text += "like a human to help. Please write to them."
         for number, person in enumerate(self._people(call.who)):
@@ -248,7 +249,7 @@ class CallMessages:
                     channel=person,
                     thread_ts=None,
                     metadata=metadata_of(CALL_EVENT, record.id, step=step),
-                    # Nothing can be searched there: better called twice than not at all.
+                    # Nothing can be searched there: a second call is better than none.
                     find=lambda: None,
                     on_placed=partial(self._set_channel, record.id, step),
                 )
@@ -281,7 +282,7 @@ def call_text(call: HandoffCall, handoff: Handoff) -> str:
         return f"{whom} you have the shift now, and nobody has taken this for {waits}."
     if call.step.startswith(FREE):
         return f"{whom} whoever had taken this is gone. Can you help?"
-    if handoff.is_taken or handoff.resolved_by:  # nobody has to come any more
+    if handoff.is_taken or handoff.resolved_by:  # calls have ended
         return f"{mention(call.who)}{label} was called after {waits}."
     again = " once more:" if call.step == AGAIN else ":" if label else ""
     return f"{whom}{again} nobody has taken this for {waits}. Can you help?"

@@ -94,9 +94,9 @@ class HandoffService:
     def request(
         self, question_id: str, user: str, pressed: Mapping[str, str] | None = None
     ) -> None:
-        """Call somebody and post the card, unless there is one.
+        """Call a person and post the card, unless there is one.
 
-        `pressed`: channel and timestamp of the message whose button it was."""
+        `pressed`: channel and timestamp of the message whose button was pressed."""
         record = self._records.get(question_id)
         if record is None:
             log.warning("a human was asked about an unknown question", question=question_id)
@@ -134,7 +134,8 @@ class HandoffService:
         self.store.set(record.id, card_ts=ts)
 
     def take(self, question_id: str, user: str) -> None:
-        """The first one takes it, unless that one was erased since."""
+        """Assign the hand-off to the user, unless another person has it. An erased taker does not
+        count."""
         values = {"taken_by": user, "taken_at": now()}
         if self.store.set(question_id, HandoffRow.taken_by.in_(["", ERASED]), **values):
             self._observe(question_id, HANDOFF_TAKEN)

@@ -1,4 +1,4 @@
-"""What people do with a hand-off: press its buttons, and put ticks on messages."""
+"""Handles actions on a hand-off: presses of its buttons, and ticks on messages."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class HandoffSteps:
             self.say_why_not(replace(record.event, user=event.user))
 
     def _may_act(self, entry_point: EntryPoint, user: str, record: QuestionRecord) -> bool:
-        """In a direct message only the asker may, and the people who were called."""
+        """In a direct message only the asker and the people who were called may act."""
         if record.channel.startswith("D") and user != record.asker:
             return entry_point is EntryPoint.HAND_OFF and self.handoffs.was_called(record.id, user)
         domain = self.handoffs.domain_of(record)

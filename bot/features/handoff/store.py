@@ -1,4 +1,4 @@
-"""Hand-offs and their calls in the database. Each call is made once, whichever worker makes it."""
+"""Hand-offs and their calls in the database. Each call is made once, by any worker."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from durable.migration import expanding, migrate
 FIRST = "first"
 AGAIN = "again"
 LEVEL = "level-"
-"""And its number, from 1."""
+"""Followed by the level's number, from 1."""
 SHIFT = "shift-"
-"""And when it began, a level's with its number before: whoever came on call after everybody was
-called."""
+"""Followed by the start of the shift; for a level's rota the level's number comes before the start.
+The step calls the person who comes on call after everyone was called."""
 FREE = "freed"
 """The person who took it has left."""
 NOTICE = "told-"
-"""Not a call: a notice of what became of it."""
+"""Not a call: a notice of the hand-off's outcome."""
 DIRECT = "."
 """Between a step and the number of a person who was called in a direct message of their own."""
 NO_MESSAGE = "-"
@@ -82,7 +82,7 @@ class Handoff:
 
     @property
     def is_taken(self) -> bool:
-        """By somebody who may still come."""
+        """Whether a person has taken it and was not erased since."""
         return self.taken_by not in ("", ERASED)
 
 

@@ -26,7 +26,7 @@ MAX_CALLS_CHARS, MAX_CALLS = 1_900, 15
 """Of the lines that say who was called."""
 _STEPS = {FIRST: "Whoever is on call", AGAIN: "Whoever is on call"}
 MAX_EXCERPT = 400
-"""Characters: the whole answer stands above the card."""
+"""Characters. The message above the card shows the whole answer."""
 
 
 def card(
@@ -84,7 +84,7 @@ def resolution_view(question_id: str, suggestion: str = "") -> Json:
 
 
 def call_lines(calls: Sequence[HandoffCall], time_zone: str | None) -> list[str]:
-    """Who was called when; none while the headline says it all.
+    """One line per call, with person and time; none while the headline says everything.
 
     `time_zone`: None for each reader's own."""
     if len(calls) < 2 and not any(one.why for one in calls):
@@ -157,7 +157,7 @@ USED = "oncall_human_asked"
 
 
 def shows_button(blocks: Sequence[Json]) -> bool:
-    """Whether the message offers a human, or says that one was asked."""
+    """Whether the message offers a human, or says that one was requested."""
     return any(block.get("block_id") == USED or _offers(block) for block in blocks)
 
 

@@ -37,7 +37,7 @@ WEEK = timedelta(days=7)
 MAX_PROMPTS = 4
 METADATA = "oncall_example"
 PATIENCE = 60.0
-"""Seconds until a chosen question is given up: its asker waits for the answer."""
+"""Seconds until a chosen question is abandoned: its asker waits for the answer."""
 MoreForAdmins = Callable[[str, Sequence[Domain]], Iterator[Json]]
 """(viewer, the domains whose admin they are) → blocks."""
 StatusOf = Callable[[str], IndexStatus | None]
@@ -46,7 +46,7 @@ StatusOf = Callable[[str], IndexStatus | None]
 
 @dataclass(frozen=True)
 class ReportSources:
-    """What a domain's admins are told of it."""
+    """The sources of the reports for a domain's admins."""
 
     verdicts: VerdictsOf
     status: StatusOf
@@ -178,7 +178,7 @@ class ExampleService:
 
     def _root(self, event_id: str, user: str, question: str) -> tuple[str, str]:
         """Channel and ts of the message that the answer replies to."""
-        key = private_post_key(event_id)  # goes with the question
+        key = private_post_key(event_id)  # deleted with the question
         if done := self.records.place_of(key):
             return done
         message = text_message(f"You asked in *Home*:\n> {sanitize_mrkdwn(question)}")

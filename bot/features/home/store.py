@@ -24,7 +24,7 @@ class WellAnswered:
     text: str
     answer: Answer
     helpful: int
-    """How many people said so."""
+    """The number of users who marked it helpful."""
 
 
 class WellAnsweredStore:

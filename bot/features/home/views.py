@@ -121,7 +121,7 @@ def blocks(
 
 
 def _examples(offered: Sequence[Offered]) -> Iterator[Json]:
-    """A button beside each question: as its label, a longer one would be cut."""
+    """A button next to each question: a longer question would be cut as the button's label."""
     each = max(1, min(EXAMPLES, MAX_EXAMPLES // max(1, len(offered))))
     for place, one in enumerate(offered):
         channels = " ".join(f"<#{channel}>" for channel in one.domain.channels[:5])

@@ -1,1 +1,1 @@
-"""Previews of links to documents, for whoever may read them."""
+"""Previews of links to documents, for everyone who may read them."""

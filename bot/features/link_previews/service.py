@@ -25,7 +25,7 @@ from index.search import Snapshot
 log = structlog.get_logger()
 
 PATIENCE = 60.0
-"""Seconds until a preview is abandoned: later it helps nobody."""
+"""Seconds until a preview is abandoned: a later one is of no use."""
 WORK_OBJECTS = "work_objects"
 PLAIN_SECONDS = 3_600.0
 """How long previews are plain blocks after a workspace refused a Work Object."""

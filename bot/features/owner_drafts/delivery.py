@@ -111,8 +111,8 @@ class DraftDelivery:
             self.posts.update(latest)
 
     def remind(self, key: str) -> None:
-        """Remind the addressee once, or send it to somebody else where they have left; after that
-        it waits in App Home."""
+        """Remind the addressee once, or send it to another person if the addressee has left; after
+        that it waits in App Home."""
         draft = self.drafts.get(key)
         if draft is None or draft.state not in {"waiting", "gone"}:
             return

@@ -85,7 +85,7 @@ class DraftDecisions:
         draft, user = self._draft_for(event.key, event.user), event.user
         if draft is None:
             return
-        # Edited words still belong to their first author; somebody who saw none wrote their own.
+        # Edited text still belongs to its first author; a user who saw no text wrote their own.
         is_edit = draft.words and self.posts.rights.sees_words(user, draft)
         self._decide(
             event_id, draft, user, "accepted", final_words=event.words,
@@ -134,7 +134,7 @@ class DraftDecisions:
         if latest.decided_event == event:
             self._follow_up(latest)
         else:
-            self.posts.update(latest)  # somebody else was first; this message may not say so yet
+            self.posts.update(latest)  # another user was first; this message may not say so yet
         self._refresh_home(event_id, user)
 
     def _follow_up(self, draft: OwnerDraft) -> None:

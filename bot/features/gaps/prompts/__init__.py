@@ -1,4 +1,4 @@
-"""What a model is asked about a gap."""
+"""Prompts about a documentation gap."""
 
 from pathlib import Path
 
