@@ -55,7 +55,7 @@ class Cited:
 
 @dataclass(frozen=True, kw_only=True)
 class EarlierTurn:
-    """What is stored of a question for follow-ups in its thread: no text of the answer, only its
+    """A question as stored for follow-ups in its thread: without the answer's text, only its
     sources."""
 
     id: str

@@ -157,7 +157,7 @@ class Threshold:
     answers: int = 0
     """Golden questions answered from documents."""
     wrong: int = 0
-    """Of them."""
+    """Wrong answers among them."""
     borne_out: bool = False
     """Shown by these answers; False: the built-in calibration."""
 
@@ -175,13 +175,13 @@ class Threshold:
 
 
 def built_in_threshold(max_wrong: float) -> Threshold:
-    """From the calibration alone."""
+    """The threshold that follows from the calibration alone."""
     return Threshold(max_wrong=max_wrong, threshold=1 - max_wrong)
 
 
 def measure_threshold(max_wrong: float, answers: list[JudgedAnswer]) -> Threshold:
-    """By the golden questions; the built-in threshold when they are too few; NEVER when enough of
-    them contradict it."""
+    """The threshold by the golden questions; the built-in threshold when they are too few; NEVER
+    when enough of them contradict it."""
     passed = threshold_for(max_wrong, answers)
     sure = sum(one.confidence >= 1 - max_wrong for one in answers)
     threshold = 1 - max_wrong if sure < answers_needed(max_wrong) else NEVER

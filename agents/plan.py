@@ -69,7 +69,7 @@ class SourceChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class Trace:
-    """How one answer came about, for administrators."""
+    """The steps that led to one answer, for administrators."""
 
     plan: Plan | None = None
     sources: SourceChoice = SourceChoice()

@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Step(StrEnum):
-    """What the agents are doing. The values are the ids of tasks in Slack."""
+    """The current work of the agents. The values are the ids of tasks in Slack."""
 
     UNDERSTAND = "understand"
     SEARCH = "search"
@@ -29,7 +29,7 @@ class Progress(Protocol):
 
 
 class NullProgress:
-    """For answers that nobody watches."""
+    """For answers without a viewer."""
 
     def step(self, step: Step, text: str) -> None:
         """Ignored."""

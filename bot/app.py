@@ -84,7 +84,7 @@ class Agents:
 
 @dataclass(frozen=True, kw_only=True)
 class Documents:
-    """What answers are made from."""
+    """The documents that answers come from, and access to them."""
 
     published: PublishedIndex | None
     """None: no questions are suggested from documents, and no link has a preview."""
@@ -96,7 +96,7 @@ class Documents:
     """Whether documents are open to all, so that with `audience: asker` an answer from them may be
     public."""
     status: StatusOf
-    """What a domain answers from, for its admins' App Home."""
+    """The index of a domain, for its admins' App Home."""
 
 
 def build_bot(

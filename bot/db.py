@@ -21,7 +21,8 @@ class PersonalTable:
 
     table: Table
     at: str
-    """When a row began, UTC without a zone; `retention.days` of its domain later it is deleted."""
+    """The column with the time of a row, UTC without a zone; the row is deleted `retention.days` of
+    its domain later."""
     domain: str = "domain"
     people: tuple[str, ...] = ()
     """Slack user ids."""

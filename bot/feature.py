@@ -169,7 +169,7 @@ class FeatureContext:
     identity: Identity
     audit: Audit
     identities: IdentitiesOf
-    """What a permission may name an asker by."""
+    """Returns the names by which a permission may list an asker."""
     published: PublishedIndex | None
     """None: no index, as in some tests."""
     model: ChatModel | None

@@ -55,7 +55,7 @@ class AlertLines:
 
     def __init__(self) -> None:
         self.head: _AlertDraft | None = None
-        """What the first line says of all alerts."""
+        """Facts in the first line that apply to all alerts."""
         self.drafts: list[_AlertDraft] = []
         self.before: list[str] = []
         """Lines before the first one that belongs to an alert."""

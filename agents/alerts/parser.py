@@ -69,7 +69,8 @@ _RATINGS = frozenset(("priority", "severity", "urgency", "tags"))
 
 
 def alerts_in(text: str, *, by_bot: bool = False) -> tuple[Alert, ...]:
-    """In order, each once; empty where the text is no alert, or asks something about one.
+    """The alerts of a text in order, each once; empty where the text is no alert, or asks something
+    about one.
 
     `by_bot`: posted by a bot whose purpose is to post alerts. A message of any form may then be
     one; see `Alert.only_if_known`."""

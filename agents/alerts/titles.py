@@ -47,7 +47,7 @@ _MAX_WORDS, _MAX_WORDS_BEFORE = 10, 8
 _MAX_HITS, _MAX_DOCUMENTS, _MAX_NAMES = 40, 12, 8
 _FILLERS = frozenset(("for", "on", "in", "at", "-", "–", "—", "|", "and", "the", "of", "is", "to"))
 _IN_SENTENCES = STOP_WORDS - {"down", "up", "off", "over", "no", "not", "above", "below"}
-"""After such a word the title goes on as a sentence."""
+"""Words after which the rest of a title is a sentence."""
 
 
 def documented_names(title: str, snapshot: Snapshot) -> list[str]:

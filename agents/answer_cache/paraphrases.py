@@ -56,7 +56,7 @@ FRAMES = tuple(
         r"please\b",
     )
 )
-"""What people say before they ask."""
+"""Phrases that precede a question."""
 
 CONDITION_FIRST = re.compile(
     r"^((?:if|when|once|after|before|during|without|for|in|on|at)\b[^,?]{3,80}),\s+"

@@ -220,7 +220,7 @@ class Numbering:
 
 
 def marks_of(source: Source, documents: Mapping[str, DocumentCard]) -> list[str]:
-    """What a source's label says besides its place."""
+    """The remarks in a source's label: origin, date and validity."""
     card = documents.get(source.first.document_id)
     marks = ["description of a picture, by a model"] if source.from_picture else []
     if card and card.modified_at:

@@ -1,1 +1,1 @@
-"""What the answerer reads of the passages found."""
+"""Selects and joins the passages that the answerer reads."""

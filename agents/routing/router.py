@@ -162,7 +162,8 @@ class _Routing:
         raise failed or IndexUnavailable("no domain is configured")
 
     def _of_alert(self, alert: AlertDomains) -> tuple[Answer, Domain]:
-        """From the domain with a row for it; of several, the user chooses."""
+        """The answer of the domain with a row for the alert; with several such domains, the user
+        chooses."""
         if len(alert.domains) > 1:
             return ask_which_domain(alert.domains[:MAX_COMPARED]), alert.domains[0]
         candidates = (*alert.domains, *alert.nearly)
@@ -176,7 +177,7 @@ class _Routing:
         return replace(answer, text=text, from_title=""), domain
 
     def _goes_on(self, question: Question) -> tuple[Answer, Domain] | None:
-        """From the domain that answered in this thread."""
+        """The answer of the domain that answered in this thread before."""
         talk = question.conversation
         name = self.answering.last_answered(talk) if talk else ""
         domain = next((one for one in self.domains if one.domain == name), None)
@@ -213,8 +214,8 @@ class _Routing:
     def _first_that_finds(
         self, scores: Sequence[DomainScore], before: tuple[Answer, Domain] | None
     ) -> tuple[Answer, Domain]:
-        """Else the refusal of the best. Raises the last error when no domain answers, and
-        PermissionsUnknown of one when the others find nothing."""
+        """The first answer found; without one, the refusal of the best domain. Raises the last
+        error when no domain answers, and PermissionsUnknown of one when the others find nothing."""
         refusals: list[tuple[Answer, Domain]] = []
         failed: CopilotError | None = None
         spent = Usage()

@@ -1,1 +1,1 @@
-"""What a thread brings to a question: its earlier turns, and when and where it was asked."""
+"""A thread's context for a question: its earlier turns, and when and where it was asked."""

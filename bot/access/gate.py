@@ -1,4 +1,4 @@
-"""Who may ask which domain, by which entry point, and the refusals for those who may not."""
+"""Decides who may ask which domain, by which entry point, and refuses others."""
 
 from __future__ import annotations
 

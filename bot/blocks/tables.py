@@ -112,7 +112,7 @@ _ROW_NUMBER = re.compile(r"#?(\d{1,4})[.)]?")
 
 @dataclass(frozen=True, kw_only=True)
 class TableContext:
-    """What helps to order and name the tables of one answer."""
+    """Context for ordering and naming the tables of one answer."""
 
     question: str = ""
     prose: str = ""

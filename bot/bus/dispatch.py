@@ -1,4 +1,4 @@
-"""From an item of the inbox to the handlers of its event."""
+"""Passes an item of the inbox to the handlers of its event."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the inbox stores: events as frozen dataclasses, each written to and read from its JSON.
+"""Events as the inbox stores them: frozen dataclasses, each written to and read from its JSON.
 
-Events of one feature are defined in its package. Here are those of the bus itself, and those that
-several features exchange."""
+Events of one feature are defined in its package. This module has those of the bus itself, and those
+that several features exchange."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the bot does, one package per feature; `registry.py` lists them."""
+"""Features of the bot, one package each; `registry.py` lists them."""

@@ -47,7 +47,7 @@ from index.search import Snapshot
 
 @dataclass(frozen=True, kw_only=True)
 class Extras:
-    """What answers are accompanied by; each works as far as Slack lets the app do it."""
+    """Features that accompany answers; each works as far as Slack lets the app do it."""
 
     suggest: Suggest
     previews: LinkPreviews

@@ -41,7 +41,7 @@ _SECRET = {"event_id"}
 
 @dataclass(frozen=True, kw_only=True)
 class Erased:
-    """What was erased of a person."""
+    """Counts of a person's erased data."""
 
     questions: int = 0
     """Theirs, with answers, posts, feedback and hand-offs."""
@@ -214,7 +214,7 @@ class PrivacyCommands:
     audit: AuditLog
 
     def purge(self) -> Purged:
-        """What a bot does once a day."""
+        """Run the daily purge."""
         with stored_items(inbox_url(self.settings)) as items:
             if items:
                 items.forget_done()

@@ -106,8 +106,8 @@ def erase_in_features(connection: Connection, user: str, tables: Sequence[Person
 def delete_questions(
     connection: Connection, ids: Collection[str], tables: Sequence[PersonalTable]
 ) -> int:
-    """With their answers, posts, feedback, hand-offs, and the state of their threads. `tables`: of
-    features."""
+    """Delete questions with their answers, posts, feedback, hand-offs, and the state of their
+    threads. `tables`: of features."""
     for batch in batches(ids):
         events = connection.scalars(select(QuestionRow.event_id).where(QuestionRow.id.in_(batch)))
         keys = [*batch, *map(private_post_key, events)]

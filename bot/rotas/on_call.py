@@ -1,4 +1,5 @@
-"""Whom a level of the escalation calls now, as Slack knows them; or why it calls nobody."""
+"""Finds the person or group that a level of the escalation calls now, as Slack knows them; or the
+reason why it calls nobody."""
 
 from __future__ import annotations
 
@@ -41,12 +42,12 @@ class CallTarget:
 
 @dataclass(frozen=True, kw_only=True)
 class OnCall:
-    """Whose turn it is by the domain's rota."""
+    """The current shift by the domain's rota."""
 
     who: str
     """Slack id; empty in a gap, or when Slack doesn't know them."""
     named: bool
-    """Somebody has the shift, in Slack or not."""
+    """Whether the shift has a person, in Slack or not."""
     until: datetime | None
     """UTC; None where the rota was not read that far ahead."""
     zone: str

@@ -1,4 +1,4 @@
-"""Who is on shift when, out of shifts that may overlap. Pure; all times UTC."""
+"""Determines who is on shift at a time; shifts may overlap. Pure; all times UTC."""
 
 from __future__ import annotations
 

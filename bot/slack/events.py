@@ -107,7 +107,7 @@ class IncomingMessage:
 
     @property
     def wait_seconds(self) -> float | None:
-        """How long the asker has waited; None where the message is older than the question."""
+        """Seconds that the asker has waited; None where the message is older than the question."""
         if self.edited or self.key or self.by_shortcut:
             return None
         return max(0.0, (datetime.now(UTC) - self.sent_at).total_seconds())
@@ -210,8 +210,8 @@ def _edited(message: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
 
 
 def _rewritten(message: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-    """By the bot that wrote it: Slack marks only changed text as edited, and some bots change only
-    the color of a bar."""
+    """Whether its text or color bars differ: Slack marks only changed text as edited, and some bots
+    change only the color of a bar."""
 
     def visible(one: Mapping[str, Any]) -> tuple[str, list[str]]:
         bars = [bar for bar in one.get("attachments") or () if not bar.get("from_url")]

@@ -47,7 +47,7 @@ log = structlog.get_logger()
 SLACK_THREADS = 32
 _NOT_SLACKS = "this is no request as Slack makes them"
 _MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""What reading a field of the wrong kind raises, in Bolt and here."""
+"""Errors of Bolt and this module on a field of the wrong type."""
 _TIMESTAMP = re.compile("[0-9]{1,12}")
 
 

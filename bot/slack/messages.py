@@ -252,7 +252,7 @@ def user_of(body: Json) -> str:
 
 
 def team_of(body: Json) -> str:
-    """Of the person; `team` is null where an app is installed for a whole organisation."""
+    """The person's workspace; `team` is null where an app is installed for a whole organization."""
     person, team = body.get("user") or {}, body.get("team") or {}
     return str(person.get("team_id") or team.get("id") or "")
 

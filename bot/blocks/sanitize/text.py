@@ -75,7 +75,7 @@ def address_span(word: str) -> tuple[int, int]:
 
 
 def break_address(word: str) -> str:
-    """The same text, which Slack does not read as an address."""
+    """The same word, broken so that Slack does not read it as an address."""
     word = _DOTS.sub(lambda dot: dot[0] + BREAK, word)
     return re.sub("[:：@＠](?!\u2060)", lambda sign: sign[0] + BREAK, word)
 
@@ -149,7 +149,7 @@ _UNESCAPED = "/?#[]@!$&'()*+,;=:%-._~"
 
 @dataclass(frozen=True, kw_only=True)
 class Links:
-    """What an answer may link to."""
+    """The links that an answer may contain."""
 
     urls: frozenset[str] = frozenset()
     """Exact URLs: the answer's citations."""

@@ -150,7 +150,7 @@ _ENTITY = re.compile(r"&(?=#?\w{1,31};)")
 
 
 def inline(node: SyntaxTreeNode, links: Links) -> str:
-    """With as few escapes as the same reading allows."""
+    """A node's inline text, with as few escapes as the same reading allows."""
     careful = _Spans(links, escape, label=False).write(node)
     if "\\" not in careful:
         return careful

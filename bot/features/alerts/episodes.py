@@ -20,7 +20,7 @@ REOPENED_WITHIN = timedelta(minutes=30)
 OVER_AFTER = timedelta(hours=12)
 """Silence that ends an episode: many tools never send an end. Alertmanager repeats every 4 h."""
 NOTICE_VALID_FOR = timedelta(days=7)
-"""How long one notice that a kind has no runbook is enough."""
+"""A channel gets one notice within this time that a kind has no runbook."""
 WITHOUT_RUNBOOK = ("none", "other_scope")
 """Outcomes of `agents.runbooks.narrowing`."""
 
@@ -150,7 +150,7 @@ _OVER = re.compile(r"\W*(?:\[|status:\s*)?(?:resolved|recovered|closed)\b", re.I
 class AlertMessage:
     message: IncomingMessage
     alerts: tuple[Alert, ...]
-    """Empty where an edit names none any more; then `status` is of those that it named before."""
+    """Empty where an edit no longer names any; then `status` belongs to the earlier ones."""
     status: AlertStatus
     at: datetime
     """When it was posted or last edited; aware."""
@@ -182,7 +182,8 @@ def alert_message(event: Mapping[str, Any], *, bot_user: str, team: str) -> Aler
 
 
 def status_by_color(message: Mapping[str, Any]) -> AlertStatus:
-    """By the bars of its attachments: green, or yellow to red; '' without a color, or with both."""
+    """Status by the color bars of the message's attachments: green, or yellow to red; '' without a
+    color, or with both."""
     statuses = {
         status_of_color(str(one.get("color") or ""))
         for one in message.get("attachments") or ()
@@ -192,7 +193,7 @@ def status_by_color(message: Mapping[str, Any]) -> AlertStatus:
 
 
 def status_of_color(color: str) -> AlertStatus:
-    """By hue, as each product has its own green; '' for gray, blue and what is no color."""
+    """Status by hue, as each product has its own green; '' for gray, blue and invalid colors."""
     color = color.strip().lower()
     match = _HEX.fullmatch(color)
     if not match:

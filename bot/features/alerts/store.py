@@ -97,7 +97,7 @@ def create_tables(engine: Engine) -> None:
 
 @dataclass(frozen=True)
 class AlertCounts:
-    """How much fires: the bot's pace depends on it, and a digest lists it."""
+    """Number of firing alerts: it sets the bot's pace, and a digest lists it."""
 
     engine: Engine
 

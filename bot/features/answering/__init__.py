@@ -1,1 +1,1 @@
-"""From a mention to its reply: intake, limits, attempts."""
+"""Answers mentions and direct messages: intake, limits, attempts."""

@@ -166,7 +166,7 @@ class Intake:
             self.say_why_not(event)
 
     def say_why_not(self, event: IncomingMessage) -> None:
-        """Only to them, and not each time."""
+        """Send the reason to the user alone, and not every time."""
         if self.notices.once(event.user, event.id):
             here = domain_of(self.domains().values(), event.channel)
             about = [here] if here else self.domains().values()

@@ -32,7 +32,7 @@ log = structlog.get_logger()
 
 MAX_SCREENSHOTS = 3
 _MAX_TEXT_CHARS = 2_500
-"""Of each, that join the question."""
+"""Characters of each screenshot that are added to the question."""
 _MAX_NOTE_CHARS = 220
 _FILE_HOSTS = frozenset({"files.slack.com", "files.slack-gov.com"})
 _IN_WORDS = "Please write what it says into your message"
@@ -66,7 +66,7 @@ class Attachments:
 
     @property
     def words(self) -> str:
-        """For below the question, marked as read from a screenshot."""
+        """The text of the screenshots, to append to the question; marked as read by a model."""
         return "\n\n".join(
             f"From a screenshot, as a model read it:\n{one.words}"
             for one in self.files

@@ -155,7 +155,7 @@ def _as_mrkdwn(markdown: str, links: Links) -> str:
 
 
 def _leads(step: RunbookStep, steps: Sequence[RunbookStep]) -> Iterator[str]:
-    """How the steps begin that it refers to: on a phone they are far away."""
+    """The first words of the steps that it refers to: on a phone those steps are far away."""
     named = {one.number: one for one in steps}
     if 0 < len(step.leads_to) <= 2:
         for number in step.leads_to:

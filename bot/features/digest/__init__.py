@@ -1,1 +1,1 @@
-"""What is open at the start of a shift, sent once."""
+"""A digest of open work at the start of a shift, sent once."""

@@ -144,8 +144,8 @@ class DigestService:
         return domain.channels[0]
 
     def _reader(self, domain: Domain, to: str) -> MaySee:
-        """What a person may see, or everybody in a channel. Where guests and other organizations
-        are, a channel's readers may see no other channel."""
+        """Which channels the readers of the digest may see: one person, or everyone in a channel.
+        Where guests and other organizations are, a channel's readers may see no other channel."""
         gate = self.context.gate
         if to.startswith(("U", "W")):
             return lambda channel: gate.may_see(to, channel)

@@ -48,13 +48,13 @@ class Flaggable:
     answer: Answer
     domain: Domain
     private: bool
-    """Only its asker sees it: nobody else gets its text."""
+    """Only its asker sees it: no other user gets its text."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Flag:
     place: CitedSection
-    """As it was when it was flagged."""
+    """The place as of the time of the flag."""
     at: datetime
     is_accepted: bool
 

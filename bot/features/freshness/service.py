@@ -1,5 +1,4 @@
-"""What the bot does each day, below answers, in App Home and in digests about documents that grow
-old."""
+"""Handles outdated documents: daily checks, buttons below answers, App Home and digests."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What the bot stores about documents that grow old: helpful places, flags, contradictions,
-reminders of owners."""
+"""Stores for outdated documents: helpful places, flags, contradictions, reminders of owners."""
 
 from __future__ import annotations
 
@@ -204,7 +203,7 @@ class FlagStore:
             return connection.execute(query).first() is not None
 
     def add(self, flag: str, **values: str) -> None:
-        """Once: an attempt before a crash may have stored it."""
+        """Store a flag once: an attempt before a crash may have stored it."""
         insert_once(self._engine, FlagRow, id=flag, flagged_at=now(), **values)
 
     def set_outcome(self, flag: str, outcome: str, by: str) -> None:

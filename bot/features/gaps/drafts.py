@@ -1,4 +1,5 @@
-"""What a human answered where the documents didn't: suggested to the owner, and its outcome."""
+"""Human answers to questions that the documents don't answer: suggestions to the owner, and their
+outcome."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ _PREFIX = "alert-"
 
 
 def alert_name(text: str, by_bot: Callable[[], bool]) -> str:
-    """Of the first alert in a message; empty where there is none. A person's words count only
-    where they are certainly an alert, see `agents.runbooks.matching.worth_answering`."""
+    """The name of the first alert in a message; empty where there is none. A person's message
+    counts only where it is certainly an alert, see `agents.runbooks.matching.worth_answering`."""
     alerts = alerts_in(text)
     if not any(one.certain or one.labels for one in alerts):
         alerts = alerts_in(text, by_bot=True) if by_bot() else ()
@@ -62,7 +62,7 @@ ANSWERED_STATES = ("posted", "silent")
 
 @dataclass(frozen=True, kw_only=True)
 class FailureSignals:
-    """What is stored about a question, without its text."""
+    """A question's stored data, without its text."""
 
     question_id: str
     event_id: str

@@ -237,9 +237,9 @@ class GapRecheck:
         return row is not None and self._fingerprint(gap, snapshot) != row.asked_of
 
     def _fingerprint(self, gap: Gap, snapshot: Snapshot) -> str:
-        """Of the nearest document and the one that its draft was accepted for. Nobody sees it, so
-        it covers documents that not everybody may read; the nearest place that is stored for
-        display is one that everybody may."""
+        """A hash of the nearest document and the one that its draft was accepted for. It is never
+        displayed, so it covers documents that not everyone may read; the nearest place that is
+        stored for display is one that everyone may read."""
         whole = visible_to(snapshot, None)
         documents = _target_documents(_accepted_draft(self.drafts.of_gap(gap.id)), whole)
         text = next((one.text for one in gap.questions if one.text), "")

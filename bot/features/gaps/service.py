@@ -1,4 +1,4 @@
-"""What the bot does about gaps: collects and rechecks them, and shows them to admins."""
+"""Collects and rechecks gaps, and shows them to admins."""
 
 from __future__ import annotations
 

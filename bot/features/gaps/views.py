@@ -73,7 +73,7 @@ def header(domain: Domain) -> Json:
 
 
 def sections(lines: Sequence[str]) -> Iterator[Json]:
-    """As few as possible: Slack limits the characters of each, and no line is cut."""
+    """As few sections as possible: Slack limits the characters of each. No line is cut."""
     text = ""
     for one in lines:
         if text and len(text) + 1 + len(one) > MAX_TEXT_CHARS:
@@ -92,7 +92,7 @@ def _people(count: int) -> str:
 
 
 def _hidden(questions: Collection[UnansweredQuestion]) -> str:
-    """Where they were asked, for a reader who may not see them."""
+    """The channels of hidden questions, for a reader who may not see the questions."""
     direct = sum(one.channel.startswith("D") for one in questions)
     if direct == len(questions):
         return "in a direct message" if direct == 1 else "in direct messages"

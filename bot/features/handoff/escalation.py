@@ -34,7 +34,7 @@ CALL, TAKER = "handoff-call", "handoff-taker"
 REMINDER_DELAY = timedelta(hours=24)
 """The same hour of the next day, when the taker is likely to be at work again."""
 MAX_AGE = timedelta(days=7)
-"""Nobody is called for older ones; digests still list them."""
+"""Older hand-offs are no longer escalated; digests still list them."""
 RETRY_DELAY = timedelta(hours=1)
 """For one that waits and has no timer."""
 

@@ -168,7 +168,7 @@ class HandoffService:
             self._notify_followers(question_id)
 
     def was_called(self, question_id: str, user: str) -> bool:
-        """Also in a direct message of their own, where they may act on it."""
+        """Whether the user was called, in the thread or in a separate direct message."""
         return any(one.who == user for one in self.calls.with_messages(question_id))
 
     def open_in(self, channel: str, thread_ts: str) -> list[Handoff]:

@@ -23,7 +23,7 @@ TAKE = "handoff_take"
 RESOLVE = "handoff_resolve"
 RESOLVE_VIEW = "handoff_resolution"
 MAX_CALLS_CHARS, MAX_CALLS = 1_900, 15
-"""Of the lines that say who was called."""
+"""Maximum characters and number of the lines about calls."""
 _STEPS = {FIRST: "Whoever is on call", AGAIN: "Whoever is on call"}
 MAX_EXCERPT = 400
 """Characters. The message above the card shows the whole answer."""
@@ -38,7 +38,8 @@ def card(
     private: bool = False,
     calls: Sequence[HandoffCall] = (),
 ) -> SlackMessage:
-    """Who is on it, the question, the bot's answer and sources; once resolved, the human's answer.
+    """A hand-off's card: its state, the question, the bot's answer and sources; once resolved, the
+    human's answer.
 
     `private`: not everyone who sees the card may see the bot's answer. `calls`: oldest first."""
     answer = decode_answer(record.answer) if record.answer else None

@@ -51,7 +51,7 @@ class ReportSources:
     verdicts: VerdictsOf
     status: StatusOf
     problems: Callable[[], Sequence[str]]
-    """What Slack doesn't let the bot do."""
+    """Returns missing Slack permissions and their remedies."""
 
 
 @dataclass(frozen=True)

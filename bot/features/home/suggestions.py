@@ -42,7 +42,7 @@ _SPECIFICS = re.compile(r"[@<>\n]|https?:|www\.|\d{5}|\d+\.\d+\.\d+|[0-9a-f]{8}-
 """People, addresses, ids."""
 _WORD = re.compile(r"[\w'’-]+")
 _UNKNOWN_WORD = "qzxjkvwqzx"
-"""In no document: its rarity is the highest there is."""
+"""A word in no document: it has the highest rarity."""
 
 
 @dataclass(frozen=True, kw_only=True)

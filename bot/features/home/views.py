@@ -24,7 +24,7 @@ MAX_EXAMPLES = 45
 
 @dataclass(frozen=True, kw_only=True)
 class IndexStatus:
-    """What a domain answers from."""
+    """The index of a domain."""
 
     generation: int
     documents: int
@@ -32,7 +32,7 @@ class IndexStatus:
     refreshed: str = ""
     """The last run and the next, in a line."""
     problems: Sequence[str] = ()
-    """What an admin should know of the last runs."""
+    """Problems of the last runs, for admins."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class Report:
     readable: Set[str]
     """Channels whose questions this admin may read."""
     problems: Sequence[str] = ()
-    """What Slack doesn't let the bot do, with the remedy."""
+    """Missing Slack permissions, with the remedy."""
 
 
 @dataclass(frozen=True, kw_only=True)

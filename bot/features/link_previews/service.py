@@ -28,7 +28,7 @@ PATIENCE = 60.0
 """Seconds until a preview is abandoned: a later one is of no use."""
 WORK_OBJECTS = "work_objects"
 PLAIN_SECONDS = 3_600.0
-"""How long previews are plain blocks after a workspace refused a Work Object."""
+"""Seconds for which previews are plain blocks after a workspace refused a Work Object."""
 NO_WORK_OBJECTS = frozenset(
     {"error_processing_metadata", "feature_not_enabled", "invalid_arg_name", "invalid_arguments"}
     | {"invalid_metadata_format", "invalid_metadata_schema", "missing_unfurls"}

@@ -13,9 +13,9 @@ from bot.blocks.sanitize.text import sanitize_mrkdwn, sanitize_plain
 from enrichment.chunk import is_out_of_force, standing
 
 MAX_CHARS = 280
-"""Of the document's text, below a link."""
+"""Characters of the document's text, below a link."""
 MAX_PANE_CHARS = 1_500
-"""In the pane that opens with a click on the preview."""
+"""Characters in the pane that opens with a click on the preview."""
 ENTITY = "slack#/entities/content_item"
 
 

@@ -1,5 +1,5 @@
-"""Who may see and decide a draft, and the direct messages that show it: posted once, found again
-after a crash, updated."""
+"""Decides who may see and decide a draft, and sends the direct messages that show it: posted once,
+found again after a crash, updated."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def _handoffs(engine: Engine) -> Iterator[Proposal]:
 
 
 def _accepted(engine: Engine) -> Iterator[Proposal]:
-    """Of answers only: other kinds of drafts answer no question."""
+    """Proposals from accepted drafts with answers: other kinds of drafts answer no question."""
     query = (
         select(OwnerDraftRow, QuestionRow.text, QuestionRow.answer, QuestionRow.path)
         .outerjoin(QuestionRow, QuestionRow.id == OwnerDraftRow.question_id)

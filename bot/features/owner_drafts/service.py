@@ -98,7 +98,7 @@ class DraftDecisions:
             self._decide(event_id, draft, event.user, "dismissed", reason=event.reason)
 
     def retry_comment(self, key: str) -> None:
-        """After Google failed."""
+        """Write the comment again after an error of Google."""
         draft = self.drafts.get(key)
         if draft and draft.state == "accepted" and draft.comment == "later":
             self._follow_up(draft)
@@ -185,7 +185,7 @@ class DraftDecisions:
         self.put(f"outcome-{draft.id}", event)
 
     def _refresh_home(self, event_id: str, user: str) -> None:
-        """As if they had just opened it: the decided draft no longer waits there."""
+        """Refresh the user's App Home, which no longer lists the decided draft."""
         opened = {"type": "app_home_opened", "tab": "home", "user": user}
         self.put(f"home-{event_id}", SlackEvent(event=opened, team=self.identity.team))
 

@@ -51,7 +51,7 @@ _WHY = {
 
 @dataclass(frozen=True, kw_only=True)
 class DraftVisibility:
-    """What a viewer may see of a draft, and what a decision leads to."""
+    """The parts of a draft that a viewer may see, and the effects of a decision."""
 
     words: bool
     place: bool
@@ -102,7 +102,7 @@ def erased_message() -> SlackMessage:
 
 
 def audience_note(draft: OwnerDraft, visibility: DraftVisibility) -> str:
-    """Who will read the accepted words; a sentence or two."""
+    """A sentence or two about the future readers of the accepted words."""
     if not draft.document:
         return "Nobody knows which document this belongs to: accept it, and copy the words."
     if not visibility.comments:
