@@ -1,8 +1,8 @@
-"""The canary: keeps the previous generation if golden questions lose their evidence.
+"""The canary: blocks a new generation if golden questions lose their evidence.
 
 It asks golden questions without a model before a new generation is published, and after an edit of
-the domain file or an upgrade of the product. A question whose text left the documents does not
-count; a question whose text is there but is not found does."""
+the domain file or an upgrade of the product. A question does not count when its evidence left the
+documents; it counts as lost when the evidence is still there but retrieval misses it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TellAdmins = Callable[[Sequence[str]], object]
 
 
 class Canary:
-    """Of one domain, for one run."""
+    """The canary of one domain for one run."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Canary:
         tell_admins: TellAdmins,
         accept_drop: bool = False,
     ) -> None:
-        """`version`: of the product's code."""
+        """`version`: fingerprint of the product's code."""
         self._domain = domain
         self._store = store
         self._version = version
@@ -62,24 +62,28 @@ class Canary:
 
     @property
     def watches(self) -> bool:
-        """There are golden questions with evidence."""
+        """Whether the domain has golden questions with evidence."""
         return bool(self._golden)
 
     def reads(self, document: Document) -> Document:
-        """To be called with each document that the run reads, as its source has it: what is gone
-        there can't be found, and isn't missed."""
+        """Record the source text of a document; returns the document.
+
+        Call it for each document that the run reads: evidence that the source no longer contains
+        does not count as lost."""
         if document.id in self._documents:
             self._sources[document.id] = plain(document_to_markdown(document))
         return document
 
     def accepts(self, following: Snapshot, serving: Callable[[], Snapshot | None]) -> bool:
-        """Whether the next generation finds what the serving one did when the run began: a run
-        that publishes in steps asks at each."""
+        """Whether the next generation may be published.
+
+        Compares it with the generation that was serving at the first call. A run that publishes
+        in steps calls this at each step."""
         if not self._golden or self._first:
             return True
         current = serving()
         if current is None and self._store.last() is None:
-            # Whoever publishes for the first time shouldn't wait: the next run takes the measure.
+            # The first publication should not wait: the next run measures the baseline.
             self._first = True
             return True
         after = self._evidence(following)
@@ -97,11 +101,11 @@ class Canary:
         return True
 
     def looks_back(self, serving: Snapshot, *, again: bool = False) -> tuple[CanaryOutcome, ...]:
-        """What the run found, and how what is answered from now compares with what was found
-        under an earlier version of the product or of the domain file.
+        """Return the outcomes of the run, and a comparison with the stored baseline if the product,
+        the domain file or the generation changed since.
 
-        The admins are told of a drop, once. What was found before stays the measure until
-        somebody accepts the drop, or it is gone. `again`: also where nothing changed."""
+        Notifies the admins of a drop once. After a drop the baseline stays until someone accepts
+        the drop or the drop disappears. `again`: compare even when nothing changed."""
         if not self._golden or self._first:
             return ()
         last = self._store.last()
@@ -137,7 +141,7 @@ class Canary:
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
     def _changes(self, last: CanaryBaseline, serving: Snapshot) -> list[str]:
-        """In words, since it was kept; a generation that this run made is none."""
+        """Describe the changes since the baseline; generations of this run do not count."""
         base = self._before[0] if self._before else serving.generation
         changes = []
         if last.version != self._version:
@@ -194,8 +198,8 @@ class Canary:
         )
 
     def _how_lost(self, document: str, quote: str, new: SeenEvidence, snapshot: Snapshot) -> str:
-        """How it left its source; empty while it is there, as it is in a document that this run
-        had no reason to read."""
+        """Why the evidence left its source. Empty while the source contains it or this run did not
+        read the document."""
         if document not in snapshot.documents:
             return "and the document is gone"
         problem = self._sources.get(document)
@@ -210,13 +214,14 @@ class Canary:
         ids = sorted({f"{one.change} {lost.id}" for one in alarms for lost in one.lost})
         if self._store.is_news(hashlib.sha256("\n".join(ids).encode()).hexdigest()[:16]):
             by_asker = self._domain.access.audience == "asker"
-            # An admin need not be a reader of every document: then titles are left out.
+            # Admins may lack access to some documents, so titles are left out.
             self._tell_admins([line for one in alarms for line in one.notice(titles=not by_asker)])
 
 
 def _golden_of(files: Sequence[Path]) -> tuple[Mapping[str, GoldenQuestion], str]:
-    """The questions, and what is wrong with the files: that is no reason to keep documents from
-    being answered from, but nobody may think that they are watched."""
+    """Questions by mark, and the problem of the files, if any.
+
+    A broken golden file does not block publishing, but it is reported: nothing is compared."""
     if not files:
         return {}, ""
     try:

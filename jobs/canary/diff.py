@@ -1,4 +1,4 @@
-"""What an edit of a domain file changes in its answers, as Markdown for a pull request."""
+"""Shows how an edit of a domain file changes its answers, as Markdown for a pull request."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from jobs.evaluation.comparison import compared
 from jobs.evaluation.report import Comparison, EvaluationReport, MetricChange, ReportQuestion
 
 OF_THE_INDEX = ("sources", "chunks")
-"""Keys by which documents are indexed: an index of its own is needed to see what they do."""
+"""Keys that change the index: comparing them needs a separate index."""
 WITHOUT_EFFECT = (
     *("channels", "admins", "escalation", "limits", "access", "retention", "evaluation"),
     *("answer.when", "answer.follow_ups", "answer.alert_bots", "answer.cache"),
     *("answer.link_previews", "answer.earlier_threads", "retrieval.top_k", "tools"),
 )
-"""Keys that change who is answered, when, how often, and with what beside it, but no answer to a
-golden question: for an edit that nobody has merged, no tool is asked."""
+"""Keys that do not change the answer to a golden question: they control who gets an answer, when,
+how often, and what is posted with it. `tools` is here because unmerged edits call no tool."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConfigChange:
     key: str
-    """Dotted."""
+    """Dotted path."""
     before: object
     after: object
 
@@ -39,7 +39,7 @@ class ConfigChange:
 
     @property
     def has_effect(self) -> bool:
-        """On answers to golden questions."""
+        """Whether the edit can change answers to golden questions."""
         return not _within(self.key, WITHOUT_EFFECT)
 
 
@@ -48,7 +48,7 @@ def _within(key: str, keys: tuple[str, ...]) -> bool:
 
 
 def config_changes(old: Domain, new: Domain) -> list[ConfigChange]:
-    """Keys whose values differ, defaults filled in."""
+    """Keys whose values differ; unset keys count with their defaults."""
     return list(_changed(old.model_dump(mode="json"), new.model_dump(mode="json"), ""))
 
 
@@ -62,13 +62,12 @@ def _changed(old: Mapping[str, Any], new: Mapping[str, Any], above: str) -> Iter
 
 
 def edited_domains(old: Path, new: Path) -> dict[str, tuple[Domain | None, Domain | None]]:
-    """Domain → how it was and how it is, of two domain files or two config folders; only those
-    that differ. Files that the old one names are looked for where the new one lives: it may be a
-    copy that git wrote anywhere.
+    """Domain → (old, new), for the domains that differ between two files or two config folders.
 
-    Raises ConfigError for a file that isn't right."""
+    Relative paths in the old file are resolved from the new file's folder, because the old file
+    may be a copy that git wrote elsewhere. Raises ConfigError for an invalid file."""
     before, after = _read(old), _read(new)
-    if old.is_file() and new.is_file():  # one domain, even if the edit gives it another name
+    if old.is_file() and new.is_file():  # one domain, even if the edit renames it
         before = dict(zip(after, before.values(), strict=True))
     edits: dict[str, tuple[Domain | None, Domain | None]] = {}
     for name in sorted(before.keys() | after.keys()):
@@ -99,7 +98,7 @@ GUARDED = {
     "facts_all": "all facts said",
     "refused_right": "refused, rightly",
 }
-"""Metrics of which a drop fails the comparison."""
+"""Metrics whose drop fails the comparison."""
 SHOWN_BESIDE = {
     "incorrect": "incorrect, as judged",
     "answer_wrong": "answers that are wrong, or in part",
@@ -110,9 +109,9 @@ SHOWN_BESIDE = {
 }
 OTHERWISE = "Said otherwise, no metric moved"
 SAID = 160
-"""Characters of an answer that are shown."""
+"""Maximum characters of an answer in the output."""
 LEAD_IN = 30
-"""Of what it says as before, so many are shown before the difference."""
+"""Unchanged characters shown before the first difference."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,23 +121,23 @@ class DomainDiff:
     domain: str
     changes: Sequence[ConfigChange]
     before: EvaluationReport | None = None
-    """None where nothing was asked, as the edit can't change an answer."""
+    """None when no question was asked because the edit can't change an answer."""
     after: EvaluationReport | None = None
     limits: CanaryPolicy = field(default_factory=CanaryPolicy)
     below: Sequence[str] = ()
-    """Limits of `--fail-under` that the edit doesn't keep."""
+    """Limits of `--fail-under` that the edit breaks."""
     max_changed: float | None = None
-    """Share of answers that may be others; None: any."""
+    """Maximum share of changed answers, 0–1; None: no limit."""
 
     @cached_property
     def compared(self) -> Comparison | None:
-        """None where nothing was asked."""
+        """None when no question was asked."""
         if self.before is None or self.after is None:
             return None
         return compared(self.before.questions, self.after.questions)
 
     def drops(self) -> list[str]:
-        """What got worse beyond the limit, in words."""
+        """One line per metric that dropped beyond the limit."""
         held = self.compared
         metrics = held.metrics if held else {}
         return [
@@ -148,14 +147,15 @@ class DomainDiff:
         ]
 
     def said_otherwise(self) -> list[str]:
-        """Ids of questions that fare neither better nor worse, and get another answer: no metric
-        tells a wrong one from them, a reader does."""
+        """Ids of questions whose answer changed but scored neither better nor worse.
+
+        Metrics can't rate such a change; a reader has to."""
         better_or_worse = {*self.compared.worse, *self.compared.better} if self.compared else set()
         return [one for one in self._other_answers if one not in better_or_worse]
 
     @cached_property
     def _other_answers(self) -> list[str]:
-        """Ids of questions, in order."""
+        """Ids of questions whose answer text changed, in order."""
         if self.before is None or self.after is None:
             return []
         then = {one.id: one.answer for one in self.before.questions}
@@ -163,12 +163,12 @@ class DomainDiff:
 
     @property
     def changed(self) -> float:
-        """Share of questions that get another answer, better or worse or as good, 0–1."""
+        """Share of questions whose answer text changed, 0–1."""
         questions = self.after.questions if self.after else []
         return len(self._other_answers) / len(questions) if questions else 0.0
 
     def too_many_changed(self) -> list[str]:
-        """In words, where there is a limit."""
+        """The broken limit as a line; empty without a limit or within it."""
         if self.max_changed is None or self.changed <= self.max_changed:
             return []
         return [f"{self.changed:.2f} of the answers are others, at most {self.max_changed:g}"]
@@ -242,7 +242,7 @@ def _row(label: str, change: MetricChange) -> str:
 
 
 def _common(one: str, other: str) -> int:
-    """Characters that two answers begin with alike, in whole words, up to the last few."""
+    """Length of the common prefix to skip, in characters: whole words, minus `LEAD_IN`."""
     first, second = " ".join(one.split()), " ".join(other.split())
     pairs = enumerate(zip(first, second, strict=False))
     alike = next((place for place, (a, b) in pairs if a != b), min(len(first), len(second)))
@@ -250,7 +250,7 @@ def _common(one: str, other: str) -> int:
 
 
 def _reply_line(question: ReportQuestion, skipped: int) -> str:
-    """`skipped`: so many characters say the same before and now."""
+    """`skipped`: number of leading characters to omit because both answers share them."""
     whole = " ".join(question.answer.split())
     text = f"…{whole[skipped:]}" if skipped else whole
     short = text if len(text) <= SAID else f"{text[:SAID]}…"
@@ -260,8 +260,7 @@ def _reply_line(question: ReportQuestion, skipped: int) -> str:
 
 
 def _plain(value: object) -> str:
-    """Text of others in a page that people trust: no markup, no table cell, and nobody is
-    mentioned."""
+    """Sanitize untrusted text for Markdown: no markup, no HTML, no table cell, no mention."""
     text = html.escape(" ".join(str(value).split()), quote=False)
     for sign in "\\`*_[]|#":
         text = text.replace(sign, f"\\{sign}")

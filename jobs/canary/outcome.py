@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MOST_SHOWN = 20
-"""Lost questions that are named one by one."""
+"""Maximum number of lost questions to list."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LostQuestion:
-    """A golden question that fares worse than before."""
+    """A golden question whose evidence is no longer found."""
 
     id: str
     question: str
     was: str
-    """`Title › Heading` where the lost evidence stood."""
+    """`Title › Heading` of the lost evidence before the change."""
     now: str
-    """What has become of it, in words."""
+    """What happened to the evidence, as text."""
 
     def __str__(self) -> str:
         return f"{self.id} “{self.question}”: was in `{self.was}`, {self.now}"
@@ -25,31 +25,31 @@ class LostQuestion:
 
 @dataclass(frozen=True, kw_only=True)
 class CanaryOutcome:
-    """One comparison of a domain with how it was before."""
+    """Comparison of a domain with its earlier state."""
 
     domain: str
     change: str
-    """What is new, in words, e.g. `generation 5`."""
+    """Description of the change, e.g. `generation 5`."""
     before: float
-    """Share of the questions whose evidence was all found."""
+    """Share of questions for which all evidence was found, 0–1."""
     after: float
     questions: int
-    """That were found or not in both; the stale ones don't count."""
+    """Number of questions compared, without stale ones."""
     lost: tuple[LostQuestion, ...] = ()
     gained: tuple[str, ...] = ()
     """Ids of questions."""
     stale: tuple[LostQuestion, ...] = ()
-    """Their evidence is gone from the documents themselves: the questions are to be changed."""
+    """Questions whose evidence left the documents: they need an edit."""
     is_drop: bool = False
-    """Beyond the domain's limit."""
+    """Whether the loss exceeds the domain's limit."""
     refused: bool = False
-    """The new generation was not published because of it."""
+    """Whether the drop blocked the new generation."""
     accepted: bool = False
-    """A drop that somebody accepted beforehand."""
+    """Whether the run was started with `--accept-drop`."""
     limit: float = 0.0
 
     def lines(self) -> list[str]:
-        """For whoever runs the domain: the figures, then each question."""
+        """The figures, then lost and stale questions, for operators."""
         lines = [self.headline()]
         lines += [f"lost: {one}" for one in self.lost[:MOST_SHOWN]]
         if len(self.lost) > MOST_SHOWN:
@@ -78,12 +78,12 @@ class CanaryOutcome:
         return figures
 
     def notice(self, *, titles: bool) -> list[str]:
-        """For the admins of the domain; `titles`: of documents and headings too."""
+        """Lines for the domain's admins. `titles`: include document titles and headings."""
         if titles:
             return self.lines()
         return [self.headline(), *(f"lost: {one.id} “{one.question}”" for one in self.lost)]
 
     @property
     def alarms(self) -> bool:
-        """Somebody has to look."""
+        """Whether a person has to check the drop."""
         return self.is_drop and not self.accepted

@@ -1,5 +1,5 @@
-"""Which golden questions find their evidence in a generation and where, and each domain's last
-result in the state database."""
+"""Measures which evidence of golden questions a generation finds and where, and stores each
+domain's last result in the state database."""
 
 from __future__ import annotations
 
@@ -24,36 +24,37 @@ from jobs.golden.questions import GoldenQuestion
 
 @dataclass(frozen=True, kw_only=True)
 class SeenEvidence:
-    """One evidence quote of a golden question, in one generation."""
+    """State of one evidence quote of a golden question in one generation."""
 
     shown: bool
-    """Among the passages that the answer is made from."""
+    """Whether the answer's context contains the quote."""
     place: str
-    """`Title › Heading` of the passage that holds it; empty where no passage does."""
+    """`Title › Heading` of the passage that contains it; empty when no passage does."""
 
 
 Sight = dict[str, tuple[SeenEvidence, ...]]
-"""Mark of a golden question → its evidence, in its order."""
+"""Mark of a golden question → its evidence, in the question's order."""
 
 
 def marked(golden: Sequence[GoldenQuestion]) -> dict[str, GoldenQuestion]:
-    """Those that have evidence, by a mark that another wording or other evidence changes: only
-    the same question can be compared with itself."""
+    """Mark → answerable question with evidence.
+
+    The mark is id and digest: it changes with the wording or the evidence, so only identical
+    questions are compared."""
     return {f"{one.id} {one.digest[:12]}": one for one in golden if one.answerable and one.evidence}
 
 
 def evidence_seen(
     snapshot: Snapshot, domain: Domain, golden: Mapping[str, GoldenQuestion]
 ) -> Sight:
-    """`golden`: by their marks.
+    """Ask each question without a model and record its evidence. `golden`: questions by mark.
 
-    Each question is asked without a model, whatever is configured: that takes no money and no
-    luck, and shows what the index can do."""
+    Without a model the result is free, repeatable, and depends on the index alone."""
     ask = build_ask(snapshot=lambda: snapshot, domain=domain, model=None)
 
     @cache
     def held(document: str) -> list[tuple[str, str]]:
-        """(place, plain words) of each chunk, then of the whole document."""
+        """(place, normalized text) of each chunk, then of the whole document."""
         chunks = snapshot.chunks(document)
         parts = [(chunk.place, words_of(chunk)) for chunk in chunks]
         return [*parts, (chunks[0].place, words_of_all(chunks))] if chunks else []
@@ -94,25 +95,25 @@ class CanaryRow(_Base):
 
 @dataclass(frozen=True, kw_only=True)
 class CanaryBaseline:
-    """What all later ones are compared with."""
+    """The result that later ones are compared with."""
 
     generation: int
     version: str
     configuration: str
     evidence: Sight
     reported: str = ""
-    """Digest of what the admins were told last."""
+    """Digest of the last notice to the admins."""
 
 
 class CanaryStore:
-    """Of one domain. Creates its table when something is kept."""
+    """The baseline of one domain. Creates its table at the first write."""
 
     def __init__(self, engine: Engine, domain: str) -> None:
         self._rows = KeyValueTable(engine, cast("Table", CanaryRow.__table__))
         self._domain = domain
 
     def last(self) -> CanaryBaseline | None:
-        """None: nothing was ever kept, or the database fails."""
+        """None when nothing is stored or the database fails."""
         row = self._rows.find(domain=self._domain)
         if row is None:
             return None
@@ -143,7 +144,9 @@ class CanaryStore:
         )
 
     def is_news(self, digest: str) -> bool:
-        """Notes it, so that it is news only once."""
+        """Whether the digest differs from the last one reported; stores it.
+
+        True without a baseline."""
         last = self.last()
         if last is None or last.reported == digest:
             return last is None

@@ -1,5 +1,5 @@
-"""How far a judge agrees with people who scored the same answers, stored for later reports, and
-shares that a judge counted, corrected by how often it errs."""
+"""Measures how far a judge agrees with people who scored the same answers, stores the result for
+later reports, and corrects the judge's shares by its error rates."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from jobs.evaluation.metrics.stats import (
 from jobs.evaluation.report import JudgeCard, Rate, ReportQuestion
 
 _FEWEST = 3
-"""Answers that a correlation takes."""
+"""Minimum answers for a correlation."""
 _RESAMPLES = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoredTwice:
-    """One answer, scored by a person who didn't see what the judge gave it."""
+    """One answer, scored by the judge and by a person who didn't see the judge's score."""
 
     person: int
     judge: int
@@ -44,18 +44,18 @@ class ScoredTwice:
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A figure with its 95% interval."""
+    """A value with its 95% interval."""
 
     value: float
     low: float
     high: float
     count: int
-    """Answers that it rests on."""
+    """Number of answers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Confusion:
-    """A yes or no of the judge, held against that of people."""
+    """Confusion matrix of a yes/no verdict: the judge against people."""
 
     true_positive: int
     false_negative: int
@@ -64,7 +64,7 @@ class Confusion:
 
     @property
     def true_positive_rate(self) -> Figure | None:
-        """Of what people say yes to, how much the judge does; None where they never do."""
+        """Share of the people's yes that the judge shares; None when people never say yes."""
         return share(self.true_positive, self.true_positive + self.false_negative)
 
     @property
@@ -78,10 +78,10 @@ class Agreement:
 
     count: int
     pearson: Figure | None
-    """None where one side gave everything the same score: then nothing can correlate."""
+    """None with fewer than three answers, or when one side gave all of them the same score."""
     spearman: Figure | None
     kappa: Figure | None
-    """Cohen's, squared weights."""
+    """Cohen's kappa, squared weights."""
     exact: Figure
     within_one: Figure
     bias: Figure
@@ -89,13 +89,13 @@ class Agreement:
     acceptable: Confusion
     incorrect: Confusion
     table: tuple[tuple[int, ...], ...]
-    """Row: the person's score from 0, column: the judge's."""
+    """Counts. Row: the person's score, 0 to 5; column: the judge's."""
     by_kind: Mapping[str, Figure] = field(default_factory=dict)
-    """Kind → share within one."""
+    """Kind → share of scores at most one apart."""
 
 
 def agreement(scored: Sequence[ScoredTwice]) -> Agreement:
-    """Of at least one answer."""
+    """Compute the agreement; needs at least one answer."""
     people = np.asarray([one.person for one in scored], dtype=np.float64)
     judge = np.asarray([one.judge for one in scored], dtype=np.float64)
     apart = np.abs(people - judge)
@@ -125,8 +125,10 @@ def agreement(scored: Sequence[ScoredTwice]) -> Agreement:
 
 
 def weighted_kappa(first: Sequence[int], second: Sequence[int]) -> float:
-    """Agreement of two judges on scores 0 to 5 beyond chance, squared weights; 1 when both give
-    one and the same score to all. Source: Cohen, Psychological Bulletin 1968."""
+    """Agreement of two judges beyond chance on scores 0 to 5, with squared weights.
+
+    1 when both give all answers the same single score.
+    Source: Cohen, Psychological Bulletin 1968."""
     observed = np.zeros((HIGHEST + 1, HIGHEST + 1))
     for one, other in zip(first, second, strict=True):
         observed[one, other] += 1
@@ -138,7 +140,7 @@ def weighted_kappa(first: Sequence[int], second: Sequence[int]) -> float:
 
 
 def share(hits: int, count: int) -> Figure | None:
-    """None of nothing."""
+    """`hits / count` with Wilson's interval; None when `count` is 0."""
     if not count:
         return None
     low, high = wilson(hits, count)
@@ -156,7 +158,7 @@ def _mean(values: Scores) -> Figure:
 
 
 def _confusion(pairs: Sequence[tuple[bool, bool]]) -> Confusion:
-    """`pairs`: what the person says, what the judge says."""
+    """`pairs`: (person, judge)."""
     return Confusion(
         true_positive=sum(person and judge for person, judge in pairs),
         false_negative=sum(person and not judge for person, judge in pairs),
@@ -168,7 +170,9 @@ def _confusion(pairs: Sequence[tuple[bool, bool]]) -> Confusion:
 def _over(
     people: Scores, judge: Scores, figure: Callable[[Scores, Scores], float]
 ) -> Figure | None:
-    """With a bootstrap over answers, of which a draw that is all alike says nothing."""
+    """`figure` with a bootstrap interval over answers; None for constant or too few scores.
+
+    Resamples with constant scores are ignored."""
     varied = len(set(people.tolist())) > 1 and len(set(judge.tolist())) > 1
     if len(people) < _FEWEST or not varied:
         return None
@@ -186,17 +190,17 @@ def _kappa(people: Scores, judge: Scores) -> float:
 
 
 FEWEST = 5
-"""Answers on either side that a rate has to rest on."""
+"""Minimum answers with yes, and with no, by people before a share is corrected."""
 _DRAWS = 20_000
 _LEAST = 0.1
-"""By which the two rates together have to exceed chance."""
+"""Minimum of sensitivity + specificity - 1."""
 
 
 def corrected(hits: int, count: int, judged: Confusion) -> Figure | str:
-    """`hits` of `count` answers are what the judge says; or why nothing can be made of it.
+    """Correct a share of the judge, `hits / count`, by its error rates; or the reason why not.
 
-    The interval takes in the chance of both samples: that of the run and that of the people's
-    scores (Jeffreys' priors). Source: Rogan & Gladen, American Journal of Epidemiology 1978."""
+    The interval covers both samples, the run and the people's scores (Jeffreys' priors).
+    Source: Rogan & Gladen, American Journal of Epidemiology 1978."""
     positive = judged.true_positive + judged.false_negative
     negative = judged.true_negative + judged.false_positive
     if not count:
@@ -246,7 +250,8 @@ NEVER_CHECKED = (
 
 
 class JudgeCardStore:
-    """The agreement of each judge with people, by domain. Creates its table at the first write."""
+    """Stores the agreement of each judge with people, by domain. Creates its table at the first
+    write."""
 
     def __init__(self, engine: Engine) -> None:
         self._rows = KeyValueTable(engine, cast("Table", JudgeCardRow.__table__))
@@ -256,13 +261,13 @@ class JudgeCardStore:
         self._rows.keep(domain=domain, judge=judge[:200], card=card)
 
     def of(self, domain: str, judge: str) -> Agreement | None:
-        """None for a judge that nobody checked."""
+        """None when the judge was never checked."""
         row = self._rows.find(domain=domain, judge=judge[:200])
         return None if row is None else _agreement.validate_json(row.card)
 
 
 def judge_card(result: Agreement | None, questions: list[ReportQuestion]) -> JudgeCard:
-    """A report's card of its judge; `questions` are those that it judged."""
+    """The judge card of a report. `questions`: those of the report; unjudged ones do not count."""
     if result is None:
         return JudgeCard(checked=False)
     judged_as = {"acceptable": result.acceptable, "incorrect": result.incorrect}

@@ -1,5 +1,6 @@
-"""Asks golden questions, several at a time. While the version of everything that makes an answer is
-the same, no question is asked twice."""
+"""Asks golden questions in parallel.
+
+Replies are reused while the version of everything that affects an answer stays the same."""
 
 from __future__ import annotations
 
@@ -20,14 +21,14 @@ from jobs.golden.questions import GoldenQuestion
 
 _ROOT = Path(__file__).resolve().parents[2]
 _ANSWERING = ("agents", "config", "enrichment", "index")
-"""Rooms whose code an answer is made by; prompts and weights among it."""
+"""Packages whose code, prompts and weights affect answers."""
 ANSWERING_KEYS = ("title", "answer", "retrieval", "examples", "glossary", "access")
-"""Keys of a domain that answers depend on; `sources` and `chunks` act through the index."""
+"""Domain keys that affect answers; `sources` and `chunks` act through the index."""
 
 
 @cache
 def code_fingerprint() -> str:
-    """Of the product's own code that answers questions: another after every edit."""
+    """Digest of the code that affects answers, 16 hex digits; changes with every edit."""
     digest = hashlib.sha256()
     for room in _ANSWERING:
         for path in sorted((_ROOT / room).rglob("*")):
@@ -38,8 +39,9 @@ def code_fingerprint() -> str:
 
 
 def version_of(domain: Domain, **more: str | float | None) -> str:
-    """Of a system that answers in a domain. `more`: whatever else its answers depend on, e.g.
-    the digest of the index and the name of the model."""
+    """Version of a system in a domain, 16 hex digits.
+
+    `more`: other inputs of its answers, e.g. the index digest and the model name."""
     parts: Mapping[str, object] = {
         "code": code_fingerprint(),
         "domain": domain.model_dump(mode="json", include={"domain", *ANSWERING_KEYS}),
@@ -52,14 +54,14 @@ NO_REPLIES = NullReplyStore()
 
 
 class _FirstWords:
-    """Notes when the first words of an answer came."""
+    """Progress that measures the time to the first text of an answer."""
 
     def __init__(self) -> None:
         self._begun = time.perf_counter()
         self.first_token_ms: float | None = None
 
     def step(self, step: Step, text: str) -> None:
-        """Ignored."""
+        """Do nothing."""
 
     def delta(self, text: str) -> None:
         if self.first_token_ms is None and text:
@@ -78,10 +80,10 @@ def ask_all(
     repeats: int = 1,
     on_reply: Callable[[GivenReply], None] = lambda reply: None,
 ) -> list[GivenReply]:
-    """A reply for each question and repeat, in the order of the questions, then of the repeats.
+    """Ask every question `repeats` times. Returns replies ordered by question, then by repeat.
 
-    `on_reply` is called in this thread as replies come. Raises IndexUnavailable, after which what
-    was already given is kept."""
+    `on_reply` runs in the calling thread as replies arrive. Raises IndexUnavailable; replies that
+    were already stored stay."""
     tasks = [(question, repeat) for question in golden for repeat in range(1, repeats + 1)]
     results: dict[int, GivenReply] = {}
     with ThreadPoolExecutor(max(1, parallel), thread_name_prefix="golden") as pool:
@@ -113,7 +115,7 @@ def _ask(ask: Ask, question: GoldenQuestion, repeat: int, replies: ReplyStore) -
         first_token_ms=watch.first_token_ms,
         total_ms=watch.passed_ms(),
     )
-    # What an outage made of it says nothing of this version: the next run asks again.
+    # A reply degraded by an outage does not represent this version: the next run asks again.
     if not answer.degraded:
         replies.keep(reply)
     return reply

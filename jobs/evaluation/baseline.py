@@ -1,8 +1,8 @@
-"""Plain RAG, as a competent colleague writes it in an afternoon: the baseline.
+"""The baseline: plain RAG, as a competent engineer writes it in an afternoon.
 
-Fixed pieces of 800 characters with their document's title, nearest by vectors, one prompt. The
-question is searched together with the previous turn of whoever asks, so that a follow-up finds
-something, and the model reads the thread."""
+Pieces of at most 800 characters with their document's title, vector search, one prompt. The search
+query includes the user's previous turn, so that follow-ups find something; the model reads the
+whole thread."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from index.search import Snapshot
 PIECE, OVERLAP = 800, 100
 """Characters."""
 _BORDERS = ("\n\n", "\n", ". ", " ")
-"""Where a text may be cut, best first."""
+"""Separators at which text is cut, best first."""
 NO_ANSWER = "NO_ANSWER"
 SYSTEM = f"""\
 You are an on-call assistant. Answer the colleague's question from the numbered sources below and \
@@ -43,7 +43,7 @@ class PlainRag:
         model: ChatModel | None,
         characters: int,
     ) -> None:
-        """`documents`: id, title, markdown. `characters`: budget of all sources together."""
+        """`documents`: (id, title, Markdown). `characters`: budget of all sources together."""
         self._chunks = [chunk for one in documents for chunk in _chunks(*one)]
         self._vectors = embed([chunk.index_text for chunk in self._chunks])
         self._embed, self._model, self._characters = embed, model, characters
@@ -86,7 +86,7 @@ class PlainRag:
         )
 
     def retrieve(self, question: Question) -> tuple[Chunk, ...]:
-        """The nearest pieces that fit the budget."""
+        """The nearest pieces, best first, that fit the budget."""
         turns = [turn.content for turn in question.history if turn.role == "user"]
         vector = self._embed(["\n".join([*turns[-1:], question.text])])[0]
         room, chunks = self._characters, []
@@ -100,7 +100,7 @@ class PlainRag:
 
 
 def documents_in(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
-    """Id, title and Markdown of what is published, as it stood before it was split."""
+    """Yield (id, title, Markdown) of each published document, reassembled from its chunks."""
     for card in snapshot.documents.values():
         chunks = snapshot.chunks(card.id)
         parts: list[str] = []
@@ -113,7 +113,9 @@ def documents_in(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """At most 800 characters each, cut at the best border in the last half, 100 shared."""
+    """Split into pieces of at most 800 characters, cut at the best separator in their second half.
+
+    Neighbors overlap by 100 characters."""
     start = 0
     while len(text) - start > PIECE:
         window = text[start : start + PIECE]
@@ -151,7 +153,7 @@ def _user(question: Question, context: Sequence[Chunk]) -> str:
 
 
 def _renumbered(match: re.Match[str], numbers: Sequence[int]) -> str:
-    """In the order of their first mention, as readers are used to; unknown ones disappear."""
+    """Renumber citations by first mention; unknown ones are removed."""
     number = int(match[1])
     if number not in numbers:
         return ""

@@ -1,5 +1,4 @@
-"""Metrics of many questions, aggregated by kind and tag with intervals, and two runs compared
-question by question."""
+"""Aggregates metrics by kind and tag with intervals, and compares two runs question by question."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ _GOOD = ("cited", "fact_any", "facts_all", "evidence_all", "refused_right", "cla
 def compared(
     before: Sequence[ReportQuestion], after: Sequence[ReportQuestion], *, name: str = ""
 ) -> Comparison:
-    """Over the questions that both asked. `name`: of what is compared with."""
+    """Compare the questions that both runs asked. `name`: name of the earlier run."""
     then = {one.id: one for one in before}
     pairs = [(then[one.id], one) for one in after if one.id in then]
     kinds = sorted({one.kind for _, one in pairs})
@@ -37,7 +36,7 @@ def compared(
 def _changes(
     pairs: Sequence[tuple[ReportQuestion, ReportQuestion]],
 ) -> dict[str, MetricChange]:
-    """Of the metrics that at least one question has in both runs."""
+    """Metric → change, for metrics that at least one question has in both runs."""
     held: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for old, new in pairs:
         before, after = over_repeats(old), over_repeats(new)
@@ -58,7 +57,7 @@ def _change(values: Sequence[tuple[float, float]]) -> MetricChange:
 
 
 def over_repeats(question: ReportQuestion) -> Metrics:
-    """Means over all times that the question was asked, of the metrics that one of them has."""
+    """Mean of each metric over the repeats of a question that have it."""
     times = [question.metrics, *(one.metrics for one in question.repeats)]
     names = dict.fromkeys(name for metrics in times for name in metrics)
     return {
@@ -69,14 +68,15 @@ def over_repeats(question: ReportQuestion) -> Metrics:
 
 
 def _change_for_the_better(old: ReportQuestion, new: ReportQuestion) -> float:
-    """By the judge's score where both have one, else by good metrics minus bad ones; only its sign
-    and order mean anything."""
+    """Change of the judge's score if both have one, else of good metrics minus bad ones.
+
+    Positive is better. Only the sign and the order have a meaning."""
     before, after = over_repeats(old), over_repeats(new)
     if "judge_score" in before and "judge_score" in after:
         misinformed = after.get("incorrect", 0.0) - before.get("incorrect", 0.0)
         return after["judge_score"] - before["judge_score"] - 5 * misinformed
     names = after.keys() & before.keys()
-    if "replied_answer" in names:  # what applies to another kind of reply counts as nothing
+    if "replied_answer" in names:  # metrics of another kind of reply count as 0
         names = after.keys() | before.keys()
     moved = {name: after.get(name, 0.0) - before.get(name, 0.0) for name in names}
     return _sum(moved, _GOOD) - _sum(moved, _BAD)
@@ -87,7 +87,7 @@ def _sum(metrics: Mapping[str, float], names: Sequence[str]) -> float:
 
 
 ALL = "all"
-"""The group of all questions that count: not those that are only proposed."""
+"""The group of all questions except proposed ones."""
 
 AMOUNTS = frozenset(
     (
@@ -95,11 +95,11 @@ AMOUNTS = frozenset(
         *("calls", "input_tokens", "output_tokens", "cost"),
     )
 )
-"""Metrics that are no shares from 0 to 1."""
+"""Metrics that are not shares from 0 to 1."""
 
 
 def groups_of(question: ReportQuestion) -> Iterator[str]:
-    """`all`, the kind, and each tag as `#tag`."""
+    """Yield `all` (not for proposed questions), the kind, and each tag as `#tag`."""
     if question.kind != "proposed":
         yield ALL
     yield question.kind
@@ -108,7 +108,7 @@ def groups_of(question: ReportQuestion) -> Iterator[str]:
 
 
 def summed_up(questions: Sequence[ReportQuestion]) -> dict[str, Metrics]:
-    """Group → mean of every metric over the questions that it applies to; `questions`: how many."""
+    """Group → metric → mean over the questions that have it. Metric `questions`: their number."""
     return {
         group: {
             "questions": float(count),
@@ -119,7 +119,7 @@ def summed_up(questions: Sequence[ReportQuestion]) -> dict[str, Metrics]:
 
 
 def intervals(questions: Sequence[ReportQuestion]) -> dict[str, dict[str, Interval]]:
-    """Group → metric → 95% interval of the mean, over questions."""
+    """Group → metric → 95% interval of the mean over questions."""
     return {
         group: {name: of_mean(of, share=name not in AMOUNTS) for name, of in values.items()}
         for group, (_, values) in _by_group(questions).items()
@@ -127,7 +127,7 @@ def intervals(questions: Sequence[ReportQuestion]) -> dict[str, dict[str, Interv
 
 
 def spread(questions: Sequence[ReportQuestion]) -> Metrics:
-    """Standard deviation of each metric's mean from one repeat to the next; empty without any."""
+    """Standard deviation of each metric's mean across repeats; empty without repeats."""
     times = min((1 + len(one.repeats) for one in questions), default=0)
     if times < 2:
         return {}

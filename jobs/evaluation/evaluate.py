@@ -1,5 +1,4 @@
-"""Asks a system the golden questions: metrics, thresholds for confidence, a report, and limits for
-CI."""
+"""Evaluates a system with golden questions: metrics, threshold, report, limits for CI."""
 
 from __future__ import annotations
 
@@ -39,8 +38,9 @@ from jobs.golden.questions import GoldenQuestion
 
 
 def threshold_by(max_wrong: float, answered: Sequence[tuple[GoldenQuestion, Answer]]) -> Threshold:
-    """From the questions that were answered from documents and can be judged. Passages are no
-    answer: their confidence is of something else."""
+    """Measure the confidence threshold on answers from documents whose acceptability is known.
+
+    Passages do not count: their confidence has another meaning."""
     judged: list[JudgedAnswer] = []
     for question, answer in answered:
         accepted = acceptable(question, answer)
@@ -57,16 +57,16 @@ NO_JUDGE = (
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    """Something that answers."""
+    """A system under evaluation."""
 
     name: str
-    """`agents`, or that of a baseline."""
+    """`agents`, or the name of a baseline."""
     ask: Ask
     version: str = ""
     """See `version_of`."""
     replies: ReplyStore = NO_REPLIES
     answers: bool = True
-    """False: it only retrieves, and what it says counts for nothing."""
+    """False: it only retrieves, and only its retrieval metrics count."""
 
 
 class Judge(Protocol):
@@ -75,13 +75,11 @@ class Judge(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class AskingOptions:
-    """How the questions are asked."""
-
     parallel: int = 1
     repeats: int = 1
     prices: Prices | None = None
     max_wrong: float | None = None
-    """See `answer.max_wrong`; the report then holds the threshold."""
+    """See `answer.max_wrong`. If set, the report contains the threshold."""
     judge: Judge | None = None
     on_reply: Callable[[GivenReply], None] = field(default=lambda reply: None)
 
@@ -95,9 +93,9 @@ def evaluate(
     asking: AskingOptions | None = None,
     baseline: System | None = None,
 ) -> EvaluationReport:
-    """Asks every question of the system, and of the baseline, and scores what they say.
+    """Ask the system and the baseline every question, and score the replies.
 
-    Raises IndexUnavailable; what was answered until then is kept."""
+    Raises IndexUnavailable; replies that were already stored stay."""
     asking = asking or AskingOptions()
     started, begun = datetime.now(UTC), time.perf_counter()
     result, replies, judged = _result(system, golden, asking)
@@ -194,7 +192,7 @@ def _notes(replies: Sequence[GivenReply], model: str, judged: JudgedReplies | No
 
 
 def check_writable(folder: Path) -> None:
-    """Before anything is asked. Raises ConfigError."""
+    """Check that a report can be written. Raises ConfigError; call it before asking questions."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -207,7 +205,7 @@ def check_writable(folder: Path) -> None:
 
 
 def write_report(report: EvaluationReport, folder: Path, page: str) -> None:
-    """`report.json`, and beside it the page."""
+    """Write `report.json` and `report.html`."""
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(report.model_dump(mode="json"), ensure_ascii=False, indent=1)
     (folder / "report.json").write_text(text, encoding="utf-8")
@@ -215,7 +213,7 @@ def write_report(report: EvaluationReport, folder: Path, page: str) -> None:
 
 
 def read_report(path: Path) -> EvaluationReport:
-    """An earlier `report.json`, or its folder. Raises ConfigError."""
+    """Read a `report.json`; `path`: the file or its folder. Raises ConfigError."""
     file = path / "report.json" if path.is_dir() else path
     try:
         return EvaluationReport.model_validate_json(file.read_text(encoding="utf-8"))
@@ -237,13 +235,13 @@ def _first_fault(error: UnicodeDecodeError | ValidationError) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """`acceptable=0.9`, of all questions; `table:acceptable=0.9`, of one kind or `#tag`."""
+    """`acceptable=0.9` for all questions; `table:acceptable=0.9` for one kind or `#tag`."""
 
     metric: str
     value: float
     group: str = "all"
     at_most: bool = False
-    """The metric may not be above it; else not below."""
+    """Whether `value` is a maximum; else it is a minimum."""
 
     def __str__(self) -> str:
         named = self.metric if self.group == "all" else f"{self.group}:{self.metric}"
@@ -251,7 +249,7 @@ class Limit:
 
 
 def parse_limits(texts: Sequence[str], *, at_most: bool = False) -> list[Limit]:
-    """Raises UsageError for what isn't `NAME=NUMBER`."""
+    """Parse `[GROUP:]METRIC=NUMBER`. Raises UsageError."""
     option = "--fail-over" if at_most else "--fail-under"
     limits: list[Limit] = []
     for text in texts:
@@ -270,10 +268,10 @@ def parse_limits(texts: Sequence[str], *, at_most: bool = False) -> list[Limit]:
 
 
 def broken(report: EvaluationReport, limits: Sequence[Limit]) -> Iterator[str]:
-    """A line for each limit that the run doesn't keep.
+    """Yield a line for each limit that the run breaks.
 
-    Raises UsageError for a metric or group that the run didn't measure: a limit that can't fail
-    guards nothing."""
+    Raises UsageError for a metric or group that the run didn't measure: such a limit could never
+    fail."""
     for limit in limits:
         group = report.metrics.get(limit.group)
         if group is None:

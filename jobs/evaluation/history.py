@@ -1,5 +1,6 @@
-"""Evaluation runs: stored in the state database, figures for good and the last reports whole, and
-exported to MLflow."""
+"""Stores evaluation runs in the state database and exports them to MLflow.
+
+Figures are stored for all runs, full reports for the latest ones."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ from durable.migration import migrate
 from jobs.evaluation.report import EvaluationReport, Metrics
 
 WHOLE_REPORTS = 50
-"""Of each domain; of older runs only the figures stay."""
+"""Full reports stored per domain; older runs have only their figures."""
 LAST = "last"
 _MLFLOW_NAME = re.compile(r"[^\w\-. /]")
 _MAX_MLFLOW_NAME_CHARS = 250
@@ -63,7 +64,7 @@ _LISTED = [one for one in EvaluationRow.__table__.columns if one.name != "report
 
 @dataclass(frozen=True, kw_only=True)
 class KeptRun:
-    """One run as it is listed."""
+    """A stored run without its report."""
 
     id: str
     domain: str
@@ -76,11 +77,11 @@ class KeptRun:
     generation: int
     questions: int
     metrics: dict[str, Metrics]
-    """Group → metric → value, as `EvaluationReport.metrics`."""
+    """Group → metric → value, like `EvaluationReport.metrics`."""
 
 
 def keep_run(engine: Engine, report: EvaluationReport) -> None:
-    """Creates the table with the first run. A run that is kept already is written anew."""
+    """Store a run, replacing one with the same id. Creates the table if it is missing."""
     migrate(engine, _Base.metadata, "evaluation runs")
     run = report.run
     values = {
@@ -113,7 +114,7 @@ def keep_run(engine: Engine, report: EvaluationReport) -> None:
 
 
 def runs(engine: Engine, domain: str | None = None, *, limit: int = 20) -> list[KeptRun]:
-    """Newest first; none where nothing was ever kept."""
+    """Stored runs, newest first; empty when nothing is stored or the database fails."""
     query = select(*_LISTED).order_by(*_NEWEST).limit(limit)
     if domain is not None:
         query = query.where(EvaluationRow.domain == domain)
@@ -121,9 +122,9 @@ def runs(engine: Engine, domain: str | None = None, *, limit: int = 20) -> list[
 
 
 def run_report(engine: Engine, name: str, domain: str | None = None) -> EvaluationReport:
-    """`name`: a run's id, a beginning that only one run has, or `last`, of this domain if any.
+    """Load a report. `name`: a run id, a unique prefix of one, or `last`.
 
-    Raises UsageError: no such run, several, or one whose report was dropped."""
+    Raises UsageError when no run or several match, or when the report was dropped."""
     query = select(EvaluationRow.id, EvaluationRow.report).order_by(*_NEWEST)
     if domain is not None:
         query = query.where(EvaluationRow.domain == domain)
@@ -154,7 +155,7 @@ def _rows(engine: Engine, query: Any) -> Sequence[Any]:
         with engine.connect() as connection:
             return connection.execute(query).all()
     except DBAPIError:
-        return []  # nothing was ever kept, or the database fails
+        return []  # no table yet, or the database fails
 
 
 def _run(row: Any) -> KeptRun:
@@ -162,12 +163,12 @@ def _run(row: Any) -> KeptRun:
 
 
 def _utc(text: str) -> datetime:
-    """As databases keep it: without its zone."""
+    """Naive UTC, as stored."""
     return datetime.fromisoformat(text).astimezone(UTC).replace(tzinfo=None)
 
 
 def require_mlflow() -> None:
-    """Before anything is asked. Raises ConfigError."""
+    """Check that MLflow is installed. Raises ConfigError; call it before asking questions."""
     if find_spec("mlflow") is None:
         raise ConfigError(
             "--mlflow needs MLflow, which is not installed",
@@ -176,10 +177,10 @@ def require_mlflow() -> None:
 
 
 def export_run(report: EvaluationReport, folder: Path) -> str:
-    """Log parameters, metrics of every group and the files of `folder` at MLFLOW_TRACKING_URI, in
-    the experiment `oncall-DOMAIN`. Returns MLflow's id of the run.
+    """Log parameters, metrics of every group and the files of `folder` to MLFLOW_TRACKING_URI.
 
-    Raises ConfigError: MLflow is not installed, or can't be reached."""
+    The experiment is `oncall-DOMAIN`. Returns MLflow's run id. Raises ConfigError when MLflow is
+    not installed or can't be reached."""
     require_mlflow()
     import mlflow
     from mlflow.exceptions import MlflowException
@@ -206,15 +207,16 @@ def export_run(report: EvaluationReport, folder: Path) -> str:
     except (MlflowException, ImportError, OSError) as error:
         raise ConfigError(
             f"MLflow took no run: {str(error).partition(chr(10))[0]}",
-            # Of mlflow-skinny 3.17: databases need alembic, folders that variable.
+            # Seen with mlflow-skinny 3.17: databases need alembic, folders need that variable.
             remedy="set MLFLOW_TRACKING_URI to your server; a folder also needs "
             "MLFLOW_ALLOW_FILE_STORE=true, a database the whole of mlflow",
         ) from error
 
 
 def metric_names(report: EvaluationReport) -> dict[str, float]:
-    """`cited` of all questions, `kind/table/cited`, `tag/owners/cited`: MLflow accepts neither `@`
-    nor `#` in a name."""
+    """MLflow name → value: `cited` for all questions, `kind/table/cited`, `tag/owners/cited`.
+
+    MLflow accepts neither `@` nor `#` in a name."""
     named: dict[str, float] = {}
     for group, metrics in report.metrics.items():
         before = f"tag/{group[1:]}/" if group.startswith("#") else f"kind/{group}/"

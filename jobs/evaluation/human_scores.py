@@ -1,4 +1,4 @@
-"""People's scores of a report's answers, as the scoring page saves them."""
+"""Reads people's scores of a report's answers from the CSV that the scoring page saves."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class ScoredAnswer:
     """One answer of a report that can be scored."""
 
     key: str
-    """Tells neither which system wrote it nor what the judge thinks."""
+    """Hash that reveals neither the system nor the judge's score."""
     system: str
     entry: ReportQuestion
 
 
 @dataclass(frozen=True, kw_only=True)
 class HumanScore:
-    """One row."""
+    """One row of a scores file."""
 
     key: str
     score: int
@@ -46,12 +46,11 @@ class HumanScore:
 class HumanScores:
     scores: list[HumanScore] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    """Rows that don't count, and why."""
+    """One line per skipped row, with the reason."""
 
 
 def answers_of(report: EvaluationReport) -> dict[str, ScoredAnswer]:
-    """Key → answer: those of the system and of its baseline, where they say anything. Proposed
-    questions are left out."""
+    """Key → answer of the system or its baseline, without empty answers and proposed questions."""
     systems = [(report.run.system, report.questions)]
     if report.baseline:
         systems.append((report.baseline.name, report.baseline.questions))
@@ -70,7 +69,9 @@ def _key(run: str, system: str, entry: ReportQuestion) -> str:
 
 
 def read_scores(paths: Sequence[Path], answers: Mapping[str, ScoredAnswer]) -> HumanScores:
-    """Raises ConfigError for a file that isn't there or has no column `key` or `score`."""
+    """Read scores.
+
+    Raises ConfigError for an unreadable file or a missing column `key` or `score`."""
     result = HumanScores()
     places: dict[tuple[str, str], str] = {}
     for path in paths:
@@ -110,7 +111,7 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
 def _score(
     row: Mapping[str, str], place: str, answers: Mapping[str, ScoredAnswer]
 ) -> HumanScore | str:
-    """Or why the row doesn't count."""
+    """The score, or the reason why the row is skipped."""
     if row["key"] not in answers:
         return f"no answer of this report has the key {row['key']!r}; is it of another run?"
     cell = row["score"]
@@ -132,9 +133,9 @@ def _score(
 def scored_twice(
     scores: Sequence[HumanScore], answers: Mapping[str, ScoredAnswer]
 ) -> dict[str, ScoredTwice]:
-    """Key → both scores, of the answers that the judge scored too.
+    """Key → both scores, for the answers that the judge scored too.
 
-    Of several people the lower middle score counts, and `incorrect` if half of them say so."""
+    Of several people the lower median score counts, and `incorrect` if at least half say so."""
     by_key: dict[str, list[HumanScore]] = {}
     for one in scores:
         by_key.setdefault(one.key, []).append(one)
@@ -155,7 +156,7 @@ def scored_twice(
 
 
 def between_people(scores: Sequence[HumanScore]) -> list[ScoredTwice]:
-    """Answers that two people scored: the first as `person`, the second as `judge`."""
+    """Pairs of scores by two people: the first as `person`, each later one as `judge`."""
     first: dict[str, HumanScore] = {}
     pairs: list[ScoredTwice] = []
     for one in scores:

@@ -32,28 +32,28 @@ Key = tuple[str, int]
 """Question id and repeat."""
 
 LOUD = 0.1
-"""Share of unjudged answers from which on the report warns of its own figures."""
+"""Share of unjudged answers above which the report warns about its figures."""
 _LONGEST_QUOTE = 240
-"""Characters of a citation that a judge sees: systems must not be told by the size of theirs."""
+"""Characters of a citation shown to the judge: quote length must not reveal the system."""
 _GIVES_UP = 8
-"""Calls in a row that find no model: the others then are not tried in this run."""
+"""Consecutive unavailable-model errors after which the run makes no more calls."""
 _NAMED = 10
-"""Unjudged questions that a note names."""
+"""Maximum unjudged questions that a note names."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedReplies:
-    """What a judge made of the replies of one system."""
+    """A judge's verdicts on the replies of one system."""
 
     model: str
     verdicts: Mapping[Key, JudgedReply]
-    """Without those that it couldn't judge: no score is made up."""
+    """Replies that could not be judged have no entry."""
     notes: tuple[str, ...] = ()
-    """What a reader should know: unjudged answers, who judged whom, score and length."""
+    """Notes for readers: unjudged answers, a model judging itself, score against length."""
     usage: Usage = field(default_factory=Usage)
-    """Of this run; a verdict that was known costs nothing."""
+    """Usage of this run; cached verdicts cost nothing."""
     unjudged: Mapping[Key, str] = field(default_factory=dict)
-    """Why."""
+    """Key → reason."""
 
 
 def judged(
@@ -65,8 +65,10 @@ def judged(
     parallel: int = 1,
     on_verdict: Callable[[GivenReply], None] = lambda reply: None,
 ) -> JudgedReplies:
-    """`model` judges what `answered_by` wrote. `on_verdict` is called in this thread for each
-    reply, judged or not. Proposed questions are left out: nobody has confirmed their reference."""
+    """Judge the replies. `model`: the judge; `answered_by`: the model that wrote them.
+
+    `on_verdict` runs in the calling thread for each reply, judged or not. Proposed questions are
+    skipped: nobody has confirmed their reference."""
     counted = [reply for reply in replies if reply.question.kind != "proposed"]
     judging = _Judging(give)
     judgments: dict[Key, JudgedReply] = {}
@@ -101,7 +103,7 @@ def judged(
 
 
 def judge_metrics(verdict: JudgedReply | None) -> Metrics:
-    """Of one reply; none where it wasn't judged."""
+    """Metric → value of one reply; empty when it wasn't judged."""
     if verdict is None:
         return {}
     return {
@@ -113,13 +115,13 @@ def judge_metrics(verdict: JudgedReply | None) -> Metrics:
 
 
 def request_of(reply: GivenReply) -> JudgeRequest:
-    """What the judge may know of a reply."""
+    """The judge's view of a reply."""
     answer = reply.answer
     return _request(reply.question, answer.text, answer.options, reply.passages, answer.citations)
 
 
 def request_from_report(entry: ReportQuestion) -> JudgeRequest:
-    """The same, of an answer in a report (of its first repeat)."""
+    """The judge's view of an answer in a report: its first repeat."""
     return _request(entry, entry.answer, entry.options, entry.context, entry.citations)
 
 
@@ -159,7 +161,7 @@ def _request(
 
 
 class _Judging:
-    """One reply at a time; stops asking a model that isn't there."""
+    """Judges one reply per call; stops calling after repeated unavailability. Thread-safe."""
 
     def __init__(self, give: GiveVerdict) -> None:
         self._give = give
@@ -167,7 +169,7 @@ class _Judging:
         self._lock = threading.Lock()
 
     def one(self, reply: GivenReply) -> tuple[JudgedReply | str, Usage]:
-        """The verdict, or why there is none."""
+        """The verdict, or the reason why there is none; and the usage."""
         if self._absent >= _GIVES_UP:
             return "the model doesn't answer; not asked", Usage()
         try:
@@ -227,7 +229,7 @@ def _of_the_judge(model: str, answered_by: str, verdicts: Mapping[Key, JudgedRep
 
 
 def _of_length(replies: Sequence[GivenReply], verdicts: Mapping[Key, JudgedReply]) -> list[str]:
-    """A judge that is taken in by length gives long answers more."""
+    """Note the correlation of score and length: a biased judge scores long answers higher."""
     scored = [
         (
             float(verdicts[_key(reply)].score),
@@ -237,7 +239,7 @@ def _of_length(replies: Sequence[GivenReply], verdicts: Mapping[Key, JudgedReply
         if _key(reply) in verdicts
     ]
     if len(scored) < 3 or any(len(set(row)) == 1 for row in zip(*scored, strict=True)):
-        return []  # no correlation is defined, or it means nothing
+        return []  # too few scores, or constant ones: no meaningful correlation
     scores, words = np.asarray(scored).T
     return [
         f"Score and length: Spearman {spearman(scores, words):+.2f} over {len(scored)} answers "
@@ -250,6 +252,6 @@ def _key(reply: GivenReply) -> Key:
 
 
 def short_quote(quote: str) -> str:
-    """As a judge sees it."""
+    """Shorten a quote to what the judge sees."""
     words = " ".join(quote.split())
     return words if len(words) <= _LONGEST_QUOTE else f"{words[:_LONGEST_QUOTE]}…"

@@ -1,4 +1,4 @@
-"""The same questions with other settings of the domain."""
+"""Varies settings of a domain, to ask the same questions with each combination."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from config.parsing.strict_yaml import read_mapping
 
 _OTHER_INDEX = ("chunks", "sources")
 MOST = 24
-"""Combinations in one run."""
+"""Maximum combinations in one run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """One key of the domain file and the values that it takes in turn."""
+    """A key of the domain file and the values to try."""
 
     key: str
-    """As in `answer.effort`."""
+    """Dotted path, e.g. `answer.effort`."""
     values: tuple[Any, ...]
 
 
@@ -45,7 +45,7 @@ def is_axis(text: str) -> bool:
 
 
 def parse_axes(texts: Sequence[str]) -> list[Axis]:
-    """Of `answer.effort=fast,standard`. Raises UsageError."""
+    """Parse arguments such as `answer.effort=fast,standard`. Raises UsageError."""
     axes = []
     for text in texts:
         key, _, values = text.partition("=")
@@ -57,8 +57,10 @@ def parse_axes(texts: Sequence[str]) -> list[Axis]:
 
 
 def variations(domain: Domain, axes: Sequence[Axis]) -> list[Variation]:
-    """Every combination. Raises UsageError for a key or value that a domain file can't have, and
-    for one that takes another index."""
+    """The domain with every combination of values.
+
+    Raises UsageError for an invalid key or value, for a key that needs another index, and for too
+    many combinations."""
     for axis in axes:
         if axis.key.partition(".")[0] in _OTHER_INDEX:
             raise UsageError(

@@ -1,4 +1,4 @@
-"""Replies to golden questions, stored by version and question: a killed run can continue."""
+"""Stores replies to golden questions by version and question, so that a killed run can resume."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from jobs.evaluation.metrics.retrieval import GivenReply, Retrieved
 from jobs.golden.questions import GoldenQuestion
 
 VERSIONS = 10
-"""Kept for each domain: those that replies were last given by."""
+"""Versions stored per domain: those with the latest replies."""
 
 
 class _Base(DeclarativeBase):
@@ -47,7 +47,7 @@ class ReplyRow(_Base):
 
 @dataclass(frozen=True, kw_only=True)
 class _Reply:
-    """What is kept; the question is known to whoever asks for it."""
+    """The stored part of a reply; the caller already has the question."""
 
     answer: Answer
     retrieved: tuple[Retrieved, ...]
@@ -65,22 +65,22 @@ class ReplyStore(Protocol):
 
 
 class NullReplyStore:
-    """Nothing is known, nothing is kept."""
+    """Stores nothing and finds nothing."""
 
     def find(self, question: GoldenQuestion, repeat: int) -> GivenReply | None:
-        """None."""
+        """Return None."""
 
     def keep(self, reply: GivenReply) -> None:
-        """Ignored."""
+        """Do nothing."""
 
 
 class SqlReplyStore:
-    """Those of one version of one domain. Thread-safe; a reply is kept once it is given."""
+    """Replies of one version of one domain. Thread-safe."""
 
     def __init__(
         self, engine: Engine, domain: str, version: str, *, ask_again: bool = False
     ) -> None:
-        """`ask_again`: what is known of this version is forgotten first."""
+        """`ask_again`: delete the stored replies of this version first."""
         self._engine, self._domain, self._version = engine, domain, version
         migrate(engine, _Base.metadata, "evaluation replies")
         self._forget([version] if ask_again else [])
@@ -97,7 +97,7 @@ class SqlReplyStore:
             return None
         try:
             reply = _reply.validate_json(text)
-        except ValidationError:  # of another edition of the product
+        except ValidationError:  # written by another version of the product
             return None
         return GivenReply(
             question=question,
@@ -128,10 +128,10 @@ class SqlReplyStore:
             with self._engine.begin() as connection:
                 connection.execute(insert(ReplyRow).values(row))
         except IntegrityError:
-            return  # another run of the same version was faster
+            return  # another run of the same version stored it first
 
     def _forget(self, versions: list[str]) -> None:
-        """These, and of the domain's others all but the newest."""
+        """Delete these versions, and all but the newest `VERSIONS` of the domain."""
         last = func.max(ReplyRow.given_at)
         newest = (
             select(ReplyRow.version)

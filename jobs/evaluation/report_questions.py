@@ -1,4 +1,4 @@
-"""Replies as report entries: one per question, with its repeats."""
+"""Converts replies to report entries: one per question, with its repeats."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from jobs.evaluation.report import (
 )
 
 Judged = Mapping[tuple[str, int], JudgedReply]
-"""(question id, repeat) → what the judge said; one that it couldn't judge is not there."""
+"""(question id, repeat) → verdict; unjudged replies have no entry."""
 
 
 def report_questions(
     replies: Sequence[GivenReply], *, judged: Judged, prices: Prices | None = None
 ) -> list[ReportQuestion]:
-    """`replies`: in the order of the questions, then of the repeats."""
+    """`replies`: ordered by question, then by repeat."""
     ranked = retrieval_metrics(replies)
     metrics = {
         (reply.question.id, reply.repeat): {

@@ -1,5 +1,5 @@
-"""Problems of golden questions that can be read: text comparison of facts and quotes, and evidence
-that the published documents no longer contain."""
+"""Checks golden questions: compares facts and quotes with text, and reports evidence that the
+published documents no longer contain."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from enrichment.language.words import tokens
 from index.search import Snapshot
 from jobs.golden.questions import PlacedQuestion, read_golden, taken_on
 
-# Not by the Markdown parser: facts and quotes are pieces, cut anywhere, and both must end alike.
+# No Markdown parser: facts and quotes are fragments, and both sides must normalize the same way.
 _MARKUP = (
     (re.compile(r"<br\s*/?>|</?[a-zA-Z][^<>]*>"), " "),
     (re.compile(r"!?\[([^\[\]]*+)\]\([^()]*+\)"), r"\1"),
     (re.compile(r"\s?\[\^?\d{1,3}\]"), " "),
-    # Brackets that are left: a quote that ends inside a link.
+    # Unmatched brackets: a quote may end inside a link.
     (re.compile(r"[\[\]]"), ""),
     (re.compile(r"[*_`|\\#~]|^[ \t]*+>", re.MULTILINE), " "),
 )
@@ -32,20 +32,21 @@ _SAME = str.maketrans(
 
 
 def plain(text: str) -> str:
-    """Lower case, one space, no markup: what two writings of one fact have in common."""
+    """Normalize for comparison: lower case, single spaces, plain quotes and dashes, no markup."""
     for pattern, replacement in _MARKUP:
         text = pattern.sub(replacement, text)
     return " ".join(html.unescape(text).translate(_SAME).lower().split())
 
 
 def words_of(chunk: Chunk) -> str:
-    """A chunk's plain words, below all its headings."""
+    """Normalized text of a chunk, with all its headings first."""
     return plain(f"{' '.join(chunk.heading_path)} {chunk.text}")
 
 
 def words_of_all(chunks: Sequence[Chunk]) -> str:
-    """A document's plain words: a quote may go on over the border of two chunks. A heading stands
-    before the first chunk below it alone, as in the document."""
+    """Normalized text of a document, so that a quote can span two chunks.
+
+    Each heading appears once, before its first chunk, as in the document."""
     return plain(
         " ".join(
             chunk.text if place and chunk.heading_path == chunks[place - 1].heading_path
@@ -56,18 +57,18 @@ def words_of_all(chunks: Sequence[Chunk]) -> str:
 
 
 def says(text: str, fact: str) -> bool:
-    """Whether the fact stands in the text as words of its own: `no` is not in `note`."""
+    """Whether the text contains the fact as whole words: `no` does not match `note`."""
     words = plain(fact)
     return bool(words) and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", plain(text)) is not None
 
 
 _ALIKE = 0.5
-"""From which likeness on a sentence may be what a quote has become."""
+"""Minimum similarity, 0 to 1, of the sentence suggested for a changed quote."""
 
 
 def stale(one: PlacedQuestion, snapshot: Snapshot) -> Iterator[Problem]:
-    """A problem for each quote whose document is gone or doesn't say it any more, and for each
-    fact that isn't said there."""
+    """Yield a problem for each quote that its document no longer contains, each document that is
+    not published, and each fact that no document of the question contains."""
     for place, evidence in enumerate(one.question.evidence):
         if evidence.document not in snapshot.documents:
             hint = nearest(evidence.document, sorted(snapshot.documents))
@@ -86,7 +87,7 @@ def stale(one: PlacedQuestion, snapshot: Snapshot) -> Iterator[Problem]:
 
 
 def _unsaid(one: PlacedQuestion, snapshot: Snapshot) -> Iterator[Problem]:
-    """Facts that an answer has to hold literally, and none of its documents does."""
+    """Yield a problem for each `must_include` fact that no document of the question contains."""
     chunks = [chunk for name in sorted(one.question.documents) for chunk in snapshot.chunks(name)]
     texts = [f"{chunk.index_text}\n{chunk.text}" for chunk in chunks]
     for place, fact in enumerate(one.question.must_include if chunks else ()):
@@ -98,7 +99,7 @@ def _unsaid(one: PlacedQuestion, snapshot: Snapshot) -> Iterator[Problem]:
 
 
 def holds(chunks: Sequence[Chunk], quote: str) -> bool:
-    """Whether a document says it: in one chunk, or across the border of two."""
+    """Whether a document contains the quote, in one chunk or across chunks."""
     words = plain(quote)
     return any(words in words_of(chunk) for chunk in chunks) or words in words_of_all(chunks)
 
@@ -109,7 +110,7 @@ def _nearest_sentence(chunks: Sequence[Chunk], quote: str) -> str:
     for chunk in chunks:
         for unit in chunk.units:
             matcher = SequenceMatcher(None, words, plain(unit.text), autojunk=False)
-            # The two cheap bounds first: most sentences aren't alike at all.
+            # The two cheap upper bounds come first: most sentences are not similar at all.
             if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best:
                 likeness = matcher.ratio()
                 if likeness > best:
@@ -119,20 +120,18 @@ def _nearest_sentence(chunks: Sequence[Chunk], quote: str) -> str:
 
 @dataclass(kw_only=True)
 class GoldenCheck:
-    """What came of it."""
-
     problems: list[Problem] = field(default_factory=list)
-    """In the order of the files and lines."""
+    """Ordered by file, line and column."""
     kinds: dict[Path, Counter[str]] = field(default_factory=dict)
-    """File → kind → how many questions can be asked."""
+    """File → kind → number of valid questions."""
     stale: int = 0
-    """Questions whose evidence the published documents hold no more."""
+    """Number of questions whose evidence or facts the published documents do not contain."""
 
 
 def check_golden(paths: Sequence[Path], snapshot: Snapshot | None = None) -> GoldenCheck:
-    """All problems of all files. `snapshot`: what is published; None leaves the evidence alone.
+    """Check all files. `snapshot`: the published documents; None skips the check of evidence.
 
-    Raises ConfigError where a file isn't there."""
+    Raises ConfigError when a file does not exist."""
     result = GoldenCheck()
     questions: list[PlacedQuestion] = []
     for path in paths:
@@ -160,7 +159,7 @@ def _told_twice(questions: Sequence[PlacedQuestion]) -> Iterator[Problem]:
         if (other := ids.setdefault(one.question.id, one)) is not one:
             yield one.problem(taken_on(other), "id")
         turns = (*(turn.content for turn in one.question.history), one.question.question)
-        # With their thread: `and in the EU?` may follow two different questions.
+        # The thread counts too: `and in the EU?` may follow two different questions.
         words = tuple(" ".join(token.casefold() for token in tokens(text)) for text in turns)
         if words[-1] and (other := first_places.setdefault(words, one)) is not one:
             yield one.problem(f"the same question stands on {other.place}", "question")

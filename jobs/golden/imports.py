@@ -1,4 +1,5 @@
-"""Golden questions from a spreadsheet: any encoding, any of three delimiters."""
+"""Imports golden questions from a spreadsheet export: UTF-8, UTF-16 or Windows-1252, delimited by
+tab, semicolon or comma."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _DELIMITERS = "\t;,"
 
 
 def decoded(data: bytes) -> str:
-    """Spreadsheets write UTF-8, with a mark or without, UTF-16, or Windows' own."""
+    """Decode UTF-8 with or without BOM, UTF-16 with BOM, else Windows-1252."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", errors="replace")
     try:
@@ -28,7 +29,7 @@ def decoded(data: bytes) -> str:
 
 
 def table_rows(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Line number of each row's first line, from 1, and its cells."""
+    """Yield each row as (line number of its first line, from 1; cells)."""
     first = next((line for line in text.splitlines() if line.strip()), "")
     delimiter = max(_DELIMITERS, key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
@@ -55,7 +56,7 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "tags": ("tags", "tag", "labels", "topic"),
     "category": ("category", "why unanswerable"),
 }  # fmt: skip
-"""Field → what its column may be called, in any case."""
+"""Field → accepted column names, case-insensitive."""
 _LISTS = ("must_include", "rubric", "tags")
 _GOOGLE_DOCUMENT = re.compile(r"https://(?:docs|drive)\.google\.com/\S*?/d/([A-Za-z0-9_-]+)")
 _FORMULA_ERROR = re.compile(r"#(?:REF|N/A|VALUE|NAME|ERROR|DIV/0)[!?]?")
@@ -63,19 +64,17 @@ _FORMULA_ERROR = re.compile(r"#(?:REF|N/A|VALUE|NAME|ERROR|DIV/0)[!?]?")
 
 @dataclass(kw_only=True)
 class ImportedTable:
-    """What a table held."""
-
     questions: list[GoldenQuestion] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    """`row 7, column kind: …`; these rows are left out."""
+    """`row 7, column kind: …`; these rows are skipped."""
     ignored: list[str] = field(default_factory=list)
-    """Columns that no field is named after."""
+    """Columns that match no field."""
 
 
 def read_table(text: str, *, domain: str = "") -> ImportedTable:
-    """A header row, then a question in each row; rows without words are passed over.
+    """Read a header row, then one question per row; empty rows are skipped.
 
-    `domain` begins the ids of questions that have none."""
+    `domain`: prefix of the ids of questions without an id."""
     table = ImportedTable()
     rows = table_rows(text)
     header = next(((place, row) for place, row in rows if any(map(str.strip, row))), None)
@@ -116,7 +115,7 @@ def read_table(text: str, *, domain: str = "") -> ImportedTable:
 
 
 def to_golden_yaml(questions: Sequence[GoldenQuestion]) -> str:
-    """As a golden file; what is empty is left out, but for what an expert still has to fill in."""
+    """Render a golden file. Fields with default values are omitted."""
     entries = []
     for one in questions:
         fields = one.model_dump(mode="json", exclude_defaults=True)
@@ -125,7 +124,7 @@ def to_golden_yaml(questions: Sequence[GoldenQuestion]) -> str:
 
 
 def _columns(header: Sequence[str], table: ImportedTable) -> dict[str, int]:
-    """Field → its column; of two that are called alike the first."""
+    """Field → column index. The first of two columns for the same field counts."""
     columns: dict[str, int] = {}
     for place, cell in enumerate(header):
         called = " ".join(re.findall(r"\w+", cell.casefold().replace("_", " ")))
@@ -149,8 +148,9 @@ def _broken(cells: Mapping[str, str], row: Sequence[str], header: Sequence[str])
 
 
 def _entry(cells: Mapping[str, str], domain: str, place: int) -> dict[str, Any]:
-    """As a golden file would say it. A row that names no kind is `proposed`: whether it is a
-    lookup or can't be answered is for its expert to say."""
+    """The row as an entry of a golden file.
+
+    A row without a kind becomes `proposed`: an expert decides whether it is answerable."""
     entry: dict[str, Any] = {
         "id": cells.get("id") or f"{domain or 'imported'}-{place:03d}",
         "kind": _chosen(cells.get("kind", ""), get_args(Kind)) or "proposed",
@@ -170,7 +170,8 @@ def _entry(cells: Mapping[str, str], domain: str, place: int) -> dict[str, Any]:
 
 
 def _chosen(cell: str, choices: Sequence[str]) -> str:
-    """`Multi-hop` is `multi_hop`; what is no choice stays, for the model to refuse."""
+    """Normalize a choice: `Multi-hop` becomes `multi_hop`. Other values pass through unchanged, and
+    validation rejects them."""
     same = "_".join(re.findall(r"\w+", cell.casefold()))
     return same if same in choices else cell
 
@@ -181,7 +182,7 @@ def _items(cell: str) -> list[str]:
 
 
 def _evidence(cells: Mapping[str, str]) -> Iterator[Evidence]:
-    """A quote for each line of its cell, from the document on the same line, or the last one."""
+    """Yield one quote per line of its cell, from the document on the same line or the last one."""
     documents = [_document(one) for one in _items(cells.get("document", ""))]
     headings = _items(cells.get("heading", ""))
     for place, quote in enumerate(filter(None, map(str.strip, cells.get("quote", "").split("\n")))):
@@ -194,6 +195,6 @@ def _evidence(cells: Mapping[str, str]) -> Iterator[Evidence]:
 
 
 def _document(cell: str) -> str:
-    """A link to a Google document is its id."""
+    """Replace a link to a Google document with the document's id."""
     link = _GOOGLE_DOCUMENT.match(cell)
     return link[1] if link else cell

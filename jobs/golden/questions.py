@@ -1,5 +1,4 @@
-"""Golden questions and their files. The reader reports every problem with its place, as a compiler
-does."""
+"""Golden questions and their files. The reader reports every problem with file, line and column."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ class GoldenTurn(_Entry):
 
 
 def as_turns(history: Sequence[GoldenTurn]) -> tuple[Turn, ...]:
-    """As the agents read a thread."""
+    """Convert golden turns to the turns that agents read."""
     return tuple(Turn(role=turn.role, content=turn.content) for turn in history)
 
 
@@ -79,13 +78,12 @@ class GoldenQuestion(_Entry):
 
     @property
     def as_question(self) -> Question:
-        """As it is put to the agents, its thread before it."""
+        """The question with its thread, as the agents receive it."""
         return Question(text=self.question, history=as_turns(self.history))
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what is asked and what retrieval is held against: an expert who only rewords
-        a reference leaves it as it is."""
+        """SHA-256 of id, question, thread and evidence. A reworded reference does not change it."""
         text = self.model_dump_json(include={"id", "question", "history", "evidence"})
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -95,13 +93,13 @@ class GoldenQuestion(_Entry):
 
     @property
     def answerable(self) -> bool:
-        """Has one answer in the documents."""
+        """Whether the documents have one answer."""
         return self.kind not in ("ambiguous", "unanswerable", "proposed")
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlacedQuestion:
-    """A golden question, and where it stands."""
+    """A golden question and its position in a file."""
 
     question: GoldenQuestion
     path: Path
@@ -113,13 +111,15 @@ class PlacedQuestion:
         return f"{self.path.name}:{self.node.start_mark.line + 1}"
 
     def problem(self, message: str, *location: str | int, want_key: bool = False) -> Problem:
-        """At one of its keys."""
+        """A problem at one of the question's keys; `location`: path of keys and indexes."""
         node = node_at(self.node, location, want_key=want_key)
         return placed(self.path, node, f"{self.question.id}: {message}")
 
 
 def load_golden(paths: Sequence[Path]) -> list[GoldenQuestion]:
-    """All entries of the files, in order. Raises ConfigError: the first problem, with its place."""
+    """Load all questions of the files, in order.
+
+    Raises ConfigError with the first problem, for a duplicate id, or when there are none."""
     entries: list[PlacedQuestion] = []
     for path in paths:
         questions, problems = read_golden(path)
@@ -139,14 +139,14 @@ def load_golden(paths: Sequence[Path]) -> list[GoldenQuestion]:
 
 
 def taken_on(other: PlacedQuestion) -> str:
-    """Of an id."""
+    """The message for a duplicate id."""
     return f"this id is taken on {other.place}; give each its own"
 
 
 def read_golden(path: Path) -> tuple[list[PlacedQuestion], list[Problem]]:
-    """The entries of one file that can be read, and what is wrong with the others.
+    """The valid questions of one file, and the problems of the others.
 
-    Raises ConfigError where there is no such file."""
+    Raises ConfigError when the file does not exist."""
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "No such file or directory"
         raise ConfigError(f"{path}: {what}", remedy="name a golden file (YAML)")

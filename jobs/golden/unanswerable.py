@@ -1,4 +1,4 @@
-"""Questions without an answer in a domain's documents: proposed by a model, confirmed by people.
+"""Unanswerable golden questions: a model proposes them, people confirm them.
 
 Six categories, because an assistant that refuses one may answer another.
 Source: Peng et al., UAEval4RAG, ACL 2025."""
@@ -35,10 +35,10 @@ CATEGORIES: Mapping[Unanswerable, str] = {
     "answer simply doesn't stand in them.",
 }
 _MAY_BE_ANSWERED = ("underspecified", "false_presupposition", "out_of_documents")
-"""Sorts that are checked against the documents: the others can't be answered by any."""
+"""Categories checked against the documents; no document can answer the others."""
 _PASSAGES, _FOUND = 12, 8
 _LONGEST = 1_200
-"""Characters of a passage."""
+"""Maximum characters of a passage in the prompt."""
 
 
 class _Form(BaseModel):
@@ -63,8 +63,10 @@ class AnsweredAfterAll(_Form):
 def propose_unanswerable(
     model: ChatModel, snapshot: Snapshot, *, domain: str, title: str, count: int
 ) -> Iterator[GoldenQuestion]:
-    """About `count` questions, evenly of all sorts, as `proposed`: whoever confirms one changes
-    its kind. Raises ModelUnavailable or InvalidModelOutput."""
+    """Generate up to `count` questions of kind `proposed`, spread evenly over the categories.
+
+    The person who confirms one changes its kind. Raises ModelUnavailable or
+    InvalidModelOutput."""
     names = get_args(Unanswerable)
     shares = dict.fromkeys(names, 0)
     for name in islice(cycle(names), count):
@@ -105,7 +107,7 @@ def _propose(
 
 
 def _sample(snapshot: Snapshot, category: str) -> Sequence[Chunk]:
-    """Passages of as many documents as possible; others for each sort, the same in each run."""
+    """One random passage per document, up to 12. Each category has its own fixed sample."""
     chance = random.Random(category)  # noqa: S311  # a sample, no secret
     documents = sorted(snapshot.documents)
     chance.shuffle(documents)
@@ -114,7 +116,8 @@ def _sample(snapshot: Snapshot, category: str) -> Sequence[Chunk]:
 
 
 def _is_answered(model: ChatModel, snapshot: Snapshot, question: str) -> bool:
-    """As far as can be told; a question that nobody could check is left to its expert."""
+    """Whether the model finds an answer in the search hits. False when the model fails: the expert
+    then decides."""
     hits = snapshot.search(SearchQuery(variants=(question,), limit=_FOUND))
     prompt = prompts.render(
         "is_answered",

@@ -13,12 +13,12 @@ _TICKS = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Bin:
-    """Replies of like confidence."""
+    """Replies of similar confidence."""
 
     confidence: float
-    """Their mean."""
+    """Mean confidence."""
     accepted: float
-    """Share of them."""
+    """Share of accepted replies."""
     interval: Interval
     count: int
 
@@ -26,7 +26,7 @@ class Bin:
 def interval_bar(
     value: float, interval: Interval | None, *, top: float = 1.0, baseline: float | None = None
 ) -> str:
-    """A figure from 0 to `top` with its interval; `baseline`: another system's, hollow."""
+    """A value from 0 to `top` with its interval. `baseline`: another system, a hollow dot."""
     width, height = 220, 18
 
     def at(one: float) -> str:
@@ -48,7 +48,7 @@ def interval_bar(
 
 
 def difference_bar(change: float, interval: Interval) -> str:
-    """A paired difference of shares around nought, on an axis from -1 to 1."""
+    """A paired difference of shares, on an axis from -1 to 1."""
     width, middle = 160, 80.0
 
     def at(one: float) -> str:
@@ -66,7 +66,7 @@ def difference_bar(change: float, interval: Interval) -> str:
 
 
 def columns(bars: Sequence[tuple[str, int]], *, title: str, axis: str) -> str:
-    """(label, count) as upright bars, each with its count written above it."""
+    """Vertical bars of (label, count), each with its count above it."""
     width, height, base = 460, 200, 160
     highest = max((amount for _, amount in bars), default=0) or 1
     step = (width - 20) / max(1, len(bars))
@@ -90,7 +90,7 @@ def columns(bars: Sequence[tuple[str, int]], *, title: str, axis: str) -> str:
 
 
 def reliability(bins: Sequence[Bin]) -> str:
-    """Confidence against the share that was accepted; on the diagonal the two agree."""
+    """Confidence against the accepted share; on the diagonal the two agree."""
     side, left, base = 300, 46, 320
 
     def x(one: float) -> float:
@@ -132,7 +132,7 @@ def reliability(bins: Sequence[Bin]) -> str:
 
 
 def stacked(shares: Sequence[tuple[str, float]]) -> str:
-    """Shares that add up to 1 as one bar; the words for each stand below it."""
+    """Shares that add up to 1 as one bar, with a legend below it."""
     width = 640
     parts, left = [], 0.0
     for place, (_, share) in enumerate(shares):
@@ -152,7 +152,7 @@ def stacked(shares: Sequence[tuple[str, float]]) -> str:
 
 
 def sparkline(values: Sequence[float], *, title: str) -> str:
-    """One figure over runs, oldest first; the last one is marked."""
+    """A line of values, oldest first; the last one is marked."""
     if not values:
         return ""
     low, high = min(values), max(values)
@@ -186,7 +186,7 @@ def _text(x: float, y: float, words: str, kind: str) -> str:
 
 
 def _as_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """What a chart shows, for who can't see it or wants the numbers."""
+    """The chart's data as a table, for accessibility."""
     heads = "".join(f"<th>{escape(one)}</th>" for one in head)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows

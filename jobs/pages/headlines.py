@@ -1,4 +1,4 @@
-"""The head of the page: the run, its warnings, and the headline figures."""
+"""Renders the head of the page: the run, its warnings and the headline figures."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _TOP = {"judge_score": 5.0}
 
 
 def headlines(report: EvaluationReport) -> tuple[str, ...]:
-    """The names of those that were measured."""
+    """Names of the headline figures that the run measured."""
     names = WITH_JUDGE if report.run.judge_model else WITHOUT
     return tuple(name for name in names if name in report.metrics.get("all", {}))
 
 
 def headed(report: EvaluationReport) -> str:
-    """Title, what was run, warnings."""
+    """Title, run details, warnings and broken limits."""
     run = report.run
     facts_of_run = [
         ("domain", run.domain),
@@ -73,7 +73,7 @@ def _warnings(report: EvaluationReport) -> Iterator[str]:
 
 
 def _code(text: str) -> str:
-    """`words` as code, in text that is escaped already."""
+    """Turn `text` in backticks into code elements. The input is already escaped."""
     pieces = text.split("`")
     if len(pieces) % 2 == 0:
         return text
@@ -83,7 +83,7 @@ def _code(text: str) -> str:
 
 
 def headline_cards(report: EvaluationReport) -> str:
-    """Each figure with its interval, beside the baseline's."""
+    """Each figure with its interval and the baseline's value, then the shares of reply kinds."""
     cards = "".join(_card(report, name) for name in headlines(report))
     shares = [
         (label, report.metrics["all"].get(name, 0.0))

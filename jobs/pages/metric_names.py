@@ -8,11 +8,11 @@ from typing import NamedTuple
 class MetricName(NamedTuple):
     label: str
     meaning: str
-    """One sentence for a stranger."""
+    """One sentence for readers new to the metric."""
 
     @property
     def alone(self) -> str:
-        """The label where nothing above it says what it is a share of."""
+        """The label when it appears without the row that names its denominator."""
         if not self.label.startswith("– "):
             return self.label
         label = self.label.removeprefix("– ").removeprefix("of these ")
@@ -143,10 +143,10 @@ METRICS: dict[str, MetricName] = {
     },
     **_SPENT,
 }
-"""Metric → what readers see of it, in order."""
+"""Metric → name and meaning, in display order."""
 
 SHOWN = {name: metric.label for name, metric in METRICS.items()}
-"""Metric → its name for readers, in order."""
+"""Metric → label, in display order."""
 
 LOWER_IS_BETTER = frozenset(
     (
@@ -157,7 +157,7 @@ LOWER_IS_BETTER = frozenset(
 NO_DIRECTION = frozenset(
     name for name in METRICS if name.startswith("replied_") or name in ("words", "questions")
 ) | {"answer_characters"}
-"""Neither more nor less of it is better."""
+"""Metrics for which neither more nor less is better."""
 _WHOLE = frozenset(
     (
         *("questions", "answer_characters", "words", "total_ms", "first_token_ms"),
@@ -167,18 +167,19 @@ _WHOLE = frozenset(
 
 
 def named(name: str) -> MetricName:
-    """One that is unknown here goes by its own name."""
+    """The name of a metric; an unknown one is its own label."""
     return METRICS.get(name) or MetricName(name, "")
 
 
 def in_order(names: set[str]) -> list[str]:
-    """Known metrics in their order, then the others by name."""
+    """Known metrics in display order, then the others by name."""
     return [name for name in METRICS if name in names] + sorted(names - METRICS.keys())
 
 
 def figure(name: str, value: float | None) -> str:
-    """A metric as people read it: whole where it counts things, a cost to its first digits, else
-    to two places."""
+    """Format a metric; empty for None.
+
+    Counts have no decimals, costs below 0.01 two significant digits, others two decimals."""
     if value is None:
         return ""
     if name == "cost":

@@ -1,5 +1,5 @@
-"""One question of the report: its answer as inert HTML, expectations, verdict, and the passages
-that the answerer read with the expected quotes marked."""
+"""Renders one question of the report: the answer as safe HTML, the expected answer, the verdict,
+and the answerer's passages with expected quotes marked."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _REL = "noopener noreferrer nofollow"
 
 
 def answer_html(markdown: str) -> str:
-    """HTML in it is text; links open only on the web, and pictures aren't loaded. Its headings
-    stand below those of the page."""
+    """Render Markdown as safe HTML: raw HTML is escaped, only http(s) links work, images are not
+    loaded, headings become `h5`."""
     parser = _parser()
     tokens = parser.parse(markdown)
     for token in tokens:
@@ -37,7 +37,7 @@ def answer_html(markdown: str) -> str:
 
 
 def link(url: str, words: str) -> str:
-    """Only the words where the address is none of the web."""
+    """A link, or only the escaped text when the URL is not http(s)."""
     if not is_web(url):
         return escape(words)
     return f'<a rel="{_REL}" href="{escape(url)}">{escape(words)}</a>'
@@ -57,18 +57,19 @@ def _parser() -> MarkdownIt:
 
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     parser.disable("image")
-    parser.validateLink = is_web  # type: ignore[method-assign]  # read when it meets a link
+    parser.validateLink = is_web  # type: ignore[method-assign]  # called for each link
     return parser
 
 
 _WORD = re.compile(r"\w+")
 _LONGEST_QUOTE = 400
-"""Words; a longer one is marked up to there."""
+"""Maximum words of a quote to mark; the rest stays unmarked."""
 
 
 def marked_places(text: str, quotes: Iterable[str]) -> list[tuple[int, int]]:
-    """Where the quotes stand in a text, markup and white space aside: (start, end) in characters,
-    in order, none overlapping."""
+    """Find quotes in a text, ignoring case, markup and white space.
+
+    Returns (start, end) in characters, in order and without overlaps."""
     spans: list[tuple[int, int]] = []
     for quote in quotes:
         words = _WORD.findall(quote)[:_LONGEST_QUOTE]
@@ -93,8 +94,9 @@ _MARKS = {True: ("good", "✓", "accepted"), False: ("bad", "✗", "not accepted
 
 
 class PassageStore:
-    """Passages once each, however many questions were answered from them: they are most of a
-    report. The page's script puts them where a reader opens them."""
+    """Stores each passage once, because passages make up most of a report.
+
+    The page's script inserts them when a reader opens a question's passages."""
 
     def __init__(self) -> None:
         self._places: dict[tuple[str, str, str], int] = {}
@@ -122,7 +124,7 @@ def question_card(
     changes: Mapping[str, str],
     anchor: str,
 ) -> str:
-    """`place`: in the run. `changes`: question id → better or worse. `anchor`: its id here."""
+    """`place`: index in the run. `changes`: question id → better or worse. `anchor`: HTML id."""
     verdict = accepted(question, judged=judged)
     colour, mark, word = _MARKS[verdict]
     score = question.judge.score if question.judge else None
@@ -226,7 +228,7 @@ def _evidence(question: ReportQuestion) -> Iterator[str]:
 def _passages(
     question: ReportQuestion, store: PassageStore
 ) -> list[tuple[int, list[tuple[int, int]]]]:
-    """(place in the store, where evidence stands in it), in the order in which they were read."""
+    """(index in the store, marked evidence as (start, end)) for each passage, in context order."""
     return [
         (
             store.place_of(passage),

@@ -1,4 +1,4 @@
-"""An evaluation report as one self-contained HTML page."""
+"""Renders an evaluation report as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from jobs.pages.tables import by_kind, comparison, over_time, time_and_cost
 from jobs.pages.verdicts import by_confidence, sort_of, worst
 
 PAGE_RUNS = 10
-"""That a page lists, its own among them."""
+"""Maximum runs that a page lists, including its own."""
 
 
 def as_page(report: EvaluationReport, runs: Sequence[KeptRun] = ()) -> str:
-    """`runs`: the last ones of this domain, newest first, this one among them."""
+    """`runs`: the latest runs of this domain, newest first, including this one."""
     style, script = _asset("report.css"), _asset("report.js")
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
@@ -77,7 +77,7 @@ def _against(report: EvaluationReport) -> str:
 
 
 def _judged(report: EvaluationReport) -> str:
-    """How scores are spread, and whether confidence can be believed."""
+    """The score distribution and the reliability diagram."""
     judged = bool(report.run.judge_model)
     figures = []
     if judged:

@@ -18,11 +18,11 @@ _LONGEST_QUOTE = 300
 def scoring_sheet(
     report: EvaluationReport, *, questions: int | None = None, seed: int = 0
 ) -> tuple[str, int]:
-    """The page, and how many answers are on it.
+    """Returns the page and the number of answers on it.
 
-    In random order, answers of a baseline among those of the system; of a sample of questions
-    drawn by chance alone, so that what they say of the judge holds for the whole run. The page
-    holds nothing of what the judge said, nor of who wrote an answer."""
+    `questions`: size of a random sample; None: all. The sample is uniform, so that agreement with
+    the judge holds for the whole run. Answers of the system and the baseline are shuffled. The
+    page contains neither verdicts nor the names of systems."""
     chance = random.Random(seed)  # noqa: S311  # an order, no secret
     answers = list(answers_of(report).values())
     if questions is not None:
@@ -36,7 +36,7 @@ def scoring_sheet(
         "columns": COLUMNS,
         "answers": [_as_row(one) for one in answers],
     }
-    # Inside a script element `</script>` would end it, whatever quotes stand around.
+    # `</script>` ends a script element, even inside a string.
     text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
     return _TEMPLATE.read_text(encoding="utf-8").replace("{{data}}", text), len(answers)
 

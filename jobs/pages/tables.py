@@ -1,4 +1,4 @@
-"""Tables of the page: by kind and tag, all figures, comparisons, time and cost, earlier runs."""
+"""Renders the tables: by kind and tag, all figures, comparisons, time and cost, earlier runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _STEPS = 12
 
 
 def by_kind(report: EvaluationReport) -> str:
-    """A row for each group; its head sorts it."""
+    """A table with a row for each group, sortable by its column heads."""
     held = {name for metrics in report.metrics.values() for name in metrics}
     names = [name for name in _IN_SHORT if name in held]
     heads = "".join(
@@ -73,7 +73,7 @@ def _all_figures(report: EvaluationReport, held: Sequence[str]) -> str:
 
 
 def comparison(change: Comparison, *, title: str, then: str = "before", now: str = "now") -> str:
-    """What moved and by how much, surest first; what may be chance is folded away."""
+    """Changed metrics by p; those that may be chance are collapsed."""
     moved = [
         (name, one)
         for name, one in change.metrics.items()
@@ -126,7 +126,7 @@ def _moved(word: str, ids: Sequence[str]) -> str:
 
 
 def time_and_cost(questions: Sequence[ReportQuestion]) -> str:
-    """How long readers waited, and what the model was paid."""
+    """Response times, model calls, tokens and cost."""
     first = [one.first_token_ms for one in questions if one.first_token_ms is not None]
     total = [one.total_ms for one in questions if one.total_ms]
     rows = [_waited("first token", first), _waited("whole reply", total)]
@@ -169,7 +169,7 @@ def _spent(label: str, amounts: Sequence[float], places: int = 0) -> str:
 
 
 def _histogram(times: Sequence[float]) -> list[tuple[str, int]]:
-    """(upper edge in seconds, replies) up to the 99th percentile; beyond it in the last bar."""
+    """(upper edge in seconds, replies) up to the 99th percentile; the last bar has the rest."""
     if not times:
         return []
     seconds = np.asarray(times) / 1000
@@ -182,7 +182,7 @@ def _histogram(times: Sequence[float]) -> list[tuple[str, int]]:
 
 
 def over_time(report: EvaluationReport, runs: Sequence[KeptRun]) -> str:
-    """The last runs of this domain, newest first."""
+    """The latest runs of this domain, newest first."""
     names = headlines(report)
     if len(runs) < 2 or not names:
         return ""

@@ -1,4 +1,4 @@
-"""The outcome of each question, in the words that a report sorts and filters by."""
+"""Classifies the outcome of each question for sorting and filtering in a report."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ REPLIES = {
 }
 OTHER = "other"
 _FEWEST = 10
-"""Replies in a bin of the reliability diagram."""
+"""Minimum replies per bin of the reliability diagram."""
 _MOST_BINS = 10
 
 
 def sort_of(question: ReportQuestion) -> str:
-    """One of `REPLIES`' names, or `OTHER`."""
+    """A value of `REPLIES`, or `OTHER`."""
     return next((name for key, name in REPLIES.items() if question.metrics.get(key)), OTHER)
 
 
 def accepted(question: ReportQuestion, *, judged: bool) -> bool | None:
-    """`judged`: by the judge, in this run; else by what can be matched. None where it can't tell:
-    the two are never mixed."""
+    """Whether the reply is acceptable; None when this can't be decided.
+
+    `judged`: decide by the judge's verdict, else by metrics. A run never mixes the two."""
     if judged:
         verdict = question.judge
         return verdict.acceptable and not verdict.incorrect if verdict else None
@@ -46,7 +47,7 @@ def accepted(question: ReportQuestion, *, judged: bool) -> bool | None:
 
 
 def worst(report: EvaluationReport, most: int = 20) -> list[ReportQuestion]:
-    """Misinforming first, then by score, then those that were surest of themselves."""
+    """Unaccepted replies: incorrect first, then lowest score, then highest confidence."""
     judged = bool(report.run.judge_model)
     failed = [
         one
@@ -64,7 +65,7 @@ def _how_bad(question: ReportQuestion) -> tuple[bool, float, bool, float]:
 
 
 def by_confidence(questions: Sequence[ReportQuestion], *, judged: bool) -> list[Bin]:
-    """Answers in bins of equal size by confidence; empty where fewer than two bins would fill."""
+    """Answers by confidence in bins of equal size; empty when there are too few for two bins."""
     verdicts = sorted(
         (one.confidence, verdict)
         for one in questions

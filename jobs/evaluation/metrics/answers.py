@@ -1,6 +1,4 @@
-"""What an answer's own words and citations show, without a judge.
-
-One answer against its golden question, and many of them summed up."""
+"""Metrics of an answer's text and citations against its golden question, without a judge."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from jobs.golden.questions import Evidence, GoldenQuestion
 
 
 def answer_metrics(reply: GivenReply) -> dict[str, float]:
-    """Metric → value; only those that apply to this question and this kind of reply."""
+    """Metric → value, for the metrics that apply to this question and this kind of reply."""
     answer, question = reply.answer, reply.question
     refused = answer.found_nothing
     metrics: dict[str, float] = {}
@@ -43,14 +41,14 @@ def _grounded(answer: Answer, *, question: str) -> dict[str, float]:
 
 
 def _sources(answer: Answer) -> list[Source]:
-    """`[n]` is the n-th: the passages of the section that it opens, as the answerer saw them."""
+    """Item n - 1: the section that citation `[n]` opens, as passages that the answerer saw."""
     by_number = {one.number: one for one in answer.citations}
     return [_source(by_number.get(n), answer) for n in range(1, max(by_number, default=0) + 1)]
 
 
 def _source(citation: Citation | None, answer: Answer) -> Source:
     if citation is None:
-        return _quoted("", "", "", "")  # a number that cites nothing holds nothing up
+        return _quoted("", "", "", "")  # a number without a citation supports nothing
     section = [chunk for chunk in answer.context if _opens(citation, chunk, answer.context)]
     if not section:
         return _quoted(citation.document, citation.title, citation.heading, citation.quote)
@@ -58,7 +56,7 @@ def _source(citation: Citation | None, answer: Answer) -> Source:
 
 
 def _quoted(document: str, title: str, heading: str, quote: str) -> Source:
-    """All that is known of a passage that the answerer's context doesn't hold."""
+    """A source made from a citation's quote, for passages missing from the answerer's context."""
     chunk = Chunk(
         id="",
         document_id=document,
@@ -89,7 +87,7 @@ def _opens(citation: Citation, chunk: Chunk, context: tuple[Chunk, ...]) -> bool
 
 
 def _cited(reply: GivenReply) -> dict[str, float]:
-    """Citations that open a passage with evidence, and evidence that some citation opens."""
+    """Precision: share of citations that open evidence. Recall: share of evidence opened."""
     evidence, citations = reply.question.evidence, reply.answer.citations
     if not evidence:
         return {}
@@ -110,11 +108,11 @@ def _shows(citation: Citation, evidence: Evidence, answer: Answer) -> bool:
 
 
 def _numbers(reply: GivenReply) -> dict[str, float]:
-    """Whether each quantity of the facts that an answer has to say is said, unit and all."""
+    """Whether the answer contains every quantity of the required facts, including units."""
     facts = [fact for fact in reply.question.must_include if quantities(fact)]
     if not facts:
         return {}
-    # Telling words of a passage are bold wherever they stand.
+    # Passages show matching words in bold.
     text = reply.answer.text.replace("**", "") if reply.answer.passages else reply.answer.text
     amounts = quantities(plain(text))
     exact = [
@@ -145,12 +143,13 @@ def _mean(values: Iterable[bool]) -> float:
 
 
 REPLIES = ("answer", "passages", "refusal", "question")
-"""Kinds of reply that are counted; see `reply_of`."""
+"""Kinds of reply; see `reply_of`."""
 
 
 def score(question: GoldenQuestion, answer: Answer) -> dict[str, float]:
-    """Metric → 0 to 1 for this question; only the metrics that apply to its kind, and to the kind
-    of reply."""
+    """Metric → value, for the metrics that apply to this kind of question and of reply.
+
+    Values are 0 to 1, except `answer_characters`."""
     replies = {f"replied_{kind}": float(kind == reply_of(answer)) for kind in REPLIES}
     return {**replies, **_due(question, answer), **_of_its_reply(question, answer)}
 
@@ -168,8 +167,7 @@ def reply_of(answer: Answer) -> str:
 
 
 def _of_its_reply(question: GoldenQuestion, answer: Answer) -> dict[str, float]:
-    """The same again among answers alone, and among passages alone: what holds for one kind of
-    reply says nothing of the other."""
+    """Metrics with the kind of reply as prefix: answers and passages are not comparable."""
     kind = reply_of(answer)
     if kind not in ("answer", "passages"):
         return {}
@@ -222,16 +220,17 @@ def _cites_a_right_document(question: GoldenQuestion, answer: Answer) -> bool:
 
 
 def _facts_said(question: GoldenQuestion, answer: Answer) -> list[bool]:
-    # Telling words are bold wherever they stand, also within `sign-off`.
+    # Passages show matching words in bold, even inside `sign-off`.
     text = answer.text.replace("**", "") if answer.passages else answer.text
     return [says(text, fact) for fact in question.must_include]
 
 
 def acceptable(question: GoldenQuestion, answer: Answer) -> bool | None:
-    """Whether an expert would accept the answer, or that there is none: it says all literal facts
-    and cites a right document. Passages that do are no answer, but their reader finds it. None
-    where the golden question can't tell: an ambiguous one, one without such facts, and a question
-    back."""
+    """Whether an expert would accept the reply: it contains all literal facts and cites a right
+    document, or rightly refuses. Passages count like an answer.
+
+    None when this can't be decided: an ambiguous or proposed question, one without literal facts,
+    or a clarifying question as reply."""
     if question.kind in ("ambiguous", "proposed") or answer.path == "ambiguous_query":
         return None
     if question.kind == "unanswerable" or answer.path == "no_answer_found":
@@ -242,7 +241,7 @@ def acceptable(question: GoldenQuestion, answer: Answer) -> bool | None:
 
 
 def evidence_found(question: GoldenQuestion, answer: Answer) -> list[bool]:
-    """For each evidence passage, whether the answerer saw it, in the named document."""
+    """For each evidence quote, whether the answerer's context has it in the named document."""
     passages: dict[str, str] = defaultdict(str)
     for chunk in answer.context:
         passages[chunk.document_id] += f" {' '.join(chunk.heading_path)} {chunk.text}\n"

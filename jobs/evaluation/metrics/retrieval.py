@@ -1,6 +1,4 @@
-"""What came of asking one golden question once.
-
-Metrics of retrieval, by ir-measures: how far up the right documents and passages come."""
+"""The reply to a golden question, and retrieval metrics computed with ir-measures."""
 
 from __future__ import annotations
 
@@ -14,42 +12,42 @@ from jobs.golden.check import plain, words_of
 from jobs.golden.questions import GoldenQuestion
 
 RANKED = 50
-"""Of what was retrieved, so many chunks are kept for the metrics of retrieval."""
+"""Maximum retrieved chunks stored for retrieval metrics."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Retrieved:
-    """A chunk that retrieval returned, before the context was cut."""
+    """A chunk that retrieval returned, before the context was cut to its budget."""
 
     chunk: str
-    """Its id."""
+    """Chunk id."""
     document: str
     heading: str
-    """The nearest one above it; empty where there is none."""
+    """Nearest heading above the chunk, or empty."""
     evidence: tuple[int, ...] = ()
-    """Which of the question's evidence quotes it holds, by their places from 0."""
+    """Indexes, from 0, of the evidence quotes that the chunk contains."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GivenReply:
-    """An answer as it was given, with what the metrics need beside it."""
+    """An answer with the values that metrics need."""
 
     question: GoldenQuestion
     repeat: int
     """From 1."""
     answer: Answer
-    """Without its trace."""
+    """The answer without its trace."""
     retrieved: tuple[Retrieved, ...] = ()
     """Best first, at most `RANKED`."""
     first_token_ms: float | None = None
-    """None where the answer came whole."""
+    """None when the answer was not streamed."""
     total_ms: float = 0.0
     reused: bool = False
-    """Given in an earlier run of the same version, and not asked again."""
+    """Whether the reply comes from an earlier run of the same version."""
 
     @property
     def passages(self) -> list[ReportPassage]:
-        """What the answerer saw, in order."""
+        """The answerer's context, in order."""
         return [
             ReportPassage(
                 document=chunk.document_id,
@@ -69,7 +67,7 @@ def given_reply(
     first_token_ms: float | None = None,
     total_ms: float = 0.0,
 ) -> GivenReply:
-    """From an answer that still has its trace."""
+    """Build the reply from an answer with its trace."""
     return GivenReply(
         question=question,
         repeat=repeat,
@@ -82,7 +80,7 @@ def given_reply(
 
 def _retrieved(question: GoldenQuestion, answer: Answer) -> tuple[Retrieved, ...]:
     hits = answer.trace.hits if answer.trace else ()
-    # What tells no ranking read it in its order.
+    # Without a ranking, the order of the context counts as one.
     chunks = [hit.chunk for hit in hits] or list(answer.context)
     quotes = [(one.document, plain(one.quote)) for one in question.evidence]
     ranking: list[Retrieved] = []
@@ -110,12 +108,11 @@ LIBRARY_MISSING = (
 
 
 def retrieval_metrics(replies: Sequence[GivenReply]) -> list[dict[str, float]]:
-    """Metric → value for each reply, in order; none where the question names no evidence, or where
-    nothing was searched.
+    """Metric → value for each reply, in order; empty without evidence or without retrieved chunks.
 
-    `document_…`: of the documents in the order of their best chunk. `evidence_…`: an item of the
-    ranking is a chunk, relevant when it holds a quote that none before it held; of two quotes in
-    one chunk the second counts one rank later. Measures by trec_eval."""
+    `document_…`: documents ranked by their best chunk. `evidence_…`: chunks, relevant when they
+    contain a quote that no earlier chunk contains. The second of two quotes in one chunk counts
+    one rank later. Measures by trec_eval."""
     metrics: list[dict[str, float]] = [{} for _ in replies]
     for name, ranked, relevant in (
         ("document", _documents, _right_documents),

@@ -1,6 +1,4 @@
-"""95% intervals of shares and of whatever can be resampled.
-
-How far two rows of figures go together, without a library of statistics."""
+"""95% intervals, correlations and a permutation test. Only the test needs SciPy."""
 
 from __future__ import annotations
 
@@ -14,17 +12,17 @@ Scores = NDArray[np.float64]
 
 
 def pearson(first: Scores, second: Scores) -> float:
-    """Of two rows, neither of which is all alike: -1 to 1."""
+    """Correlation of two rows, -1 to 1. Neither row may be constant."""
     return float(np.corrcoef(first, second)[0, 1])
 
 
 def spearman(first: Scores, second: Scores) -> float:
-    """The same of their ranks."""
+    """Correlation of the ranks, -1 to 1. Neither row may be constant."""
     return pearson(_ranks(first), _ranks(second))
 
 
 def _ranks(values: Scores) -> Scores:
-    """Average ranks: ties share theirs."""
+    """Ranks from 1; ties share their average rank."""
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(count) - (count - 1) / 2)[place], dtype=np.float64)
 
@@ -33,7 +31,7 @@ RESAMPLES = 2_000
 
 
 def wilson(hits: int, count: int) -> tuple[float, float]:
-    """95% interval of a share. Source: Wilson, JASA 1927."""
+    """95% interval of a share; 0 to 1 when `count` is 0. Source: Wilson, JASA 1927."""
     if not count:
         return 0.0, 1.0
     z, share = 1.96, hits / count
@@ -46,8 +44,10 @@ def wilson(hits: int, count: int) -> tuple[float, float]:
 def bootstrap(
     count: int, figure: Callable[[np.ndarray], float], *, resamples: int = RESAMPLES
 ) -> tuple[float, float]:
-    """95% of a figure over resampled places 0 to count: percentile bootstrap, seeded. Of a draw
-    that says nothing the figure is NaN, and it counts as none."""
+    """95% interval of a figure: percentile bootstrap with a fixed seed.
+
+    `figure` receives resampled indexes 0 to `count` - 1. Draws for which it returns NaN are
+    ignored."""
     chance = np.random.default_rng(0)
     drawn = [figure(chance.integers(0, count, count)) for _ in range(resamples)]
     low, high = np.nanquantile(drawn, [0.025, 0.975])
@@ -55,7 +55,7 @@ def bootstrap(
 
 
 def of_mean(values: Sequence[float], *, share: bool = True) -> tuple[float, float]:
-    """Wilson's of a share whose values are all 0 or 1, else a percentile bootstrap."""
+    """95% interval of a mean: Wilson's for a share whose values are all 0 or 1, else bootstrap."""
     if share and all(value in (0.0, 1.0) for value in values):
         return wilson(int(sum(values)), len(values))
     held = np.asarray(values)
@@ -63,7 +63,7 @@ def of_mean(values: Sequence[float], *, share: bool = True) -> tuple[float, floa
 
 
 def bootstrap_mean(values: NDArray[np.float64]) -> tuple[float, float]:
-    """As `bootstrap`, of the mean, in one go."""
+    """95% interval of the mean: `bootstrap`, vectorized."""
     chance = np.random.default_rng(0)
     means = values[chance.integers(0, len(values), (RESAMPLES, len(values)))].mean(axis=1)
     low, high = np.quantile(means, [0.025, 0.975])
@@ -71,10 +71,11 @@ def bootstrap_mean(values: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def by_chance(differences: Sequence[float]) -> float | None:
-    """p of a paired permutation test of the mean, two-sided: how often random signs move it at
-    least as far; None without SciPy. Source: Fisher, The Design of Experiments, 1935, § 21."""
+    """Two-sided p of a paired permutation test of the mean difference; None without SciPy.
+
+    Source: Fisher, The Design of Experiments, 1935, § 21."""
     moved = [one for one in differences if one]
-    if len(moved) < 2:  # one alone may as well have moved the other way
+    if len(moved) < 2:  # a single difference proves nothing
         return 1.0
     try:
         from scipy.stats import permutation_test
