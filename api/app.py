@@ -55,15 +55,16 @@ def build_api(
     answering: DomainRouter | None = None,
     conversations: Callable[[], KeptConversations] = NothingKept,
 ) -> FastAPI:
-    """The app of `oncall serve`. `lifespan`: what starts and stops with the server.
-    `identities`: what a permission may name an asker by. `may_ask`: whether a person who is named
-    by e-mail may ask in a domain; without it, only where a domain has no channels.
-    `audit`: records what is shown.
-    `answering`: how one of several domains is chosen, and what the log is told.
-    `docs`: /docs and /openapi.json are there. `open_metrics`: /metrics needs no token.
-    `conversations`: what is kept under a `conversation_id`.
+    """Builds the app of `oncall serve`.
 
-    Without `tokens` only this machine comes in; `api/auth/routes.py` says by which doors."""
+    `lifespan` starts and stops with the server. `identities` returns the names by which a
+    permission may list an asker. `may_ask` checks whether a person, by e-mail, may ask in a
+    domain; without it people may ask only in domains without channels. `audit` records rendered
+    documents. `answering` chooses one of several domains and logs each question. `docs` enables
+    /docs and /openapi.json. `open_metrics`: /metrics needs no token. `conversations` reads
+    and erases the stored questions of a `conversation_id`.
+
+    Without `tokens` only this machine has access; `api/auth/routes.py` lists the routes."""
     served = RequestScopes(
         current=domains if callable(domains) else lambda: domains,
         identities=identities,
@@ -81,7 +82,7 @@ def build_api(
         redoc_url=None,
         openapi_url="/openapi.json" if docs else None,
         swagger_ui_oauth2_redirect_url=None,
-        # A redirect would say the path and the host back.
+        # A redirect would echo the path and the host.
         redirect_slashes=False,
     )
     for about, routes in {
@@ -99,7 +100,7 @@ def build_api(
 
 
 class Documented(FastAPI):
-    """FastAPI drops null values from its OpenAPI page, also those of examples."""
+    """Keeps null values in examples: FastAPI drops them from the OpenAPI schema."""
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
@@ -113,7 +114,7 @@ class Documented(FastAPI):
 
 
 def add_docs_page(app: FastAPI) -> None:
-    """`/docs`, with its script and style from this server. See docs/decisions/122."""
+    """Add `/docs`, with script and style from this server. See docs/decisions/122."""
     from fastapi.openapi.docs import get_swagger_ui_html
 
     bundled = files("fastapi_offline") / "static"
@@ -126,7 +127,7 @@ def add_docs_page(app: FastAPI) -> None:
             swagger_js_url=f"/docs/{_SCRIPT}",
             swagger_css_url=f"/docs/{_STYLE}",
             swagger_favicon_url=_NO_ICON,
-            # Else the page has a server of Swagger's look at the schema.
+            # Otherwise the page sends the schema to Swagger's validator.
             swagger_ui_parameters={"validatorUrl": None},
         )
 

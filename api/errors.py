@@ -1,5 +1,4 @@
-"""Errors as clients see them, and as the OpenAPI page describes them: enough to act on, and
-nothing from inside."""
+"""Errors for clients and for the OpenAPI page: enough to act on, without internal details."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ class Failure:
 
 
 def failure(error: Exception, *, local: bool) -> Failure:
-    """The operator at this machine reads what failed; anybody else a reference to the log."""
+    """Returns the message to the operator at this machine, and a log reference to other callers."""
     expected = isinstance(error, CopilotError)
     if expected and local:
         return Failure(503, {"detail": str(error)})
@@ -60,14 +59,14 @@ def _failed(request: Request, error: Exception) -> JSONResponse:
 
 
 def _plain(request: Request, error: Exception) -> JSONResponse:
-    """Neither the path nor the method comes back."""
+    """Does not echo the path or the method."""
     status = getattr(error, "status_code", 500)
     headers = getattr(error, "headers", None)
     return JSONResponse({"detail": getattr(error, "detail", "")}, status, headers)
 
 
 def _invalid(request: Request, error: Exception) -> JSONResponse:
-    """FastAPI's own answer holds the value, and the name of a key that nobody knows."""
+    """Replaces FastAPI's response, which echoes the value and the names of unknown keys."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for it alone
     details = [
         {"where": _where(detail["loc"], detail["type"]), "problem": detail["msg"]}
@@ -111,7 +110,7 @@ PROBLEMS: Mapping[int | str, dict[str, Any]] = {
     429: problem("Too many requests; `Retry-After` says when to come again"),
     503: problem("It can't be answered just now, or too much is asked at once"),
 }
-"""Of every route."""
+"""Error responses of every route."""
 _UNREADABLE: Mapping[int | str, dict[str, Any]] = {
     400: problem(
         "The body can't be read, or has no single meaning",

@@ -1,4 +1,4 @@
-"""What one request may use: the domains that its caller opens, read as whom it asks for."""
+"""The scope of one request: its domains, and whose document permissions apply."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from index.permissions.rules import IdentitiesOf, Person, readers_of
 ADDRESS = r"^([^@\s]+@[^@\s]+)?$"
 """An e-mail address, or none."""
 MayAsk = Callable[[str, Domain], bool]
-"""Whether the person of this e-mail address may ask in this domain. May raise CopilotError."""
+"""(e-mail, domain) → whether this person may ask there. May raise CopilotError."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RequestScopes:
     current: Callable[[], Mapping[str, Domain]]
-    """By name, as their files are now."""
+    """Returns the current domains by name."""
     identities: IdentitiesOf
     may_ask: MayAsk | None = None
-    """None: nobody knows who is a member of a channel."""
+    """None: channel membership cannot be checked."""
     audit: Audit | None = None
 
     def to(self, caller: Caller, asker_email: str = "") -> RequestScope:
-        """What the caller may use, in the name of `asker_email` when there is one.
+        """Returns the caller's scope, on behalf of `asker_email` if given.
 
-        Raises RequestRejected when the caller may speak for nobody."""
+        Raises RequestRejected if the caller may not ask on behalf of people."""
         asker = asker_email.strip().casefold()
         if asker and not caller.speaks_for_people:
             raise RequestRejected(
@@ -43,10 +43,10 @@ class RequestScopes:
         )
 
     def to_person(self, caller: Caller, email: str = "") -> RequestScope:
-        """What the caller may use over MCP, where a token with an identity is that person: with
-        Slack, they have to be in a domain's channel as everybody else.
+        """Returns the caller's scope over MCP, where a token's identity counts as the asker.
 
-        `email`: as whom this machine asks."""
+        With Slack, this person must be in a domain's channel like everyone else. `email`: the
+        asker if this machine calls."""
         identity = caller.identity if self.may_ask else ""
         return RequestScope(
             caller=caller,
@@ -62,19 +62,19 @@ class RequestScopes:
 
 @dataclass(frozen=True, kw_only=True)
 class RequestScope:
-    """One request's view. What its caller doesn't open is the same here as what doesn't exist."""
+    """Access of one request. Domains that its caller cannot access are treated as missing."""
 
     caller: Caller
     asker: str
-    """E-mail of the person who is asked for; empty: the caller itself asks."""
+    """E-mail of the person on whose behalf the caller asks; empty: the caller itself."""
     domains: Mapping[str, Domain]
     served: RequestScopes
     way: Literal["api", "mcp"] = "api"
 
     def one(self, name: str) -> Domain:
-        """The domain of this name, or the only one.
+        """Returns the named domain, or the only one.
 
-        Raises RequestRejected: 422 with the domains that the caller opens, 403 for a closed one."""
+        Raises RequestRejected: 422 with the caller's domains, 403 if the asker has no access."""
         if not name and len(self.domains) == 1:
             name = next(iter(self.domains))
         if name not in self.domains:
@@ -87,7 +87,7 @@ class RequestScope:
         return self.domains[name]
 
     def candidates(self, name: str) -> list[Domain]:
-        """The named domain, or all in which the asker may ask."""
+        """Returns the named domain, or all in which the asker may ask."""
         if name or not self.domains:
             return [self.one(name)]
         closed = {one.domain: self._closed(one) for one in self.domains.values()}
@@ -99,7 +99,7 @@ class RequestScope:
     def showing(
         self, door: str, domain: Domain, generation: int, documents: Mapping[str, Iterable[str]]
     ) -> None:
-        """Record what is about to be shown, as `AuditEntry`. May raise AuditUnavailable."""
+        """Record documents before they are sent, as `AuditEntry`. May raise AuditUnavailable."""
         if self.served.audit:
             documents_by_access = {how: tuple(ids) for how, ids in documents.items()}
             self.served.audit(
@@ -112,20 +112,20 @@ class RequestScope:
             )  # fmt: skip
 
     def readers(self, domain: Domain) -> frozenset[str] | None:
-        """As whom a domain is read: the asker, or else the token's own identity."""
+        """Returns whose permissions apply in a domain: the asker's, else the token identity's."""
         email = self.asker or self.caller.identity
         return readers_of(
             domain.access.audience, lambda: self.served.identities(domain, Person(email=email))
         )
 
     def _closed(self, domain: Domain) -> str:
-        """Why the asker may not ask here; empty when they may."""
+        """Returns why the asker has no access to the domain; empty if they have."""
         if not self.asker:
             return ""
         if self.served.may_ask is not None:
             may = self.served.may_ask(self.asker, domain)
             return "" if may else "this person may not ask here: no member of the domain's channels"
-        # The operator tries out document permissions, which needs no Slack.
+        # The operator can try out document permissions without Slack.
         if self.caller.local or not domain.channels:
             return ""
         return (

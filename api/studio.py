@@ -1,4 +1,4 @@
-"""The agents for LangGraph's Studio: JSON goes in and comes out, each domain is a node to open."""
+"""The agents for LangGraph's Studio: JSON input and output, one expandable node per domain."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ class StudioTurn(TypedDict):
 class StudioInput(TypedDict, total=False):
     question: str
     domain: str
-    """The first one when left out."""
+    """Defaults to the first domain."""
     history: list[StudioTurn]
     """Oldest first."""
 
 
 class StudioOutput(TypedDict):
     answer: dict[str, Any]
-    """As `oncall ask --json` prints it."""
+    """The JSON of `oncall ask --json`."""
 
 
 class _Exchange(StudioInput, StudioOutput, total=False):
-    """What flows through the outer graph."""
+    """State of the outer graph."""
 
 
 def build_studio(
@@ -48,9 +48,9 @@ def build_studio(
     snapshot: Callable[[str], Snapshot],
     model: ChatModel | None,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
-    """A graph that sends each question to the agents of its domain.
+    """Returns a graph that sends each question to the agents of its domain.
 
-    `snapshot` of a domain is called at each question and may raise IndexUnavailable."""
+    `snapshot` is called for each question and may raise IndexUnavailable."""
     from langgraph.graph import END, START, StateGraph
 
     names = list(domains)
@@ -71,7 +71,7 @@ def build_studio(
 
 
 def _begin(domain: Domain, snapshot: Callable[[str], Snapshot]) -> Callable[[State], State]:
-    # Within the agents' graph: what is put into it from outside is written to checkpoints.
+    # Created inside the graph: input from outside would be written to checkpoints.
     def node(state: State) -> State:
         nobody = readers_of(domain.access.audience, lambda: EVERYONE)
         readable = visible_to(snapshot(domain.domain), nobody)
@@ -83,7 +83,7 @@ def _begin(domain: Domain, snapshot: Callable[[str], Snapshot]) -> Callable[[Sta
 def _answering(
     agents: CompiledStateGraph[Any, Any, Any, Any],
 ) -> Callable[[_Exchange], StudioOutput]:
-    # Studio finds the agents to draw in what the node closes over.
+    # Studio finds the agents to draw in the closure of the node.
     def node(state: _Exchange) -> StudioOutput:
         history = tuple(Turn(**turn) for turn in state.get("history", ()))
         question = Question(text=state["question"], history=history)

@@ -56,7 +56,7 @@ class Answers:
 
     @cached_property
     def thresholds(self) -> ThresholdStore:
-        """The confidence from which an answer is shown without reserve, by domain."""
+        """Stores each domain's confidence threshold for answers without reserve."""
         from agents.confidence import ThresholdStore
 
         return ThresholdStore(self._documents.index.engine, self._models.chat_name)
@@ -68,7 +68,7 @@ class Answers:
         return CachedAnswerStore(self._documents.index.engine)
 
     def cache(self, domain: Domain) -> AnswerCache | None:
-        """None without a model: then an answer costs nothing."""
+        """None without a model: answers then cost nothing."""
         if self._models.chat is None or not domain.answer.cache.enabled:
             return None
         from agents.answer_cache.cache import SemanticCache
@@ -132,7 +132,7 @@ class Answers:
         from agents.tools.mcp import AllowedTools
         from config.errors import ConfigError
 
-        # The check of live domain files does not cover the files that `ask_as` takes.
+        # The check of live domain files does not cover the files passed to `ask_as`.
         if any(one.command for one in domain.tools) and not self._settings.tool_commands:
             raise ConfigError(
                 f"{domain.domain}: domain files may start nothing here (tools.command)",
@@ -168,7 +168,7 @@ class Answers:
         return problems
 
     def _warm(self, name: str, snapshot: Snapshot) -> None:
-        """Asks a question of the whole index without a model, and drops the answer."""
+        """Asks one question over the whole index without a model, and drops the answer."""
         from agents.answer import Question
         from agents.graph import build_ask
 

@@ -1,7 +1,7 @@
 """`Copilot`: every part of the product, wired together.
 
-The `oncall` command in `cli/` uses it, and so does anyone who embeds the product. Each part is
-built when first used, and heavy libraries load with it."""
+The `oncall` command in `cli/` and embedding programs use it. Each part is built when first used,
+and heavy libraries load with it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Copilot:
-    """The parts by subject, and the most used of what they hold by one name."""
+    """The parts by subject, with shortcuts to their most used members."""
 
     def __init__(self, settings: Settings) -> None:
         log_to_stderr(settings.log_level or "info", settings.log_format, secrets=settings.secrets())

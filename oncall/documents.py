@@ -1,4 +1,4 @@
-"""Domains and their documents: sources, preparation, the index, who may read what."""
+"""Domains and their documents: sources, preparation, the index, read permissions."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Documents:
 
     @property
     def domains(self) -> Mapping[str, Domain]:
-        """By id, as their files are now."""
+        """Current domains by id."""
         return self.live_domains()
 
     def domain(self, name: str) -> Domain:
-        """Raises UsageError that names the nearest domain."""
+        """Raises a UsageError that names the nearest domain."""
         from config.domain_files import nearest
 
         domains = self.domains
@@ -68,7 +68,7 @@ class Documents:
 
     @cached_property
     def access(self) -> DomainAccess:
-        """Published documents, as each entry point may show them."""
+        """Access to published documents for each entry point."""
         from index.permissions.live import DomainAccess
 
         return DomainAccess(
@@ -78,14 +78,14 @@ class Documents:
         )
 
     def _readers_checker(self) -> CheckReaders:
-        # Only a domain that answers each user from what they may read needs Google's client.
+        # Only domains that check each user's permissions need Google's client.
         from loaders.google.drive.source import open_readers
 
         return open_readers(self._settings)
 
     @cached_property
     def groups(self) -> Groups:
-        """Identities of users, with the groups that documents are shared with."""
+        """Resolves users to identities, including groups that documents are shared with."""
         from bot.connection import open_user_groups
         from index.permissions.groups import CachedMembers, Groups, no_directory
         from loaders.google.groups import open_groups
@@ -103,9 +103,9 @@ class Documents:
 
     @cached_property
     def owners(self) -> GoogleOwners | None:
-        """Names a document's owner, and comments on it; None without a key.
+        """Finds a document's owner and writes comments; None without a key.
 
-        Raises ConfigError for comments that are switched on without one."""
+        Raises ConfigError if comments are enabled without a key."""
         from loaders.google.owners import GoogleOwners
 
         if self._settings.google_comments:
@@ -121,7 +121,7 @@ class Documents:
     def snapshot(self, name: str) -> Snapshot:
         """A domain's published documents. Loads no model.
 
-        Raises UsageError for an unknown domain, IndexUnavailable where nothing is published."""
+        Raises UsageError for an unknown domain, IndexUnavailable if nothing is published."""
         return self.access.snapshot(self.domain(name).domain)
 
     def current(self, name: str) -> Snapshot | None:
@@ -188,7 +188,7 @@ class Documents:
 
     @property
     def made_with(self) -> str:
-        """What a prepared document depends on besides itself."""
+        """Identifies the pipeline and models on which a prepared document depends."""
         from enrichment.pipeline import VERSION
 
         models = self._models
@@ -196,8 +196,8 @@ class Documents:
         return f"{VERSION} {' '.join(names)}"
 
     def enrichment_budget(self, run: str) -> Budget:
-        """What one ingest run may ask of the chat model, and how fast. All processes that work on
-        the run share it, if they share a database."""
+        """Limits one ingest run's use and rate of the chat model. All processes of the run share it
+        if they share a database."""
         from enrichment.llm.ledger import SharedLedger
 
         model = self._models.chat_name or self._models.vision_name
@@ -207,7 +207,7 @@ class Documents:
         return self._budget(None)
 
     def _vision_budget(self, run: str) -> Budget:
-        """The same calls, tokens and dollars, at the pace of the vision model."""
+        """Shares calls, tokens and dollars with the chat budget, at the vision model's rate."""
         from config.chat_model import VISION_MODEL
         from enrichment.llm.ledger import SeparatePaceLedger, SharedLedger
 

@@ -37,7 +37,7 @@ class Doors:
 
     @cached_property
     def tokens(self) -> LiveTokens:
-        """Clients of the HTTP API."""
+        """Tokens of the HTTP API."""
         from api.auth.tokens import LiveTokens
 
         return LiveTokens(self._settings.config_dir, self._settings.api_token)
@@ -58,7 +58,7 @@ class Doors:
     def bot(self, *, socket: bool = True) -> Bot:
         """`socket=False`: Slack's events arrive over HTTP."""
         self._documents.access.require()
-        _ = self._models.chat  # one that is set up wrongly stops the start, not each question
+        _ = self._models.chat  # a wrong setup fails at the start, not at each question
         bot = self._build_bot(socket)
         self._documents.live_domains.on_problems = bot.tell_admins
         return bot
@@ -106,7 +106,7 @@ class Doors:
         bot = self.bot(socket=False) if slack else None
         alone = Warming(answers.warm), DatabaseWatch(documents.index.engine)
         parts = (bot,) if bot else alone
-        # A bot purges by itself.
+        # A bot runs its own purge.
         upkeep = () if bot else (DailyPurge(self.privacy.daily),)
         api = build_api(
             domains=documents.live_domains,
@@ -150,7 +150,7 @@ class Doors:
             retrieve=documents.retrieve,
             snapshot=documents.access.snapshot,
         )
-        # No daemon: libraries that load in another thread abort a process that ends meanwhile.
+        # Not a daemon: a process that ends while another thread loads libraries aborts.
         loading = Thread(target=answers.warm, name="warm")
         loading.start()
         try:
@@ -159,7 +159,7 @@ class Doors:
             loading.join()
 
     def _may_ask(self, bot: Bot | None) -> MayAsk | None:
-        """Checks membership in Slack, connecting at the first question; None without Slack."""
+        """Checks membership in Slack and connects at the first question; None without Slack."""
         from bot.connection import open_gate
 
         if self._settings.slack_bot_token is None:

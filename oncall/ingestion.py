@@ -1,4 +1,4 @@
-"""The ingestion job: its runs and their record, canaries, freshness, the job runner."""
+"""The ingestion job: runs and their records, canaries, freshness, the job runner."""
 
 from __future__ import annotations
 
@@ -41,11 +41,10 @@ class Ingestion:
         started: Started | None = None,
         assign: Assign | None = None,
     ) -> IngestReport:
-        """One recorded run of the ingestion job.
+        """Run the ingestion job once and record the run.
 
-        `accept_drop`: publish documents even if fewer golden questions find their evidence in
-        them. `started`: by a schedule; None: by a user. `assign`: other processes prepare
-        documents too."""
+        `accept_drop`: publish even if fewer golden questions find their evidence. `started`: the
+        scheduled run; None for a manual one. `assign`: lets other processes prepare documents."""
         from jobs.schedule.recorded_run import by_hand, recorded
 
         started = started or by_hand(name)
@@ -69,7 +68,7 @@ class Ingestion:
         )
 
     def _cost(self, usage: Usage) -> float | None:
-        """In US dollars; None where no prices are set."""
+        """US dollars; None if no prices are set."""
         prices = self._settings.read_prices()
         return prices.of(usage) if prices else None
 
@@ -135,7 +134,7 @@ class Ingestion:
         )
 
     def canary(self, name: str, *, accept_drop: bool = False) -> Canary:
-        """Compares a domain with its earlier self, by its golden questions."""
+        """Compares a domain with its earlier generations, by its golden questions."""
         from bot.connection import open_notices
         from jobs.canary.canary import Canary
         from jobs.canary.store import CanaryStore
@@ -172,7 +171,7 @@ class Ingestion:
         return FreshnessGauges(self._documents.live_domains, self.freshness)
 
     def index_status(self, name: str) -> IndexStatus | None:
-        """What a domain answers from; None when nothing was ever published."""
+        """Describes a domain's published index; None if nothing was ever published."""
         from bot.features.home.views import IndexStatus
 
         for info in self._documents.index.generations(name):
@@ -188,7 +187,7 @@ class Ingestion:
         return None
 
     def _current_generation(self, name: str) -> int:
-        """Its number; 0 for none."""
+        """Returns the generation's number; 0 for none."""
         generations = self._documents.index.generations(name)
         return next((one.number for one in generations if one.is_current), 0)
 
@@ -210,12 +209,12 @@ class Ingestion:
             database_url=url or f"sqlite:///{(data / 'jobs.sqlite').absolute()}",
             lease=PostgresLease(url) if url else FileLease(data / "jobs.lock", "jobs runner"),
         )
-        # SQLite is for one process: its runs prepare their documents themselves.
+        # SQLite serves one process, so each run prepares its own documents.
         assign = self._share_preparation(runner) if url else None
         return runner
 
     def _share_preparation(self, runner: JobRunner) -> Assign:
-        """Let this runner prepare documents of any runner's runs."""
+        """Let this runner prepare documents for the runs of all runners."""
         from config.embeddings import embeds_here
         from jobs.ingest.shared_queue import PreparationWorker
         from jobs.schedule.runner import Registration

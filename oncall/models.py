@@ -36,14 +36,14 @@ class Models:
 
     @cached_property
     def enrichment(self) -> ChatModel | None:
-        """Describes documents, for which nobody waits."""
+        """Describes documents in the background."""
         from config.chat_model import build_enrichment_model
 
         return build_enrichment_model(self._settings)
 
     @cached_property
     def vision(self) -> ChatModel | None:
-        """Describes the pictures of documents, for which nobody waits."""
+        """Describes pictures of documents in the background."""
         from config.chat_model import build_vision_model
 
         return build_vision_model(self._settings, someone_waits=False)
@@ -55,14 +55,14 @@ class Models:
 
     @cached_property
     def judge(self) -> ChatModel | None:
-        """Judges answers to golden questions; the chat model where no other is set."""
+        """Judges answers to golden questions; defaults to the chat model."""
         from config.chat_model import build_judge_model
 
         return build_judge_model(self._settings)
 
     @cached_property
     def entails(self) -> Entails | None:
-        """None: a model's answer is checked word by word only."""
+        """None: a model's answers are checked word by word only."""
         if not self._settings.entailment_model:
             return None
         from agents.checks.groundedness import EntailmentModel
@@ -77,9 +77,9 @@ class Models:
         return build_reranker(self._settings.cross_encoder, self.chat)
 
     def reranker_of(self, domain: Domain) -> Reranker | None:
-        """What `retrieval.rerank` names; None if it names the chat model and there is none.
+        """Returns the reranker of `retrieval.rerank`; None for the chat model if none is set.
 
-        Raises ConfigError for a cross-encoder that the settings do not name."""
+        Raises ConfigError for a cross-encoder that is missing from the settings."""
         from index.ranking.rerank import ModelReranker
 
         choice = domain.retrieval.rerank
@@ -92,7 +92,7 @@ class Models:
 
     @cached_property
     def _cross_encoder(self) -> Reranker:
-        """One for all domains. It loads at its first use."""
+        """Shared by all domains; loads at first use."""
         from index.ranking.rerank import CrossEncoderReranker
 
         return CrossEncoderReranker(self._settings.cross_encoder or "")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 async def graph() -> CompiledStateGraph[Any, Any, Any, Any]:
-    """The server calls it for each run, on its event loop, where nothing may read files."""
+    """The server calls it for each run, on its event loop, where file access is blocked."""
     return await asyncio.to_thread(_studio)
 
 

@@ -1,5 +1,4 @@
-"""Checks every request before a route sees it: caller, origin, size, rate, and that its body is
-JSON."""
+"""Checks every request before its route: caller, origin, size, rate, and a JSON body."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ from config.parsing.strict_json import JunkJsonError, read_json
 log = structlog.get_logger()
 
 _THIS_MACHINE = re.compile(rb"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?", re.IGNORECASE)
-# Any of them means that somebody stands between us and whoever asks: then an address of this
-# machine says nothing about who that is.
+# Any of these headers means that a proxy forwards the request: then a loopback address does not
+# identify the client.
 _PROXY = (
     b"forwarded", b"via", b"x-forwarded", b"x-real-ip", b"x-client-ip", b"x-cluster-client-ip",
     b"x-original-", b"x-envoy-", b"x-amzn-", b"x-azure-", b"x-appengine-", b"x-arr-", b"x-proxy",
@@ -48,9 +47,9 @@ def came_by_proxy(header_names: Iterable[bytes]) -> bool:
 
 
 def names_this_machine(host: bytes) -> bool:
-    """A page elsewhere whose name was made to point here says its own name: DNS rebinding.
+    """Prevents DNS rebinding: a foreign page whose name resolves to this machine sends that name.
 
-    Any port: the same machine is reached through a tunnel by another one."""
+    Any port matches, because a tunnel may use another one."""
     return _THIS_MACHINE.fullmatch(host) is not None
 
 
@@ -60,38 +59,38 @@ def is_same_origin(origin: bytes, host: bytes) -> bool:
 
 _MAKE_ONE = "set ONCALL_API_TOKEN, or run `oncall token create NAME`"
 _READ_OUT = 1_000_000
-"""Bytes of too long a body that are read and dropped: a client that still sends hears no answer."""
+"""Bytes of an oversized body that are read and dropped: a client reads no reply while it sends."""
 _WITH_BODY = {"POST", "PUT", "PATCH", "DELETE"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class RequestLimits:
     per_minute: int = 120
-    """Requests of one caller; as many may come at once after a quiet minute."""
+    """Requests per caller; all of them may arrive at once after a quiet minute."""
     at_once: int = 32
-    """Below the server's 40 threads: a prober finds one free."""
+    """Below the server's 40 threads, so that health probes find a free one."""
     each_at_once: int = 8
     body_seconds: float = 20.0
-    """For a request's body to arrive."""
+    """Timeout for receiving a request's body."""
     send_seconds: float = 30.0
-    """For each piece of an answer to be taken, once the connection holds all it can."""
+    """Timeout for sending each piece of a response, once the connection's buffer is full."""
     url_bytes: int = 4_000
     header_bytes: int = 16_000
 
 
 class RequestLimiter:
-    """In this process, each caller for itself."""
+    """Limits each caller separately, within this process."""
 
     def __init__(self, bounds: RequestLimits, clock: Callable[[], float] = time.monotonic) -> None:
         self._bounds = bounds
         self._clock = clock
         self._left: dict[str, tuple[float, float]] = {}
-        """Caller → requests it may still make, as of when."""
+        """Caller → (requests left, time of that count)."""
         self._running: Counter[str] = Counter()
 
     @contextmanager
     def of(self, caller: Caller) -> Iterator[None]:
-        """A request in progress. Raises RequestRejected for one too many."""
+        """Context of one request in progress. Raises RequestRejected above a limit."""
         if not caller.local:
             self._take(caller.name)
             if self._running[caller.name] >= self._bounds.each_at_once:
@@ -120,11 +119,11 @@ class RequestLimiter:
 
 
 class _NotTakenError(Exception):
-    """The client doesn't read."""
+    """The client does not read the response."""
 
 
 class AuthMiddleware:
-    """ASGI middleware; a route finds who asks in `request.state.caller`."""
+    """ASGI middleware; sets `request.state.caller` for the routes."""
 
     def __init__(
         self, app: ASGIApp, *, tokens: LiveTokens, bounds: RequestLimits, open_metrics: bool
@@ -147,7 +146,7 @@ class AuthMiddleware:
             except RequestRejected as refused:
                 response = refused.response()
                 if scope["method"] in _WITH_BODY:
-                    # Whatever is still on its way is not waited for.
+                    # The rest of the body is not read.
                     response.headers["Connection"] = "close"
                 await response(scope, receive, send)
         else:
@@ -181,7 +180,7 @@ class AuthMiddleware:
             raise RequestRejected(431, "the headers are too long")
 
     def _caller(self, scope: Scope, door: HttpDoor) -> Caller | None:
-        """Raises RequestRejected for a caller without access to this route."""
+        """Identify the caller. Raises RequestRejected without access to this route."""
         if door.guard in {"nobody", "slack"} or (door.guard == "metrics" and self._open_metrics):
             return None
         _check_origin(scope)
@@ -217,7 +216,7 @@ class AuthMiddleware:
         return THIS_MACHINE
 
     def _sender(self, send: Send) -> Send:
-        """Answers are kept by no cache, and taken by no page of another address for a script."""
+        """Adds headers against caching and against use as a script by pages of other origins."""
 
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -234,7 +233,7 @@ class AuthMiddleware:
         return sent
 
     async def _body(self, receive: Receive, headers: Headers, limit: int) -> bytes:
-        """As far as it is wanted: also a body that never says how long it is ends at `limit`."""
+        """Read the body up to `limit`, also without a Content-Length."""
         too_long = RequestRejected(413, f"the body is longer than {limit} bytes")
         stated = headers.get("content-length", "")
         if stated.isdecimal() and int(stated[:20]) > limit + _READ_OUT:
@@ -264,14 +263,14 @@ def _all(scope: Scope, name: bytes) -> list[bytes]:
 
 
 def _check_origin(scope: Scope) -> None:
-    """A page of another address may not ask in its visitor's name, and no page is told (CORS)."""
+    """Rejects requests from pages of other origins; no CORS headers are sent."""
     origins, hosts = _all(scope, b"origin"), _all(scope, b"host")
     if origins and not (len(origins) == len(hosts) == 1 and is_same_origin(origins[0], hosts[0])):
         raise RequestRejected(403, "pages of another address may not use this API")
 
 
 def _says_nothing(method: str, headers: Headers) -> bool:
-    """A DELETE needs no body, and by its headers this one has none."""
+    """Whether it is a DELETE whose headers announce no body; it needs none."""
     sent = headers.get("content-length", "0").strip()
     return method == "DELETE" and sent == "0" and "transfer-encoding" not in headers
 
@@ -291,7 +290,7 @@ def _check_json(body: bytes) -> None:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """The body that was read, for the route; then whatever else happens to the connection."""
+    """Replays the body for the route, then passes on later events of the connection."""
     waiting = [body]
 
     async def replayed() -> Message:

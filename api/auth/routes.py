@@ -1,5 +1,5 @@
-"""Every route and its guard, and the rejection of a request. A test compares the table with the
-app: no route without a row."""
+"""The guard of every route, and the rejection of a request. A test checks that every route of the
+app has a row."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 from starlette.responses import JSONResponse
 
 Guard = Literal["nobody", "caller", "metrics", "slack"]
-"""nobody: open. caller: a token, or this machine. metrics: a caller who may see the figures.
+"""nobody: open. caller: a token, or this machine. metrics: a caller with access to metrics.
 slack: Slack's signature."""
 
 API_BODY = 256_000
@@ -21,10 +21,10 @@ SLACK_BODY = 2_000_000
 class HttpDoor:
     method: str
     path: str
-    """As the route has it, with its parameters in braces."""
+    """The route's path, with its parameters in braces."""
     guard: Guard
     per_domain: bool = False
-    """It shows what is in a domain, so a token's domains and a person's rights count."""
+    """It returns content of a domain, so the token's domains and the person's rights apply."""
     max_body: int = API_BODY
 
 
@@ -57,8 +57,9 @@ _UNKNOWN = HttpDoor(method="", path="", guard="caller")
 
 
 def door_at(method: str, path: str) -> HttpDoor:
-    """What guards a request; whatever has no row of its own, by a path without parameters or by
-    another method, is for callers alone."""
+    """Returns the row of a request, by exact method and path; HEAD counts as GET.
+
+    Other requests, also for paths with parameters, are for callers only."""
     return _EXACT.get(("GET" if method == "HEAD" else method, path), _UNKNOWN)
 
 

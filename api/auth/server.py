@@ -1,4 +1,4 @@
-"""The web server under the API. It limits what the app cannot see: incomplete requests."""
+"""The web server of the API. It limits incomplete requests, which the app cannot see."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEAD_SECONDS = 10.0
 
 
 class PromptHeads(H11Protocol):
-    """Drops a connection whose request line and headers don't arrive; uvicorn waits for ever."""
+    """Drops a connection whose request line and headers don't arrive; uvicorn waits forever."""
 
     seconds = HEAD_SECONDS
     _waiting: asyncio.TimerHandle | None = None
@@ -53,7 +53,7 @@ class PromptHeads(H11Protocol):
 
 
 class PlainStart:
-    """An app whose start may fail in words of ours: these are kept, and no traceback is logged."""
+    """Stores a CopilotError that ends the app's startup, and logs no traceback."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -75,7 +75,7 @@ class PlainStart:
 
 
 def server_of(app: Any, *, bounds: RequestLimits = RequestLimits()) -> uvicorn.Server:
-    """Not started. Addresses that a proxy claims to speak for are not believed."""
+    """Returns a server that is not started. It ignores forwarded addresses of proxies."""
     return uvicorn.Server(
         uvicorn.Config(
             app,

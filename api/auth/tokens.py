@@ -1,5 +1,6 @@
-"""`api_tokens.yaml`: the API's tokens as hashes, by name, and the caller that a token or this
-machine identifies. The file is read again when it changes."""
+"""`api_tokens.yaml`: the API's tokens by name, as hashes, and the callers they identify.
+
+The file is read again when it changes."""
 
 from __future__ import annotations
 
@@ -29,16 +30,16 @@ from config.parsing.strict_yaml import UnreadableFileError, misread, read_mappin
 @dataclass(frozen=True, kw_only=True)
 class Caller:
     name: str
-    """Of the token; for logs and limits."""
+    """The token's name, for logs and limits."""
     domains: frozenset[str] | None
-    """What it opens; None: every domain, also those to come."""
+    """Accessible domains; None: all, including future ones."""
     identity: str = ""
-    """E-mail as whom documents are read when no asker is named; empty: nobody in particular."""
+    """E-mail whose permissions apply when no asker is named; empty: none."""
     speaks_for_people: bool = False
-    """Its `asker_email` is believed."""
+    """Whether its `asker_email` is trusted."""
     metrics: bool = False
     local: bool = False
-    """The operator at this machine: no limits of rate, and failures are told in full."""
+    """The operator at this machine: no rate limits, and full error messages."""
 
     def opens(self, domain: str) -> bool:
         return self.domains is None or domain in self.domains
@@ -48,12 +49,12 @@ THIS_MACHINE = Caller(
     name="this machine", domains=None, speaks_for_people=True, metrics=True, local=True
 )
 OPERATOR = Caller(name="ONCALL_API_TOKEN", domains=None, metrics=True)
-"""Bears the operator's one token: every domain, as nobody in particular."""
+"""The caller with the operator's token: every domain, no identity."""
 
 
 FILE = "api_tokens.yaml"
 PREFIX = "oncall_"
-"""Scanners for leaked secrets know a token by it."""
+"""Prefix by which scanners for leaked secrets recognize a token."""
 _HEAD = "# Written by `oncall token`, which keeps no comments. Hashes: no token can be read here.\n"
 _REMEDY = "correct it, or make tokens with `oncall token create`"
 
@@ -73,7 +74,7 @@ class TokenEntry(BaseModel):
         return Caller(
             name=self.name,
             domains=None if self.domains == "all" else frozenset(self.domains),
-            # As it is asked, recorded and erased by; how it was typed is another matter.
+            # Normalized: questions, records and erasure use the same form.
             identity=self.identity.casefold(),
             speaks_for_people=self.speaks_for_people,
             metrics=self.metrics,
@@ -87,13 +88,13 @@ class _Tokens(BaseModel):
 
 
 def hash_of(token: bytes) -> str:
-    # A slow, salted hash protects what people choose, because it can be guessed. Here are 256
-    # random bits: nobody guesses them at any speed, and a fast hash costs a request nothing.
+    # A slow, salted hash protects passwords, which can be guessed. A token has 256 random bits,
+    # which cannot be guessed at any speed, so a fast hash is enough and costs requests nothing.
     return sha256(token).hexdigest()
 
 
 def read_tokens(config_dir: Path) -> list[TokenEntry]:
-    """Empty without a file. Raises ConfigError with the line of what is wrong."""
+    """Returns no tokens without a file. Raises ConfigError with the line of the problem."""
     path = config_dir / FILE
     try:
         mode = path.stat().st_mode
@@ -143,9 +144,9 @@ def create_token(
     speaks_for_people: bool = False,
     metrics: bool = False,
 ) -> str:
-    """The new token, which is kept nowhere. `domains` None: all of them.
+    """Returns the new token; only its hash is stored. `domains` None: all of them.
 
-    Raises UsageError when the name is taken, or something is no name or address."""
+    Raises UsageError for an existing name, or an invalid name or address."""
     token = PREFIX + secrets.token_urlsafe(32)
     try:
         entry = TokenEntry(
@@ -177,7 +178,7 @@ def create_token(
 
 
 def revoke_token(config_dir: Path, name: str) -> None:
-    """Raises UsageError for a name of none."""
+    """Raises UsageError for an unknown name."""
     with _alone(config_dir):
         entries = read_tokens(config_dir)
         remaining = [entry for entry in entries if entry.name != name]
@@ -189,7 +190,7 @@ def revoke_token(config_dir: Path, name: str) -> None:
 
 @contextmanager
 def _alone(config_dir: Path) -> Iterator[None]:
-    """Two who write at a time would undo each other's revocations."""
+    """Lock the file: concurrent writers would undo each other's revocations."""
     try:
         opened = os.open(config_dir, os.O_RDONLY)
     except OSError as error:
@@ -205,7 +206,7 @@ def _alone(config_dir: Path) -> Iterator[None]:
 
 
 def _write(config_dir: Path, entries: Sequence[TokenEntry]) -> None:
-    """Whole or not at all, for its owner alone."""
+    """Replace the file atomically, readable by its owner only."""
     tokens = {"tokens": [entry.model_dump() for entry in entries]}
     text = _HEAD + yaml.safe_dump(tokens, sort_keys=False, allow_unicode=True)
     draft = config_dir / f".{FILE}.{secrets.token_hex(4)}"
@@ -226,13 +227,13 @@ log = structlog.get_logger()
 
 
 class LiveTokens:
-    """The operator's token and those of `api_tokens.yaml`. A revoked one ends with the next
-    request; an edit that can't be read leaves the last good file in force, as with domains.
+    """The operator's token and those of `api_tokens.yaml`.
 
-    Raises ConfigError for the first reading alone."""
+    A revoked token fails at the next request. If an edited file is invalid, the last valid one
+    stays in use. Only the first read raises ConfigError."""
 
     def __init__(self, config_dir: Path | None, operator: SecretStr | None = None) -> None:
-        """Without `config_dir` there is no file."""
+        """`config_dir` None: no token file."""
         self._config_dir = config_dir
         self._fixed = (
             [(hash_of(operator.get_secret_value().encode()), OPERATOR)] if operator else []
@@ -243,8 +244,10 @@ class LiveTokens:
         self._demanded = bool(self._fixed or self._named)
 
     def demanded(self) -> bool:
-        """Nobody comes in without one. It stays so when the last token is revoked: the server
-        may be listening to more than this machine by then."""
+        """Whether every caller needs a token.
+
+        This stays true after the last token is revoked: the server may be reachable from other
+        machines."""
         self._look()
         return self._demanded
 

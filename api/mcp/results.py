@@ -1,5 +1,5 @@
-"""What each tool returns: fields for programs, and the same as readable text; documents and single
-sections as Markdown, from the index."""
+"""Results of the tools, as fields and as readable text. Documents and sections are Markdown from
+the index."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from enrichment.chunk import Chunk
 
 
 def chunks_under(chunks: Sequence[Chunk], heading: str) -> list[Chunk]:
-    """Those of the heading and of all below it; of every heading that has the words, where none
-    is called so. Without a heading all of them."""
+    """Returns the chunks under a heading, or under headings that contain it if none equals it.
+
+    An empty heading returns all chunks."""
     sought = _plain(heading)
     if not sought:
         return list(chunks)
@@ -32,7 +33,7 @@ def chunks_under(chunks: Sequence[Chunk], heading: str) -> list[Chunk]:
 
 
 def as_markdown(chunks: Sequence[Chunk]) -> str:
-    """Sections under their headings; a table that was split is one again."""
+    """Renders sections under their headings, and joins split tables."""
     parts: list[str] = []
     above: tuple[str, ...] = ()
     for place, group in groupby(chunks, key=lambda chunk: (chunk.tab, chunk.heading_path)):
@@ -53,7 +54,7 @@ def as_markdown(chunks: Sequence[Chunk]) -> str:
 
 
 def headings_of(chunks: Sequence[Chunk]) -> list[str]:
-    """Each with those above it, once, in reading order."""
+    """Returns each heading path once, in reading order."""
     paths = (" › ".join((*filter(None, (chunk.tab,)), *chunk.heading_path)) for chunk in chunks)
     return list(dict.fromkeys(filter(None, paths)))
 
@@ -78,7 +79,7 @@ HOW: Mapping[AnswerPath, str] = {
     ),
     "small_talk": "small talk, no question",
 }
-"""In plain words, by path."""
+"""Answer path → description for readers."""
 _WITH_CONFIDENCE = {"company_specific_rag_success", "company_specific_rag_failure", "cached"}
 
 
@@ -169,7 +170,7 @@ def ask_text(result: AskResult) -> str:
 
 
 def retrieve_result(documents: Sequence[Mapping[str, Any]], domain: Domain) -> RetrieveResult:
-    """`documents`: those of the `/api/retrieve` response."""
+    """`documents`: from the `/api/retrieve` response."""
     return RetrieveResult(
         domain=domain.domain,
         domain_title=domain.title,

@@ -1,5 +1,5 @@
-"""The tools over the protocol, by the official SDK: on standard input and output, or on the HTTP
-API's server."""
+"""Serves the tools with the official SDK, over standard input and output or on the HTTP API's
+server."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 MOST_AT_ONCE = 16
-"""Tools at work in one process; each takes a thread."""
+"""Concurrent tool calls in one process; each uses a thread."""
 MOST_NAMED = 50
-"""Domains that a description names."""
+"""Domains listed in a tool's description."""
 INSTRUCTIONS = (
     "Answers from a team's own documents, as the team's on-call copilot gives them. Begin with "
     "`ask`. Keep its citations when you pass an answer on, with their links, and say so where it "
@@ -52,15 +52,15 @@ INSTRUCTIONS = (
 
 Result = TypeVar("Result")
 OpenedBy = Callable[[Any], RequestScope]
-"""What whoever makes this request may use; its argument is what the transport knows of it."""
+"""(transport's request) → the scope of its caller."""
 
 
 class Left(BaseException):
-    """Nobody waits any more. No Exception: what repairs failed steps would go on instead."""
+    """The client stopped waiting. Not an Exception, so fallbacks for failed steps ignore it."""
 
 
 def build_mcp(parts: McpParts, opened_by: OpenedBy) -> Server[Any]:
-    """To be run by a transport."""
+    """Returns the server for a transport to run."""
     from anyio import CapacityLimiter
     from mcp.server import Server
 
@@ -69,7 +69,7 @@ def build_mcp(parts: McpParts, opened_by: OpenedBy) -> Server[Any]:
     async def in_a_thread(work: Callable[[], Result]) -> Result:
         from anyio import to_thread
 
-        if not limit:  # it belongs to the loop that it is made on
+        if not limit:  # bound to the event loop on which it is created
             limit.append(CapacityLimiter(MOST_AT_ONCE))
         return await to_thread.run_sync(work, limiter=limit[0])
 
@@ -116,7 +116,7 @@ def build_mcp(parts: McpParts, opened_by: OpenedBy) -> Server[Any]:
 
 @dataclass
 class _Heard:
-    """Progress from the thread that works to whoever waits."""
+    """Reports progress from the worker thread to the client."""
 
     context: ServerRequestContext[Any, Any]
     steps: int = 0
@@ -140,7 +140,7 @@ class _Heard:
         from_thread.run(self.context.session.report_progress, float(self.steps), None, text)
 
     def delta(self, text: str) -> None:
-        """The answer comes whole; raises Left when nobody waits for it any more."""
+        """Ignores the text: the answer is sent whole. Raises Left once the client is gone."""
         if self._left.is_set():
             raise Left
 
@@ -180,7 +180,7 @@ def _failed(message: str) -> CallToolResult:
 
 
 def _problem(detail: Any) -> str:
-    """The name of an argument that nobody knows is the caller's own, and is not said back."""
+    """Does not echo the name of an unknown argument, which is the caller's text."""
     unknown = detail["type"] == "extra_forbidden"
     where = ".".join(map(str, detail["loc"][:-1] if unknown else detail["loc"]))
     message = "there is an argument that the tool doesn't take" if unknown else detail["msg"]
@@ -221,10 +221,9 @@ Lifespan = Callable[["FastAPI"], AbstractAsyncContextManager[None]]
 
 
 class McpOverHttp:
-    """`/mcp` of the API's server. Who asks is known when a request comes here: the entrance has
-    looked at its token, its origin, its size and its rate.
+    """`/mcp` of the API's server. The middleware has already checked caller, origin, size and rate.
 
-    No session is kept: each request stands for itself, on whichever process it arrives."""
+    It is stateless: any process can serve any request."""
 
     def __init__(self, served: RequestScopes, parts: McpParts) -> None:
         self._served = served
@@ -232,14 +231,14 @@ class McpOverHttp:
         self._manager: Any = None
 
     def route(self) -> Route:
-        # Streams that servers open by themselves (GET) and sessions (DELETE) are not offered.
+        # Server-initiated streams (GET) and sessions (DELETE) are not supported.
         return Route(PATH, endpoint=_Endpoint(self), methods=["POST"])
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._manager.handle_request(scope, receive, send)
 
     def with_it(self, other: Lifespan | None) -> Lifespan:
-        """A lifespan in which both are there."""
+        """Combines its own lifespan with another one."""
 
         @asynccontextmanager
         async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -248,7 +247,7 @@ class McpOverHttp:
             server = build_mcp(
                 self._parts, lambda request: self._served.to_person(request.state.caller)
             )
-            # One manager runs once; a server may be started again.
+            # A manager runs only once, but a server may be started again.
             self._manager = StreamableHTTPSessionManager(server, stateless=True)
             async with self._manager.run():
                 if other is None:
@@ -261,7 +260,7 @@ class McpOverHttp:
 
 
 class _Endpoint:
-    """An ASGI app, which a route takes only as an object."""
+    """An ASGI app as an object: a route treats a function as an endpoint."""
 
     def __init__(self, door: McpOverHttp) -> None:
         self._door = door
@@ -271,10 +270,9 @@ class _Endpoint:
 
 
 def run_over_stdio(served: RequestScopes, parts: McpParts, email: str = "") -> None:
-    """Until standard input ends. Whoever started it asks, as the API's caller without a token does.
+    """Serve until standard input ends, with the access of the API's local caller.
 
-    `email`: as whom documents are read in a domain where each asker has permissions of their own;
-    without one, as nobody in particular."""
+    `email`: whose permissions apply in domains that check them for each asker; empty: none."""
     from mcp.server.stdio import stdio_server
 
     server = build_mcp(parts, lambda _: served.to_person(THIS_MACHINE, email))

@@ -1,4 +1,4 @@
-"""The three tools: their arguments, and what they do for a caller."""
+"""The three tools and their arguments."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from telemetry import metrics
 
 MOST_PASSAGES = 50
 LONGEST_PIECE = 30_000
-"""Characters of a document that come at a time."""
+"""Characters of a document per call."""
 MOST_HEADINGS = 200
 
 
@@ -104,7 +104,7 @@ class DocumentArguments(_Arguments):
 
 @dataclass(frozen=True, kw_only=True)
 class McpParts:
-    """What the tools ask."""
+    """Dependencies of the tools."""
 
     ask: Callable[[str], Ask]
     answering: DomainRouter
@@ -127,7 +127,7 @@ def _ask(
     parts: McpParts, opened: RequestScope, arguments: AskArguments, progress: Progress
 ) -> tuple[AskResult, str]:
     domains, mark = opened.candidates(arguments.domain), secrets.token_hex(8)
-    # How many documents are searched is told only where all who may ask may read them.
+    # The number of documents is disclosed only if every asker may read all of them.
     open_to_all = all(one.access.audience == "channel" for one in domains)
     reported = progress if open_to_all else _StillThere(progress)
 
@@ -151,7 +151,7 @@ def _ask(
 
 
 def _question(arguments: AskArguments, opened: RequestScope, domain: Domain, mark: str) -> Question:
-    """`mark`: tells this question from the others of its conversation."""
+    """`mark` distinguishes this question from others of its conversation."""
     who = opened.asker or opened.caller.identity
     place = json.dumps(["mcp", opened.caller.name, who, arguments.conversation_id])
     talk = Conversation(place=place, message=mark, asker=who or opened.caller.name)
@@ -182,7 +182,7 @@ def _retrieve(
 
 
 def _likeliest(parts: McpParts, opened: RequestScope, arguments: RetrieveArguments) -> Domain:
-    """The named one, or the one whose documents speak most of what is looked for."""
+    """Returns the named domain, or the one whose documents match the query best."""
     domains = opened.candidates(arguments.domain)
     if len(domains) == 1:
         return domains[0]
@@ -224,7 +224,7 @@ def _document(
 def _find_document(
     parts: McpParts, opened: RequestScope, arguments: DocumentArguments
 ) -> tuple[Domain, Snapshot, str]:
-    """Raises RequestRejected alike for what is unknown and what may not be read."""
+    """Raises the same RequestRejected for an unknown and an unreadable document."""
     unavailable: CopilotError | None = None
     for domain in opened.candidates(arguments.domain):
         try:
@@ -240,7 +240,7 @@ def _find_document(
 
 
 def _meant(named: str, inside: Snapshot) -> str:
-    """By id, by address with or without a place in it, or by title."""
+    """Returns a document's id, found by id, by URL without its fragment, or by title."""
     if "://" in named:
         address = named.partition("#")[0].rstrip("/")
         cards = inside.documents.values()
@@ -253,7 +253,7 @@ def _address(url: str) -> str:
 
 
 class _StillThere(NullProgress):
-    """Progress of which nothing is told; the work still ends when nobody waits for it."""
+    """Hides progress, but still stops the work once the client is gone."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

@@ -21,19 +21,19 @@ from api.scope import ADDRESS, RequestScope, RequestScopes
 
 
 class KeptConversations(Protocol):
-    """By place; see `place_of`. Both raise CopilotError when nobody can tell."""
+    """Stored conversations by place, see `place_of`. Raises CopilotError if unavailable."""
 
     def turns_at(self, place: str) -> list[dict[str, Any]]:
-        """Of each domain the oldest first, with `domain`, `asked` and `path`."""
+        """Returns turns with `domain`, `asked` and `path`; oldest first within a domain."""
         ...
 
     def erase(self, place: str) -> bool:
-        """Whether there was anything."""
+        """Returns whether anything was stored."""
         ...
 
 
 class NothingKept:
-    """Where no conversation is kept."""
+    """Used if no conversations are stored."""
 
     def turns_at(self, place: str) -> list[dict[str, Any]]:
         return []
@@ -43,12 +43,12 @@ class NothingKept:
 
 
 def asker_of(opened: RequestScope) -> str:
-    """By whom what is kept is handed out and erased: see `Conversation.asker`."""
+    """Returns the key of a person's data for export and erasure; see `Conversation.asker`."""
     return opened.asker or opened.caller.identity or opened.caller.name
 
 
 def place_of(opened: RequestScope, conversation_id: str) -> str:
-    """One asker's, through one token; the same id of anybody else is another conversation."""
+    """Conversations are separate for each token and asker, even with the same id."""
     who = opened.asker or opened.caller.identity
     return json.dumps(["api", opened.caller.name, who, conversation_id])
 
@@ -64,9 +64,9 @@ AskerEmail = Annotated[
 def conversation_routes(
     served: RequestScopes, conversations: Callable[[], KeptConversations]
 ) -> APIRouter:
-    """What is shown are the asker's own words, and nothing that documents say.
+    """Responses contain the asker's own questions, and no content of documents.
 
-    Paths to their end: a client may have a `/` in its id."""
+    The path parameter matches to the end: a client's id may contain `/`."""
     routes = APIRouter()
 
     @routes.get(

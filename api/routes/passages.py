@@ -28,7 +28,7 @@ from index.permissions.rules import visible_to
 from index.search import Snapshot
 
 Retrieve = Callable[..., dict[str, Any]]
-"""(domain, question, *, readers, …) → the `/api/retrieve` response; … as RetrieveRequest has it."""
+"""(domain, question, *, readers, …) → the `/api/retrieve` response; …: RetrieveRequest's fields."""
 
 DomainName = Annotated[
     str,
@@ -70,10 +70,9 @@ def passage_routes(
         return response
 
     def readable(request: Request, name: str, door: str, document_id: str = "") -> Snapshot:
-        """What the API may show of a domain to whoever asks, and on record as shown: the one
-        document, or all.
+        """Returns what the asker may read of a domain, and records access to one document or all.
 
-        Raises RequestRejected alike for a document that is unknown and one that is not open."""
+        Raises the same RequestRejected for an unknown and an unreadable document."""
         opened = served.to(request.state.caller)
         domain = opened.one(name)
         inside = visible_to(snapshot(domain.domain), opened.readers(domain))

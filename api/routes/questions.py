@@ -33,15 +33,15 @@ from telemetry import metrics
 log = structlog.get_logger()
 
 MOST_STREAMS = 16
-"""Each is worked on in a thread of its own."""
+"""Concurrent streams; each uses a thread."""
 
 
 class Abandoned(BaseException):
-    """Nobody reads any more. No Exception: what repairs failed steps would go on instead."""
+    """The client stopped reading. Not an Exception, so fallbacks for failed steps ignore it."""
 
 
 class Streams:
-    """All of one server."""
+    """The streams of one server, up to a limit."""
 
     def __init__(self, most: int = MOST_STREAMS) -> None:
         self._free = threading.BoundedSemaphore(most)
@@ -49,12 +49,10 @@ class Streams:
     def start(
         self, work: Callable[[Stream], Mapping[str, Any]], *, local: bool
     ) -> AsyncIterator[str]:
-        """`status`, `delta`, and last `answer`, what `work` returns, or `error`.
+        """Yields `status` and `delta` events, then `answer` with the result of `work`, or `error`.
 
-        Raises RequestRejected when all are in use.
-
-        To be called on the server's loop. Whoever closes what it returns stops the work at its
-        next sign of progress."""
+        Raises RequestRejected at the limit. Must be called on the server's event loop. Closing the
+        iterator stops the work at its next progress report."""
         if not self._free.acquire(blocking=False):
             raise RequestRejected(503, "too many answers are being streamed", retry_after=1)
         stream = Stream(asyncio.get_running_loop())
@@ -75,7 +73,7 @@ class Streams:
 
 
 class Stream:
-    """Progress from the thread that works to the loop that sends."""
+    """Passes progress from the worker thread to the event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -91,7 +89,7 @@ class Stream:
         self.put("delta", {"text": text})
 
     def go_on(self) -> None:
-        """Raises Abandoned when nobody reads any more."""
+        """Raises Abandoned once the client is gone."""
         if self._closed.is_set():
             raise Abandoned
 
@@ -117,7 +115,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Unheard:
-    """Progress of which nothing is shown; the work still ends with its stream."""
+    """Hides progress, but still stops the work when its stream closes."""
 
     stream: Stream
 
@@ -147,12 +145,12 @@ def question_routes(
         say."""
         caller, mark = request.state.caller, secrets.token_hex(8)
         opened = served.to(caller, body.asker_email)
-        # In a thread: whether a person may ask is looked up in Slack.
+        # In a thread, because the access check calls Slack.
         domains = await run_in_threadpool(opened.candidates, body.domain)
 
         def answered(stream: Stream | None) -> Answer:
-            # Of several domains nobody knows yet whose words will be the answer.
-            # And what is for single readers is on record before a word of it is shown.
+            # With several domains, the answering one is not known yet.
+            # And access to restricted documents is recorded before any text is sent.
             may_stream = len(domains) == 1 and domains[0].access.audience == "channel"
             progress = stream if may_stream or not stream else Unheard(stream)
 
@@ -186,7 +184,7 @@ def _body(answer: Answer, body: QnaRequest) -> dict[str, Any]:
 
 
 def _question(body: QnaRequest, opened: RequestScope, domain: Domain, mark: str) -> Question:
-    """`mark`: tells this request from the others of its conversation."""
+    """`mark` distinguishes this request from others of its conversation."""
     place = place_of(opened, body.conversation_id)
     talk = Conversation(place=place, message=mark, asker=asker_of(opened))
     return Question(

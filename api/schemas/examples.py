@@ -1,5 +1,5 @@
-"""Example requests and responses, of the demo's documents without a model. A test sends every
-request to a server over them, and checks the responses against their schema."""
+"""Example requests and responses, from the demo's documents without a model. A test sends every
+request to a server with these documents and checks the responses against their schema."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from api.schemas.questions import ConversationErased, ConversationKept, QnaRespo
 RESPONSES: Mapping[str, Mapping[str, Any]] = json.loads(
     Path(__file__).with_name("response_examples.json").read_text("utf-8")
 )
-"""Method and path → name of the request → what the demo answered, long lists cut."""
+"""Method and path → name of the request → the demo's response, with long lists shortened."""
 
 
 def answered(model: Any, description: str, **more: Mapping[str, Any]) -> dict[str, Any]:
-    """The good response of a route's OpenAPI entry; its examples come from `RESPONSES`, see
-    `api/app.py`. `more`: other media types."""
+    """A success response of a route's OpenAPI entry. `api/app.py` adds the examples of `RESPONSES`.
+    `more`: other media types."""
     return {"model": model, "description": description, "content": {"application/json": {}, **more}}
 
 
 def named(**values: tuple[str, Any]) -> dict[str, Any]:
-    """Name → (what it shows, value)."""
+    """`values`: name → (summary, value)."""
     return {name: {"summary": summary, "value": value} for name, (summary, value) in values.items()}
 
 

@@ -35,7 +35,7 @@ class RequestShape(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _has_no_other_keys(cls, value: Any) -> Any:
-        """Says keys of ours; what was sent is not said back."""
+        """The error names only our own keys and never echoes the input."""
         fields = list(cls.model_fields)
         for key in value if isinstance(value, dict) else ():
             if key not in cls.model_fields:
