@@ -1,1 +1,1 @@
-"""Golden questions replayed before a new index or configuration is used."""
+"""Replays golden questions before a new index or configuration goes live."""

@@ -1,4 +1,4 @@
-"""Result of a canary: golden questions whose evidence is no longer found."""
+"""Result of a canary: golden questions that gained or lost their evidence."""
 
 from __future__ import annotations
 

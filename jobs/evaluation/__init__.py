@@ -1,1 +1,1 @@
-"""Golden questions asked, measured, judged, compared: one report."""
+"""Evaluates a domain with golden questions: metrics, verdicts, comparison, report."""

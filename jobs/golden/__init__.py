@@ -1,1 +1,1 @@
-"""Golden sets: read, checked, imported, proposed."""
+"""Reads, checks, imports and proposes golden questions."""

@@ -1,1 +1,1 @@
-"""What can be measured of a reply without a judge, and intervals."""
+"""Metrics of a reply that need no judge, and intervals."""

@@ -1,4 +1,4 @@
-"""What a model is asked when golden questions are proposed."""
+"""Prompts that propose golden questions."""
 
 from pathlib import Path
 
