@@ -77,7 +77,7 @@ class Agents:
     """Chooses one of several domains."""
     model: ChatModel | None
     streaming: bool
-    """Whether answers arrive piece by piece; without a chat model they come whole."""
+    """Whether answers are streamed; without a chat model they arrive whole."""
     warm: Warm | None
     """Loads what answers need; runs during the start, and `/readyz` waits for it."""
 

@@ -1,4 +1,4 @@
-"""What the tables of the bot share: insert-once, batches of ids, the time, and how a table with
+"""Shared code of the bot's tables: insert-once, batches of ids, the time, and how a table with
 personal data is purged, exported and erased."""
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""What a feature of the bot hooks into (`Feature`), and the infrastructure it works with
-(`FeatureContext`).
+"""The interface of a feature (`Feature`), and the infrastructure it works with (`FeatureContext`).
 
-The other types here are what features exchange; `bot.features.registry` hands them over."""
+The other types here are exchanged between features; `bot.features.registry` connects them."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ from loaders.google.owners import Commented, OwnersFound
 IsPrivate = Callable[[Domain, Answer], bool]
 """Whether some members of the domain's channel may not read what the answer says."""
 SayWhyNot = Callable[[IncomingMessage], None]
-"""Tells the sender, and nobody else, why they may not ask."""
+"""Sends the reason for a refusal to the sender alone."""
 
 
 class AnswerAlert(Protocol):
@@ -65,7 +64,7 @@ WaitingForHuman = Callable[[Domain, timedelta], Sequence[tuple[QuestionRecord, s
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerExtras:
-    """What a feature adds below an answer."""
+    """A feature's additions below an answer."""
 
     notes: tuple[str, ...] = ()
     """Plain sentences."""
@@ -122,7 +121,7 @@ class Feature:
 
 
 def additions_of(features: Sequence[Feature], answer: OutgoingAnswer) -> AnswerExtras:
-    """What all features add, in order."""
+    """The additions of all features, in order."""
     extras = [one.additions(answer) for one in features if one.additions]
     return AnswerExtras(
         notes=tuple(note for each in extras for note in each.notes),

@@ -170,7 +170,7 @@ class FiringStatement:
     rest: str
     """The other words of the line."""
     now: bool
-    """The line says that it still fires: then it asks for the runbook whatever else it says."""
+    """The line says that it still fires: this alone asks for the runbook."""
 
 
 def firing_statement(line: str) -> FiringStatement | None:

@@ -142,7 +142,8 @@ def _passives(
 def _turned_by_passive(
     first: Sequence[Word], second: Sequence[Word], a: tuple[int, int], b: tuple[int, int]
 ) -> bool:
-    """The one that is passive here comes second here, and first there."""
+    """Whether the word that is passive in only one question comes after the other word there, which
+    explains the other order."""
     for i, j in (a, b):
         other = b if (i, j) == a else a
         if first[i].passive and not second[j].passive:
@@ -217,7 +218,7 @@ def central(vectors: Vectors) -> int:
 
 
 def _numbers_another_thing(question: str, others: Sequence[str]) -> bool:
-    """Whether it names a number that one of the others replaces by another."""
+    """Whether it has a number where one of the other questions has a different one."""
     mine = _numbered_tokens(question)
     return bool(mine) and any(
         theirs - mine and mine - theirs for theirs in map(_numbered_tokens, others) if theirs

@@ -253,7 +253,7 @@ def sufficiency(scored: Sequence[ScoredUnit]) -> float:
 
 
 def refusal(domain: Domain, snapshot: Snapshot) -> str:
-    """One sentence that says what was searched without a result."""
+    """One sentence that names what was searched without a result."""
     searched = len(snapshot.documents)
     documents = "1 document" if searched == 1 else f"{searched} documents"
     return f"I searched the {documents} of {domain.title} and found nothing that answers this."

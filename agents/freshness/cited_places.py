@@ -78,8 +78,8 @@ class CitedSection:
 
 
 def cited_sections(citation: Citation, snapshot: Snapshot) -> tuple[CitedSection, ...]:
-    """The rows and sections that hold the citation's quote in this generation; empty where the
-    verbatim quote is gone or the snapshot's reader may not see the document."""
+    """The rows and sections that contain the citation's quote in this generation; empty where the
+    verbatim quote no longer occurs or the snapshot's reader may not see the document."""
     card = next(iter(snapshot.cards([citation.document])), None) if citation.document else None
     if card is None:
         return ()

@@ -113,9 +113,9 @@ def _with_plain_numbers(text: str) -> str:
 
 
 def _to_critique(reply: CriticisedAnswer, draft: Draft) -> Critique:
-    """Resolves contradictions of the critic by the check without a model: sentences that are not in
-    the answer don't count, nor do sentences that stand word for word in their sources when the
-    critic finds the answer accurate."""
+    """Resolves contradictions of the critic by the check without a model: ignores sentences that
+    are not in the answer, and sentences that occur verbatim in their sources when the critic finds
+    the answer accurate."""
     unsupported = tuple(_unsupported_sentences(reply, draft))
     marks = {"relevant": reply.relevant, "complete": reply.complete, "accurate": reply.accurate}
     score = min(mark.score for mark in marks.values())

@@ -106,7 +106,7 @@ def picked_option(text: str, turns: Sequence[EarlierTurn]) -> str:
 
 
 def thread_lines(question: Question) -> list[tuple[str, str]]:
-    """(role, text) for a planner: what the history lacks of the stored turns."""
+    """(role, text) for a planner: the parts of the stored turns that the history lacks."""
     lines: list[tuple[str, str]] = []
     if not question.history:
         lines += [("user", turn.asked) for turn in question.earlier]

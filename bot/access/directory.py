@@ -96,14 +96,14 @@ log = structlog.get_logger()
 JUST_JOINED_SECONDS = 30.0
 """Someone who just joined a channel waits no longer than this."""
 PAGE = 999
-"""Items per page: Slack takes fewer than 1,000."""
+"""Items per page: Slack accepts fewer than 1,000."""
 _PUBLIC, _SHARED = "public", "shared outside"
 KINDS = ("public_channel,private_channel", "public_channel")
 """Requested in this order: without `groups:read` Slack refuses the first."""
 
 
 class Channels:
-    """Memberships, cached for some minutes. Where Slack won't say, access is denied.
+    """Memberships, cached for some minutes. Where Slack does not say, access is denied.
 
     Requested by person: one call, whatever the number and size of the channels. Members from other
     organizations are listed by channel only."""
@@ -196,7 +196,7 @@ def _is_in(cache: TtlCache[Set[str]], key: str, item: str, patience: float) -> b
 
 
 Standing = Literal["member", "guest", "external", "bot", "gone", "unknown"]
-"""`external`: of another organization, by Slack Connect. `unknown`: Slack won't say."""
+"""`external`: of another organization, by Slack Connect. `unknown`: Slack does not say."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,7 +224,7 @@ class People:
         return member or SlackMember(person=Person(slack_user=user), standing="unknown")
 
     def person(self, user: str) -> Person:
-        """Without an e-mail address when Slack won't say: it matches no permission."""
+        """Without an e-mail address when Slack does not say: it matches no permission."""
         return self.member(user).person
 
     def time_zone(self, user: str) -> str:

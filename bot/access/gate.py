@@ -46,7 +46,7 @@ class EntryPoint(StrEnum):
 POSTED_IN_CHANNEL = frozenset(
     {EntryPoint.MENTION, EntryPoint.UNMENTIONED, EntryPoint.FOLLOW_UP, EntryPoint.LINK}
 )
-"""Authors of channel messages are members: Slack lets nobody else write. For the others membership
+"""Authors of channel messages are members: Slack lets no one else write. For the others membership
 is checked: a button or a shortcut works from a channel's preview, too."""
 
 

@@ -32,7 +32,7 @@ BODY_LIMIT = 8_500
 near 13,200 per message, although a block may have 12,000."""
 
 MAX_BLOCKS = 35
-"""Slack takes 50: sources and buttons follow, and a long text is several blocks in the older
+"""Slack accepts 50: sources and buttons follow, and a long text is several blocks in the older
 markup."""
 
 SizedBlock = tuple[Json, int]

@@ -18,7 +18,7 @@ NEWER = NEWEST | {"markdown", "table", "context_actions"}
 """Kinds of blocks that a workspace may not support."""
 SECTION_LIMIT = 2_900
 MAX_CHARACTERS = 11_500
-"""Of all blocks: Slack takes 12,000 of markdown, and about 13,200 in all."""
+"""Characters of all blocks: Slack accepts 12,000 of markdown, and about 13,200 in all."""
 AsText = Callable[[Grid], str]
 
 
@@ -37,7 +37,8 @@ def newer_kinds(blocks: Sequence[Json]) -> frozenset[str]:
 
 
 def older_version(message: SlackMessage) -> SlackMessage:
-    """One older table, since Slack takes one per message, the others as text; steps as a line."""
+    """Keeps one table in the older format, since Slack accepts one per message; the others become
+    text, and the steps a line."""
     return _rewrite(message, lambda as_text: _older_blocks(message.blocks, message.links, as_text))
 
 

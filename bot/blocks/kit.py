@@ -27,7 +27,7 @@ def section(text: str, **more: Any) -> Json:
 
 
 def header(text: str) -> Json:
-    """`text`: plain, cut as Slack takes it."""
+    """`text`: plain; it is cut to Slack's limit."""
     return {"type": "header", "text": {"type": "plain_text", "text": short(text, 150)}}
 
 

@@ -12,7 +12,7 @@ from bot.blocks.sanitize.text import sanitize_plain
 
 StepState = Literal["pending", "in_progress", "complete", "error"]
 MAX_TITLE = 250
-"""Slack takes 256 characters."""
+"""Slack accepts 256 characters."""
 WRITING = "Writing the answer…"
 FAILED = "This is how far I came"
 
@@ -114,7 +114,7 @@ def task(step: WorkStep) -> Json:
 
 
 def current_status(plan: Json) -> str:
-    """A plan block in one line: what is under way or went wrong, else its title."""
+    """A plan block in one line: the step in progress or failed, else its title."""
     titles = [t["title"] for t in plan["tasks"] if t["status"] in ("in_progress", "error")]
     return str(titles[-1] if titles else plan["title"])
 

@@ -24,7 +24,7 @@ from config.errors import ConfigError
 log = structlog.get_logger()
 
 PATIENCE = 30.0
-"""Seconds that a call waits for Slack to say who somebody is."""
+"""Seconds that a call waits for Slack to say who someone is."""
 MAX_MEMBERS = 15
 """Members of a group that are checked until one is still in Slack."""
 _NO_SUCH_PERSON = {"user_not_found", "user_not_visible"}

@@ -78,7 +78,7 @@ def _bounds(shifts: Sequence[Shift], after: datetime) -> Iterator[datetime]:
 
 
 def _is_change(before: Shift | None, now: Shift | None, moment: datetime) -> bool:
-    """Somebody else, or the next shift of the same person; not their shift inside another."""
+    """Someone else, or the next shift of the same person; not their shift inside another."""
     if before is None or now is None:
         return before is not now
     return before.who != now.who or (before.end == moment and now.start == moment)

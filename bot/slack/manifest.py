@@ -171,7 +171,7 @@ OPTIONAL_SCOPES = {
 }
 """Scopes that a domain file turns on."""
 UNFURLED = ("docs.google.com", "drive.google.com")
-"""Hosts of documents with previews; Slack takes five."""
+"""Hosts of documents with previews; Slack accepts five."""
 ENTITIES = ("slack#/entities/content_item",)
 """Kinds of Work Objects: see `bot.features.link_previews.views`."""
 

@@ -16,7 +16,7 @@ from agents.alerts.parser import alerts_in
 from bot.slack.events import IncomingMessage, read
 
 REOPENED_WITHIN = timedelta(minutes=30)
-"""An alert that fires again within this time after its end goes on with the same episode."""
+"""An alert that fires again within this time after its end continues the same episode."""
 OVER_AFTER = timedelta(hours=12)
 """Silence that ends an episode: many tools never send an end. Alertmanager repeats every 4 h."""
 NOTICE_VALID_FOR = timedelta(days=7)

@@ -39,7 +39,8 @@ SECONDS_EACH = 1.5
 MIN_UPDATE_SECONDS = 5.0
 """Between two updates of one reply."""
 MAX_UNKNOWN, UNKNOWN_WITHIN = 5, timedelta(minutes=10)
-"""How many "no runbook" replies a channel gets in a storm; gaps and digest list the others."""
+"""Maximum number of "no runbook" replies in a channel during a storm; gaps and digest list the
+others."""
 A_BOT = "bot"
 """Stands for an unknown id of a bot."""
 

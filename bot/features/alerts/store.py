@@ -1,6 +1,6 @@
 """Alerts that bots posted: the episodes of each kind, and each time that one fired or was resolved.
 
-Each message counts once, whichever workers read the messages and in whatever order."""
+Each message counts once, whichever workers read the messages and in any order."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from index.permissions.rules import IdentitiesOf, readers_of
 Domains = Callable[[], Mapping[str, Domain]]
 AskOf = Callable[[str], Ask]
 EveryoneMayRead = Callable[[str, frozenset[str]], bool]
-"""Domain name and document ids: whether all of them are open to everybody."""
+"""Domain name and document ids: whether all of them are open to everyone."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,7 +33,7 @@ MAX_QUERY_CHARS = 500
 SECONDS = 1.0
 """Time limit of a search, from when the agents begin."""
 REST_SECONDS = 600.0
-"""After a refusal that concerns everybody."""
+"""Seconds without a search after a refusal that concerns everyone."""
 MAX_CONCURRENT = 8
 SINGLE_SEARCH_ERRORS = frozenset(
     {"access_denied", "invalid_action_token", "invalid_arguments", "missing_query"}

@@ -38,7 +38,7 @@ class Intake:
     notices: RefusalNotices = field(default_factory=RefusalNotices)
 
     def receive(self, event_id: str, event: IncomingMessage) -> None:
-        """Answer a message if it is for the bot. After a crash, its event comes again."""
+        """Answer a message if it is for the bot. After a crash, its event is delivered again."""
         if event.again:
             first = self.records.get(event.again)
             if first is None or not first.text:  # deleted meanwhile
@@ -192,7 +192,7 @@ class Intake:
         )  # fmt: skip
 
     def _in_unknown_channel(self, event_id: str, event: IncomingMessage, *, resumed: bool) -> None:
-        """Answer privately: not everybody in this channel may read the documents."""
+        """Answer privately: not everyone in this channel may read the documents."""
         domains = self._open_to(event)
         if not domains:
             self._no_documents_here(event_id, event)

@@ -21,9 +21,10 @@ class Limiter:
         self._records = records
 
     def refusal(self, question: QuestionRecord, domain: Domain) -> str:
-        """Why `domain` does not answer this question now, for its asker; empty when it does.
+        """The reason for the asker why `domain` does not answer this question now; empty when it
+        does.
 
-        Of questions that come at once, the first ones stored are answered."""
+        Of simultaneous questions, those stored first are answered."""
         hour_ago, day_ago = now() - timedelta(hours=1), now() - timedelta(days=1)
         limits = domain.limits
         by_asker = self._records.count(
@@ -97,7 +98,7 @@ def _to_unmentioned(event: IncomingMessage, domain: Domain) -> Decision:
 def _continues(
     event: IncomingMessage, thread: Sequence[Any], askers: Collection[str], bot_user: str
 ) -> bool:
-    """The asker continues with the bot, and nobody else has written since."""
+    """The asker continues with the bot, and no one else has written since."""
     if event.others_mentioned or event.user not in askers or is_courtesy(event.text):
         return False
     since_bot: set[str] = set()

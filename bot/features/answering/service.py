@@ -60,7 +60,7 @@ class AnswerJob:
     others: tuple[Domain, ...] = ()
     """Of a quiet question: other domains that its asker may ask, to which it may belong."""
     privately: bool = False
-    """The channel is none of the domains': not everybody in it may read the documents."""
+    """The channel belongs to no domain: not everyone in it may read the documents."""
     notes: tuple[str, ...] = ()
 
 
@@ -217,7 +217,7 @@ class AnsweringService:
     def _extras(
         self, job: AnswerJob, answer: Answer, domain: Domain, *, privately: bool
     ) -> AnswerExtras:
-        """None where they fail: the answer goes out without them."""
+        """The additions; none where they fail: the answer is posted without them."""
         record = self.records.get(job.event.id) or job.record
         outgoing = OutgoingAnswer(record=record, answer=answer, domain=domain, privately=privately)
         try:

@@ -261,7 +261,7 @@ class ChecklistStarter:
         self.context.put(f"{due.kind}-{checklist.id}", due)
 
     def _link_to_existing(self, second: Checklist) -> None:
-        """A note to the user alone; none where the same press comes again after a crash."""
+        """Send a note to the user alone, unless the same press is delivered again after a crash."""
         first = self.service.store.get(second.id)
         ts = self.service.store.posts(second).get(0) if first else None
         if not first or not ts or first.started_at == second.started_at:

@@ -42,7 +42,7 @@ class ChecklistPosts:
     _pending: dict[str, set[int]] = field(default_factory=dict)
     """Checklist that a thread is updating → parts to update again after that."""
     _sent: dict[tuple[str, int], SlackMessage] = field(default_factory=dict)
-    """(checklist, part) → what this process sent last."""
+    """(checklist, part) → the last message that this process sent."""
 
     def post(self, checklist: Checklist) -> None:
         """Post the missing parts. Called by one worker at a time, and again after a crash."""

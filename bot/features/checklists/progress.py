@@ -172,7 +172,7 @@ def clock(at: datetime) -> str:
 
 
 def day(at: datetime) -> str:
-    """`27 March 2026`: of a document, the same for everybody."""
+    """A document's date, such as `27 March 2026`, the same for every reader."""
     return f"{at.day} {at:%B %Y}"
 
 

@@ -1,7 +1,7 @@
 """Checklists in the shared database: the steps as they were at the start, and every press.
 
-The state of a step follows from its presses in order of their time, whichever worker stored them
-when."""
+The state of a step follows from its presses ordered by time, independent of the worker and the time
+of storing."""
 
 from __future__ import annotations
 

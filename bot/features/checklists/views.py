@@ -31,7 +31,7 @@ MAX_LINE_CHARS = 110
 MAX_REPORTS = 3
 """The latest reports of each step; the owner gets all of them."""
 NameOf = Callable[[str], str]
-"""Slack id → what the person is called."""
+"""Slack id → the person's name."""
 
 
 def summary_messages(

@@ -21,7 +21,7 @@ def build_digest(
     alerts: Callable[[str], Set[str]],
     whom: OnCallResolver,
 ) -> Feature:
-    """`parts`: what the other features have to say in it; `alerts`: see `OpenQuestions`."""
+    """`parts`: the sections of the other features; `alerts`: see `OpenQuestions`."""
     store = DigestStore(context.engine)
     open_questions = OpenQuestions(
         records=records,

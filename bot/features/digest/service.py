@@ -134,7 +134,7 @@ class DigestService:
         return None
 
     def _recipient(self, domain: Domain, on_call: OnCall | None) -> str:
-        """The person on call, where the digest goes to them and they may ask in this domain; else
+        """The person on call, where the digest is for them and they may ask in this domain; else
         the domain's first channel."""
         who = on_call.who if on_call else ("" if domain.escalation.rota else domain.escalation.user)
         to_person = domain.digest is not None and domain.digest.to == "on_call"

@@ -14,7 +14,7 @@ from durable.migration import migrate
 
 _FORMAT = "%Y%m%dT%H%M%S"
 EMPTY = "-"
-"""Stands for a message's ts where there was nothing to say."""
+"""In place of a message's ts for an empty digest."""
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ def _origin(view: Json) -> tuple[str, str, str]:
 
 
 def reason_view(remember: str) -> Json:
-    """The form behind *Not helpful*. `remember` comes back with its submission."""
+    """The form of *Not helpful*. Slack returns `remember` with its submission."""
     options = [
         {"text": {"type": "plain_text", "text": text}, "value": value}
         for value, text in REASONS.items()

@@ -116,7 +116,7 @@ class ContradictionService:
             self._record(record.domain, question_id, one)
 
     def waiting(self, domain: str, *, limit: int, since: datetime | None = None) -> list[Sides]:
-        """Those whose sides everybody may read and have not changed, most often met first.
+        """Those whose sides everyone may read and have not changed, most often met first.
         `since`: only those that opened later; UTC, without a zone."""
         rows = self.contradictions.open_in(domain, since)
         pairs = (self._sides(row, times) for row, times in rows)
@@ -164,7 +164,7 @@ class ContradictionService:
         return _named(place.title, place.path) if place else ""
 
     def _pair(self, domain: str, contradiction: Contradiction) -> _Pair | None:
-        """None where both sides are one place, or not everybody may read one."""
+        """None where both sides are one place, or not everyone may read one."""
         snapshot = self.snapshot_of(domain)
         first, second = (
             cited_place(side, snapshot) for side in (contradiction.one, contradiction.other)
@@ -209,7 +209,7 @@ class ContradictionService:
         )
 
     def _sides(self, row: ContradictionRow, times: int = 0) -> Sides | None:
-        """None where a side is deleted, has changed, or not everybody may read it."""
+        """None where a side is deleted, has changed, or not everyone may read it."""
         snapshot = self.snapshot_of(row.domain)
         places = []
         for stored in (load_place(row.one), load_place(row.other)):

@@ -1,8 +1,7 @@
-"""Cited places: as they are stored, as today's documents have them, and whether a helpful one has
-changed since.
+"""Cited places: as stored, as in today's documents, and whether a helpful one has changed since.
 
-Only *Helpful* counts. A tick in the thread says that the question is settled, perhaps by what a
-colleague wrote, and nothing about the documents."""
+Only *Helpful* counts. A tick in the thread settles the question, perhaps by a colleague's reply,
+and proves nothing about the documents."""
 
 from __future__ import annotations
 
@@ -33,7 +32,8 @@ log = structlog.get_logger()
 
 _places = TypeAdapter(CitedSection)
 SnapshotOf = Callable[[str], Snapshot | None]
-"""Domain name → what everybody may read of it now; None where nothing is published or readable."""
+"""Domain name → a snapshot of what everyone may read now; None where nothing is published or
+readable."""
 
 
 def dump_place(place: CitedSection) -> str:
@@ -68,7 +68,7 @@ def places_of(answer: Answer, snapshot: Snapshot) -> Iterator[CitedSection]:
 
 
 def cited_place(citation: Citation, snapshot: Snapshot | None) -> CitedSection:
-    """Without marks where the document is deleted, or not everybody may read it."""
+    """Without marks where the document is deleted, or not everyone may read it."""
     if snapshot:
         place = next(iter(cited_sections(citation, snapshot)), None)
         if place := place or whole_section(citation, snapshot):
@@ -80,7 +80,7 @@ def cited_place(citation: Citation, snapshot: Snapshot | None) -> CitedSection:
 MAX_NOTES = 2
 _BATCH_SIZE = 50
 _LOOKBACK = timedelta(days=1)
-"""Verdicts come while a bot runs: older ones were processed."""
+"""Verdicts arrive while a bot runs: older ones were processed."""
 _MAX_CELL_CHARS = 60
 
 
@@ -91,7 +91,8 @@ class HelpfulPlaceService:
     snapshot_of: SnapshotOf
 
     def collect(self) -> None:
-        """Store what the places of newly helpful answers say. Several workers may do so at once."""
+        """Store the texts of the places of newly helpful answers. Several workers may do so at
+        once."""
         processed = 0
         for question_id, given_at in self.helpful.new_verdicts(now() - _LOOKBACK):
             record = self.records.get(question_id)

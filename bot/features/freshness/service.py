@@ -113,7 +113,7 @@ class FreshnessService:
         return [part for part in parts if part.lines]
 
     def _place_name(self, domain: str, place: CitedSection) -> str:
-        """Without the name of a document that not everybody may read."""
+        """Without the name of a document that not everyone may read."""
         snapshot = self.snapshot_of(domain)
         if not snapshot or not snapshot.cards([place.document]):
             return "a document that is gone, or that not everybody may read"

@@ -1,6 +1,6 @@
-"""Collects failed questions into gaps, and suggests what people answered to document owners.
+"""Collects failed questions into gaps, and suggests people's answers to document owners.
 
-Safe to repeat: nothing is done twice, and the next run does what failed."""
+Safe to repeat: nothing is done twice, and the next run retries failures."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from index.search import Snapshot
 log = structlog.get_logger()
 
 MAX_QUESTIONS = 200
-"""Of one run; the next goes on."""
+"""Maximum number of questions per run; the next run continues."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,7 +225,7 @@ class GapCollector:
         )
 
     def _place(self, domain: str, record: QuestionRecord, human: HumanAnswer) -> NearestPlace:
-        """What the answer cites, or the nearest place that everybody may read."""
+        """The place that the answer cites, or the nearest one that everyone may read."""
         snapshot = self._snapshot(domain)
         if snapshot is None:
             return NOWHERE
@@ -248,5 +248,5 @@ def _is_edited(question: GapQuestionRow, signals: FailureSignals) -> bool:
 
 
 def _id_of(signals: FailureSignals) -> str:
-    """The same whichever worker makes the gap."""
+    """Id of a gap, the same in every worker."""
     return f"gap-{hashlib.sha256(signals.question_id.encode()).hexdigest()[:16]}"

@@ -162,7 +162,7 @@ def _question(row: GapQuestionRow, text: str) -> UnansweredQuestion:
 def _most_central_first(
     questions: Sequence[UnansweredQuestion], vectors: Mapping[str, Vectors]
 ) -> tuple[UnansweredQuestion, ...]:
-    """The question that is nearest to all the others leads."""
+    """Orders questions: the one nearest to all others leads."""
     newest = [one for one in questions if one.question_id in vectors and one.text][-MAX_COMPARED:]
     if len({vectors[one.question_id].shape for one in newest}) > 1:
         return tuple(questions)  # vectors of two embedders: those of the old one are replaced soon
@@ -196,7 +196,7 @@ def with_question(existing: KnownGap | None, gap: str, text: str, vector: Vector
 
 
 def refresh_vectors(store: GapStore, domain: str, published: PublishedIndex) -> None:
-    """Embed again what another embedder made."""
+    """Embed again the vectors of another embedder."""
     texts = question_texts(store.engine, store.outdated_vectors(domain, published.embedder))
     for ids in batches(texts):
         vectors = published.embed([written_out(texts[name]) for name in ids])
@@ -210,8 +210,8 @@ class GapName(BaseModel):
 
 
 def name_gaps(store: GapStore, model: ChatModel, domain: str) -> None:
-    """Name gaps that were asked more than once by their leading question. The next run tries again
-    what failed."""
+    """Name gaps that were asked more than once by their leading question. The next run retries
+    failures."""
     leaders = (gap.questions[0] for gap in gaps_of(store, domain) if gap.times > 1)
     unnamed = [one for one in leaders if one.text and not one.name]
     for one in unnamed[:MAX_NAMES]:

@@ -93,9 +93,9 @@ def _is_answered(
 
 
 def supports(passages: Sequence[Passage], words: str) -> bool:
-    """Whether the passages say what these words say: at least 80 % of the words that name
-    something, every figure, and no fault found by the groundedness check of answers, which alone
-    would let a changed subject pass."""
+    """Whether the passages support these words: at least 80 % of the words that name something,
+    every figure, and no fault found by the groundedness check of answers, which alone would accept
+    a changed subject."""
     naming = naming_words(words).keys()
     available = stems(" ".join(f"{one.citation.heading} {one.text}" for one in passages))
     if not naming or len(naming & available) < MIN_WORD_SHARE * len(naming):
@@ -124,7 +124,7 @@ GAPS_CLOSED = metrics.counter(
 
 ASK_GAP = "gap_ask"
 MAX_GAPS = 20
-"""For one generation; the others wait for the next."""
+"""Maximum number of gaps per generation; the others wait for the next."""
 MAX_QUESTIONS = 5
 """Of one gap."""
 PAUSE = timedelta(seconds=5)

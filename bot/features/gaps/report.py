@@ -105,7 +105,7 @@ class WeeklyReport:
                 yield ReportSection(title=title, gaps=gaps)
 
     def _readers(self, domain: Domain) -> Iterator[tuple[str, MaySee]]:
-        """Channel or user id, each with what they may see."""
+        """The recipients: channel or user id, with the channels that the readers may see."""
         if domain.gaps.to == "channel":
             for channel in domain.channels[:1]:
                 yield channel, partial(self._is_visible_in, domain, channel)
@@ -114,7 +114,7 @@ class WeeklyReport:
             yield admin, partial(self.gate.may_see, admin)
 
     def _is_visible_in(self, domain: Domain, here: str, channel: str) -> bool:
-        """Whether everybody in `here` may see another channel: guests and other organizations see
+        """Whether everyone in `here` may see another channel: guests and other organizations see
         no public ones."""
         channels = self.gate.channels
         if channel == here or domain.access.external or channels.is_shared_outside(here):

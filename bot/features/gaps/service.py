@@ -59,7 +59,7 @@ class GapService:
         self._observe(domains)
 
     def collect(self, domain: str) -> None:
-        """The next minute's plan sees what fails here, and sets the timer again."""
+        """After a failure here, the next minute's plan sets the timer again."""
         try:
             self.collector.collect(domain)
             if self.context.model:

@@ -1,5 +1,5 @@
-"""Gaps in the database: tables, and every statement on them. Each change of a gap is made once,
-whichever worker makes it."""
+"""Gaps in the database: tables, and every statement on them. Each change of a gap is made once, by
+any worker."""
 
 from __future__ import annotations
 

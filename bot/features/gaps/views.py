@@ -13,7 +13,7 @@ from config.domain import Domain
 
 MaySee = Callable[[str], bool]
 WhereIs = Callable[[Gap], tuple[str, str]]
-"""A gap → address and name of the nearest place in the documents, as everybody may read them."""
+"""A gap → address and name of the nearest place in the documents, as everyone may read them."""
 MAX_GAPS = 5
 _MAX_TITLE_CHARS = 150
 

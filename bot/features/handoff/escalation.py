@@ -71,7 +71,7 @@ def escalation_steps(escalation: Escalation) -> list[CallStep]:
 
 
 def next_call(escalation: Escalation, calls: Sequence[HandoffCall]) -> NextCall | None:
-    """None once everybody was called. `calls`: oldest first, the first call included.
+    """None once everyone was called. `calls`: oldest first, the first call included.
 
     People who can't be reached are skipped at once."""
     steps = escalation_steps(escalation)

@@ -176,11 +176,11 @@ class CallMessages:
             self._post(record, handoff, call)
 
     def skip(self, call: HandoffCall) -> None:
-        """Somebody took it before the call was posted."""
+        """Drop a call, since a person took the hand-off before the call was posted."""
         self.calls.set(call.question_id, call.step, ts=NO_MESSAGE)
 
     def close(self, record: QuestionRecord, handoff: Handoff) -> None:
-        """Remove the buttons of all calls: nobody has to come any more."""
+        """Remove the buttons of all calls, which are no longer needed."""
         for call in self.calls.with_messages(record.id):
             if call.step.startswith(NOTICE) or call.ts in ("", NO_MESSAGE, handoff.card_ts):
                 continue
@@ -202,8 +202,8 @@ class CallMessages:
                 log.debug("a call still shows its button", reason=refused.code)
 
     def _has_earlier_call(self, record: QuestionRecord, call: HandoffCall) -> bool:
-        """Somebody else was called earlier, perhaps by a release that stored no calls: the card
-        mentions them."""
+        """Whether another person was called earlier, perhaps by a release that stored no calls: the
+        card mentions them."""
         if call.step != FIRST and not call.step.startswith(LEVEL):
             return True
         calls = [one for one in self.calls.of(record.id) if one.who]

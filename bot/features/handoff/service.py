@@ -71,7 +71,7 @@ class HandoffService:
         bot_user: str,
         is_private: Callable[[Domain, Answer], bool],
     ) -> None:
-        """`is_private`: whether some of a domain's channel may not read what an answer says."""
+        """`is_private`: whether some members of a domain's channel may not read the answer."""
         self._web = web
         self._records = records
         self._domains = domains
@@ -162,7 +162,7 @@ class HandoffService:
         self._notify_followers(question_id)
 
     def withdraw(self, question_id: str) -> None:
-        """The question was deleted: its text leaves the card, and nobody has to come."""
+        """The question was deleted: its text is removed from the card, and the calls end."""
         if self.get(question_id):
             self.refresh(question_id)
             self._notify_followers(question_id)

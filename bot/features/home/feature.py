@@ -41,7 +41,7 @@ def _listen(app: App, put: Enqueue) -> None:
 
 
 def chosen_example(body: Json, action: Mapping[str, Any]) -> ExampleChosen | None:
-    """Who asks what of which domain; None for a button that says neither."""
+    """Asker, domain and question of a chosen example; None for a button without them."""
     try:
         value = json.loads(str(action.get("value") or ""))
         domain, question = str(value["domain"]), str(value["question"])

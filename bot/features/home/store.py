@@ -1,4 +1,4 @@
-"""Questions on record that were answered well, for others to ask."""
+"""Stored questions that were answered well, to suggest to others."""
 
 from __future__ import annotations
 

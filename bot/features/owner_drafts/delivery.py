@@ -35,7 +35,7 @@ def addressee_of(draft: OwnerDraft, owners: OwnersFound, rights: DraftRights) ->
     """The first who may see the words and read the document; else the first who may at least know
     which document it is; None when there is nobody at all.
 
-    Raises SlackBusy or SlackUnsure when Slack can't say who somebody is."""
+    Raises SlackBusy or SlackUnsure when Slack can't say who someone is."""
     fallback: Addressee | None = None
     last: Addressee | None = None
     for one in _candidates(draft, owners, rights):
