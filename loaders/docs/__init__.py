@@ -1,1 +1,1 @@
-"""Google Docs' JSON to blocks."""
+"""Converts Google Docs' JSON to blocks."""

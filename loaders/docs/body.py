@@ -21,7 +21,7 @@ LinkTo = Callable[[str, str], str]
 
 @dataclass
 class TabReader:
-    """Walks a `documentTab`, or a response of the older shape."""
+    """Reads a `documentTab`, or the root of a response without tabs."""
 
     writer: BlockWriter
     tab: Node
@@ -60,7 +60,7 @@ class TabReader:
         self._furniture("footers")
 
     def _furniture(self, kind: str) -> None:
-        """Page headers and footers: each text once, not per page."""
+        """Adds page headers or footers. Each text is added once, not once per page."""
         texts: set[str] = set()
         for node in self.tab.named(kind).values():
             if node.suggested():
@@ -134,7 +134,7 @@ class TabReader:
         self.writer.add("image", text, image_markdown(image), image=image)
 
     def _is_code(self, pieces: Sequence[Piece]) -> bool:
-        """Collect a line of code; monospace paragraphs in a row are one block."""
+        """Collects a line of code. Consecutive monospace paragraphs form one block."""
         spans = [piece for piece in pieces if isinstance(piece, Span)]
         plain = len(spans) == len(pieces) and not any(s.link or s.markdown for s in spans)
         text = spans_to_text(spans)
@@ -177,7 +177,9 @@ class TabReader:
         return self._labels[name]
 
     def _keep_footnote(self, name: str, number: str) -> None:
-        """Each tab counts its footnotes from 1; in one markdown text they must differ."""
+        """Stores the footnote under a label that is unique in the document.
+
+        Each tab numbers its footnotes from 1, but all tabs share one markdown text."""
         label = re.sub(r"[^\w-]", "", number) or str(len(self._labels) + 1)
         count = 1
         while (unique := label if count == 1 else f"{label}-{count}") in self.writer.labels:
@@ -190,14 +192,18 @@ class TabReader:
             self._notes.append((unique, text, markdown))
 
     def _hand_over_notes(self) -> None:
-        """To the section of the block that refers to them, which stands only now."""
+        """Adds pending footnotes to the current section.
+
+        Runs after the block that refers to them is written."""
         notes, self._notes = self._notes, []
         for note in notes:
             self.writer.footnote(*note)
 
 
 def _heading_first(pieces: Sequence[Piece]) -> list[list[Span] | Image | Rule]:
-    """A heading is one line of words: footnote marks, equations, pictures and rules follow it."""
+    """The heading's words come first.
+
+    Pictures, rules, footnote marks and equations follow it as separate runs."""
     words = [piece for piece in pieces if isinstance(piece, Span) and piece.markdown is None]
     marks = [piece for piece in pieces if isinstance(piece, Span) and piece.markdown is not None]
     others = [piece for piece in pieces if not isinstance(piece, Span)]
@@ -205,7 +211,7 @@ def _heading_first(pieces: Sequence[Piece]) -> list[list[Span] | Image | Rule]:
 
 
 def _runs(pieces: Sequence[Piece]) -> list[list[Span] | Image | Rule]:
-    """Text between rules in one piece, then the pictures that stood in it."""
+    """Splits pieces at rules. Each run of text is followed by the pictures it contained."""
     runs: list[list[Span] | Image | Rule] = []
     spans: list[Span] = []
     images: list[Image] = []
@@ -221,7 +227,7 @@ def _runs(pieces: Sequence[Piece]) -> list[list[Span] | Image | Rule]:
 
 
 def _has_bar(style: Node | None) -> bool:
-    """A bar at the left is how Docs sets quotes."""
+    """Whether the paragraph has a left border, which is how Docs formats quotes."""
     width = style.at("borderLeft", "width") if style else None
     size = width.value.get("magnitude") if width else 0
     return isinstance(size, int | float) and size > 0

@@ -38,11 +38,11 @@ class Elements:
     positioned_objects: Mapping[str, Node]
     dropdowns: Mapping[str, Node]
     footnote: Callable[[Node], str]
-    """Takes a reference, keeps its footnote, and gives the label; '' when there is none."""
+    """Stores the footnote of a reference and returns its label; '' when there is none."""
     characters: int = field(default=0)
 
     def pieces(self, paragraph: Node) -> list[Piece]:
-        """In reading order, without the newline that ends every paragraph."""
+        """Pieces in reading order, without the newline that ends every paragraph."""
         pieces: list[Piece] = []
         end: int | None = None
         for element in paragraph.children("elements"):
@@ -201,7 +201,9 @@ class Elements:
 
 
 def image_markdown(image: Image) -> str:
-    """Without the address: it lives for 30 minutes, and would change the content hash."""
+    """Image markdown without the address, which expires after 30 minutes.
+
+    An address in the text would change the content hash."""
     name = escape(" ".join((image.alt or image.title).split()))
     return f"![{name}](image:{image.object_id})"
 
@@ -216,7 +218,7 @@ def _picture_uri(embedded: Node) -> str:
 
 
 def _is_exponent(node: Node, span: Span, before: list[Piece]) -> bool:
-    """10 with a raised 6 is 10^6, never 106."""
+    """Whether the span is a superscript after a digit: 10 with a raised 6 is 10^6, not 106."""
     style = node.child("textStyle")
     last = before[-1] if before else None
     return (
@@ -255,7 +257,7 @@ _PLACEHOLDER = re.compile(r"%(\d)")
 
 @dataclass
 class ListNumbers:
-    """Counts the items of each list; lists go on across other content, as in Docs."""
+    """Counts the items of each list. A list continues after other content, as in Docs."""
 
     lists: Mapping[str, Node]
     _counts: dict[str, dict[int, int]] = field(default_factory=dict)

@@ -1,4 +1,6 @@
-"""Safe reading of a JSON response: null is absent, a wrong type is a warning with its place."""
+"""Reads a JSON response safely.
+
+Null counts as absent. A wrong type causes a warning that names its place."""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ _TYPES: dict[type, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A JSON object and where it stands."""
+    """A JSON object and its path in the response."""
 
     value: Mapping[str, Any]
     warn: Warn
@@ -45,7 +47,7 @@ class Node:
         return None
 
     def at(self, *names: str) -> Node | None:
-        """The object down a path, None where the path ends."""
+        """The object at a path; None when a step is missing."""
         node: Node | None = self
         for name in names:
             node = node.child(name) if node else None
@@ -65,7 +67,7 @@ class Node:
                 self._unexpected(f"{name}[{index}]", "an object", item)
 
     def named(self, name: str) -> dict[str, Node]:
-        """A map of objects."""
+        """A map's entries that are objects, by key."""
         holder = self.child(name)
         if holder is None:
             return {}
@@ -98,7 +100,7 @@ class Node:
         return value is True
 
     def suggested(self) -> bool:
-        """Whether this was suggested and nobody has accepted it yet."""
+        """Whether this is a suggested insertion that nobody has accepted yet."""
         return bool(self.value.get("suggestedInsertionIds"))
 
     def skipped(self, why: str) -> None:

@@ -1,6 +1,6 @@
-"""A `documents.get` response → Document, nothing lost.
+"""A `documents.get` response → Document, without loss.
 
-Reads the shape with tabs and the older one with a `body`. Ask for both parameters:
+Reads responses with tabs and older ones with a `body`. Requests need both parameters:
 `includeTabsContent=True` and `suggestionsViewMode=PREVIEW_WITHOUT_SUGGESTIONS`."""
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def parse_document(
 ) -> Document:
     """`url` opens the document; anchors add `?tab=…#heading=…` to it.
 
-    What can't be read is in `warnings`, with its place in the response. Raises LoadError when
-    there is nothing to read, or beyond the limits."""
+    Unreadable parts are listed in `warnings`, with their place in the response. Raises LoadError
+    when there is nothing to read or a limit is exceeded."""
     if not isinstance(response, dict):
         raise LoadError(metadata.get("id") or "document", "the response is not a JSON object")
     writer = BlockWriter()
@@ -59,7 +59,7 @@ def parse_document(
 
 
 def _tabs(root: Node, name: str) -> Iterator[tuple[Node, Tab]]:
-    """Tabs in reading order, each before its children."""
+    """Yields tabs in reading order, each before its children."""
     waiting = [(node, (), 1) for node in reversed(list(root.children("tabs")))]
     stack: list[tuple[Node, tuple[str, ...], int]] = list(waiting)
     count = 0

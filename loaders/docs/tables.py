@@ -1,4 +1,6 @@
-"""Google Docs tables → true grids. Cells hold paragraphs, lists, pictures and tables."""
+"""Google Docs tables → rectangular grids.
+
+Cells hold paragraphs, lists, pictures and tables."""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ class Tables:
     numbers: ListNumbers
 
     def read(self, table: Node, depth: int) -> Table | None:
-        """None for a table without cells. Raises LoadError beyond the limits."""
+        """Returns None for a table without cells. Raises LoadError when a limit is exceeded."""
         if depth > MAX_NESTING:
             raise too_deep(self.document, table.place[:80] + "…", MAX_NESTING, "tables")
         rows = list(table.children("tableRows"))
@@ -152,8 +154,10 @@ def _marked(rows: list[Node]) -> int:
 def _without_suggested(
     grid: list[list[SourceCell]], rows: list[Node], cells: list[list[Node]]
 ) -> tuple[list[list[SourceCell]], list[Node]]:
-    """Drop rows and columns that are only suggested. Their text is marked run by run, so what
-    is left in them is accepted text, and then they stay."""
+    """Drops rows and columns that are only suggested.
+
+    Docs marks suggested text run by run. Text that remains in such a row or column is accepted,
+    so the row or column stays."""
     row_numbers = [
         i
         for i, row in enumerate(rows)

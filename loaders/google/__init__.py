@@ -1,1 +1,1 @@
-"""Google's client, made safe for quotas and bad days."""
+"""Google's client, with rate limits, retries and translated errors."""

@@ -1,8 +1,8 @@
-"""Google's client, safe for threads and quotas.
+"""Google's client, thread-safe and rate-limited.
 
-Each connection runs one call at a time (httplib2 allows no sharing) and is reused. Temporary
-failures are retried with backoff; final ones become GoogleRefused. A limiter holds all threads
-below the per-minute quota."""
+Each connection runs one call at a time (httplib2 connections can't be shared) and is reused.
+Temporary failures are retried with backoff. Final failures become GoogleRefused. A limiter keeps
+the Docs reads of all threads below the per-minute quota."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 class RateLimiter:
-    """Lets at most nine tenths of `per_minute` calls through in any minute.
+    """Allows at most 90% of `per_minute` calls in any minute.
 
-    A sixth of them may go at once, the rest are spaced evenly: so a small run does not wait, and
-    a long one never meets the quota. Thread-safe."""
+    A sixth of them may run at once; the rest are spaced evenly. A small run does not wait, and a
+    long one never reaches the quota. Thread-safe."""
 
     def __init__(
         self,
@@ -39,15 +39,15 @@ class RateLimiter:
     ) -> None:
         self._interval = 60 / (0.75 * per_minute)
         self._slack = 0.15 * per_minute * self._interval
-        """Seconds of evenly spaced calls that may be drawn in advance."""
+        """How far calls may run ahead of even spacing, in seconds."""
         self._clock = clock
         self._sleep = sleep
         self._lock = threading.Lock()
         self._next = clock() - self._slack
-        """When the next call would be due if all had been spaced evenly."""
+        """When the next call is due under even spacing."""
 
     def wait(self) -> None:
-        """Return when this call may go."""
+        """Blocks until this call may run."""
         with self._lock:
             now = self._clock()
             due = max(self._next, now - self._slack)
@@ -56,7 +56,7 @@ class RateLimiter:
             self._sleep(due - now)
 
     def hold(self, seconds: float) -> None:
-        """Google asked for a pause: no call goes before it is over."""
+        """Delays all calls, because Google requested a pause."""
         with self._lock:
             self._next = max(self._next, self._clock() + seconds)
 
@@ -64,15 +64,15 @@ class RateLimiter:
 ATTEMPTS = 7
 MAX_BACKOFF = 32.0
 TIMEOUT = 60.0
-"""Seconds; a long document takes Google ten."""
+"""Seconds. Google needs about ten for a long document."""
 BATCH = 100
-"""Requests in one batch: Drive's limit, and each counts towards the quota."""
+"""Requests per batch, Drive's limit. Each request counts towards the quota."""
 
 MALFORMED = GoogleRefused(200, "malformed answer", "not JSON", temporary=True)
 
 
 class GoogleClient:
-    """Docs v1, Drive v3 and Directory v1 by a service account."""
+    """Calls Docs v1, Drive v3 and Directory v1 with a service account."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class GoogleClient:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`writes`: nothing is sent twice unless `call` or `call_unless` does."""
+        """`writes`: the HTTP library never resends a request by itself."""
         self._credentials = credentials
         self._writes = writes
         self._api_url = api_url.rstrip("/")
@@ -99,7 +99,7 @@ class GoogleClient:
 
     @cached_property
     def files(self) -> Any:
-        """Drive's files; build requests with it and hand them to `call` or `pages`."""
+        """Drive's files collection. Builds requests for `call` and `pages`."""
         return self.drive.files()
 
     @cached_property
@@ -140,21 +140,23 @@ class GoogleClient:
         return self.call(request, before=self._docs_reads.wait)
 
     def call(self, request: Any, *, before: Callable[[], None] = lambda: None) -> Any:
-        """The answer: a dict, or bytes of a download. Raises GoogleRefused, or ConfigError when
-        the credentials themselves are refused."""
+        """Returns the response: a dict, or the bytes of a download.
+
+        Raises GoogleRefused, or ConfigError when Google rejects the credentials."""
         return self._persistently(partial(self._once, request), before=before)
 
     def call_unless(self, result_of_earlier: Callable[[], Any], request: Any) -> Any:
-        """As `call`, for a request that may take effect only once.
+        """Like `call`, for a request that may take effect only once.
 
-        `result_of_earlier` returns what an earlier attempt made, or None. It is called before each
-        attempt, as a reply may have been lost."""
+        `result_of_earlier` returns the result of an earlier attempt, or None. It runs before each
+        attempt, because a reply may have been lost."""
         return self._persistently(lambda: result_of_earlier() or self._once(request))
 
     def batch(self, service: Any, requests: Sequence[Any]) -> list[Any]:
-        """Answers in order, a GoogleRefused in place of one; up to 100 of them in an HTTP call.
+        """Returns responses in order, with a GoogleRefused for each request that failed.
 
-        Raises GoogleRefused when a whole call fails, or ConfigError as `call` does."""
+        One HTTP call carries up to 100 requests. Raises GoogleRefused when a whole call fails, or
+        ConfigError like `call`."""
         answers = self._batches(service, requests)
         for attempt in range(1, self._attempts):
             again = [place for place, one in enumerate(answers) if _may_change(one)]
@@ -188,7 +190,7 @@ class GoogleClient:
         raise AssertionError("unreachable")
 
     def pages(self, collection: Any, request: Any) -> Iterator[dict[str, Any]]:
-        """Every page of a listing."""
+        """Yields every page of a listing."""
         while request is not None:
             page = self.call(request)
             yield page
@@ -198,7 +200,7 @@ class GoogleClient:
         with self._translated(), self._connection() as connection:
             answer = request.execute(http=connection)
         if isinstance(answer, str) or (isinstance(answer, bytes) and not _is_media(request)):
-            # googleapiclient hands a body that is no JSON through as it is.
+            # googleapiclient returns a body that is not JSON unchanged.
             raise _Stumble(MALFORMED)
         return answer
 
@@ -216,19 +218,19 @@ class GoogleClient:
             batch.add(request, request_id=str(number))
         with self._translated(), self._connection() as connection:
             renew = cache(lambda: self._credentials.refresh(Request(connection.http)))  # type: ignore[no-untyped-call] # no types
-            # The library's own way to a token knows no time limit and leaves its connection open.
+            # The library's own token refresh has no timeout and leaves its connection open.
             batch._refresh_and_apply_credentials = lambda request, http: renew()
             if not self._credentials.valid:
                 renew()
             try:
                 batch.execute(http=connection)
-            except (LookupError, TypeError, ValueError) as error:  # as the library stumbles over it
+            except (LookupError, TypeError, ValueError) as error:  # raised by the library
                 raise _Stumble(MALFORMED) from error
         return [answers[str(number)] for number in range(len(requests))]
 
     @contextlib.contextmanager
     def _translated(self) -> Iterator[None]:
-        """Errors of the libraries: temporary ones as _Stumble, final ones for our callers."""
+        """Translates library errors: temporary ones to _Stumble, final ones for the caller."""
         from google.auth.exceptions import RefreshError, TransportError
         from googleapiclient.errors import BatchError, HttpError
         from httplib2 import HttpLib2Error
@@ -258,7 +260,7 @@ class GoogleClient:
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[Any]:
-        """An idle connection or a new one; one that broke is closed."""
+        """Yields an idle connection or a new one. A broken connection is closed."""
         from google_auth_httplib2 import AuthorizedHttp
         from googleapiclient.errors import HttpError
 
@@ -296,7 +298,7 @@ class _Stumble(Exception):
 
 
 def _backoff(attempt: int) -> float:
-    """Full jitter over a doubling ceiling, so that threads don't come back together."""
+    """Seconds to wait: random, with a doubling ceiling, so that threads don't retry together."""
     return random.uniform(0.2, 1.0) * min(MAX_BACKOFF, 2.0 ** (attempt - 1))  # noqa: S311 - no secret
 
 

@@ -1,4 +1,4 @@
-"""What Google says when it refuses, and what that means: try again, give up, or ask for access."""
+"""Google's errors and what they mean: retry, fail, or request access."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIMIT_REASONS = frozenset(
 TEMPORARY_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 GONE_STATUSES = frozenset({404, 410})
 MAX_PAUSE = 120.0
-"""Seconds; a Retry-After beyond it is cut, since other documents wait behind this one."""
+"""Seconds. A longer Retry-After is shortened, because other documents are waiting."""
 
 WORDS: Mapping[str, str] = {
     "exportSizeLimitExceeded": "it is over the 10 MB that Google exports",
@@ -43,9 +43,9 @@ OF_ACCOUNT = frozenset(WORDS) - {
 
 
 class GoogleRefused(Exception):
-    """A call that failed for good, or too often. Callers turn it into a LoadError or a report.
+    """A call that failed permanently or too often. Callers turn it into a LoadError or a report.
 
-    `status` is 0 when there was no answer at all."""
+    `status` is 0 when there was no response."""
 
     def __init__(self, status: int, reason: str, message: str, *, temporary: bool) -> None:
         self.status = status
@@ -56,21 +56,21 @@ class GoogleRefused(Exception):
 
     @property
     def no_access(self) -> bool:
-        """Deleted or not shared with us: Google doesn't tell the two apart."""
+        """Whether the file is deleted or not shared; Google doesn't distinguish the two."""
         return self.status in GONE_STATUSES or (self.status == 403 and not self.temporary)
 
     @property
     def may_not_ask(self) -> bool:
-        """Whoever only reads a file is not told who else does."""
+        """Whether permission is denied. Plain readers can't list a file's other readers."""
         return self.status == 403 and not self.temporary
 
     @property
     def of_account(self) -> bool:
-        """It says nothing of the file: the account, its scopes or its quota are refused."""
+        """Whether the error concerns the account, its scopes or its quota, not the file."""
         return self.status in (0, 400, 401) or self.temporary or self.reason in OF_ACCOUNT
 
     def in_words(self) -> str:
-        """For a LoadError, without the request's address."""
+        """The reason for a LoadError, without the request's URL."""
         if self.reason in WORDS:
             return WORDS[self.reason]
         if self.status in GONE_STATUSES:
@@ -83,7 +83,7 @@ class GoogleRefused(Exception):
 
 
 def read_error(error: HttpError) -> GoogleRefused:
-    """Drive tells the reason in a list of errors, Docs in its details or its status name."""
+    """Drive reports the reason in `errors`, Docs in `details` or in `status`."""
     body = _error_body(error.content)
     message = str(body.get("message") or error.resp.reason or "no message")
     reason = _reason(body) or str(error.resp.reason or "unknown")
@@ -93,7 +93,7 @@ def read_error(error: HttpError) -> GoogleRefused:
 
 
 def retry_after(header: str | None) -> float:
-    """Seconds to wait by a Retry-After header: a number, or a date; 0 without one."""
+    """A Retry-After header, number or date → seconds to wait; 0 without a valid header."""
     if not header:
         return 0.0
     try:

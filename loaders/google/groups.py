@@ -20,7 +20,7 @@ ADMIN_ROLE = "GOOGLE_GROUPS_ADMIN has to be an administrator who may read groups
 
 
 def open_groups(settings: Settings) -> Callable[[Collection[str]], Mapping[str, Members | str]]:
-    """A `FetchMembers`. Raises ConfigError for a missing or unreadable key."""
+    """Returns a `FetchMembers`. Raises ConfigError for a missing or unreadable key."""
     api_url = settings.google_api_url or ""
     credentials = read_credentials(
         settings.google_credentials,
@@ -33,11 +33,11 @@ def open_groups(settings: Settings) -> Callable[[Collection[str]], Mapping[str, 
 
 
 def group_members(groups: Collection[str], client: GoogleClient) -> Mapping[str, Members | str]:
-    """Addresses of groups → addresses of their members, in lower case, with those of groups in
-    them; or in words why the directory refuses. Those that it did not tell are left out.
+    """Group addresses → addresses of their members, in lower case, or the directory's refusal.
 
-    A group that all of an organization is in has no list of them: it counts as empty.
-    Raises PermissionsUnknown when the directory does not answer."""
+    Includes members of nested groups. Groups for which the directory gave no answer are left out.
+    A group of the whole organization has no member list and counts as empty.
+    Raises PermissionsUnknown when the directory does not respond."""
     members_by_group: dict[str, Members | str] = dict.fromkeys(groups, frozenset())
     members = client.directory.members()
     waiting = {
@@ -62,7 +62,7 @@ def group_members(groups: Collection[str], client: GoogleClient) -> Mapping[str,
 
 
 def _pages(waiting: Mapping[str, Any], client: GoogleClient) -> Mapping[str, Any] | str:
-    """The next page of each, or in words why the directory tells us nothing at all."""
+    """The next page of each group, or the reason why the directory refuses all requests."""
     try:
         answers = client.batch(client.directory, list(waiting.values()))
     except ConfigError as error:

@@ -1,11 +1,11 @@
-"""Owners of documents, read from Drive when someone has to be notified; comments to them.
+"""Reads the owners of documents from Drive and writes comments for them.
 
-A comment is the only thing that this program writes at Google. Drive is read by one token and
-commented on by another.
+Comments are the only thing that this program writes at Google. Reading and commenting use
+separate tokens.
 
 Drive's guide *Manage comments and replies* (November 2026): every comments method needs `fields`;
-Google's editors show a comment with an `anchor` of ours as one without. So there is no anchor: the
-comment names the place and quotes it."""
+Google's editors ignore an `anchor` set through the API. So comments have no anchor: they name the
+place and quote it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from loaders.google.errors import GoogleRefused
 from loaders.google.services import COMMENTS, read_credentials
 
 CommentOutcome = Literal["made", "off", "refused", "gone", "later"]
-"""`off`: nobody switched comments on. `later`: Google did not answer properly."""
+"""`off`: comments are disabled. `later`: Google did not respond properly; retry later."""
 PAGE = 100
 
 
@@ -33,16 +33,16 @@ class Commented:
     outcome: CommentOutcome
     id: str = ""
     why: str = ""
-    """Of a refusal, in words."""
+    """The reason when Google refused; else empty."""
 
 
 def comment_once(
     client: GoogleClient, document: str, *, mark: str, content: str, quoted: str
 ) -> Commented:
-    """Write a comment, unless one with its mark stands there: a reply may have been lost, or the
-    process that asked.
+    """Writes a comment unless one with its mark exists.
 
-    `mark`: part of the content, and of no other comment's. `quoted`: words of the place meant."""
+    An earlier attempt may have succeeded although its reply was lost or the process crashed.
+    `mark`: unique text within `content`. `quoted`: text of the place that the comment is about."""
     body: dict[str, Any] = {"content": content}
     if quoted:
         body["quotedFileContent"] = {"mimeType": "text/plain", "value": quoted}
@@ -79,7 +79,7 @@ def _marked(client: GoogleClient, document: str, mark: str) -> Any:
 
 
 OwnerRole = Literal["owner", "editor", "manager"]
-"""`editor`: who edited it last. `manager`: of the shared drive that holds it."""
+"""`editor`: the last editor. `manager`: a manager of the shared drive that holds it."""
 FIELDS = "id,name,webViewLink,trashed,driveId,owners(emailAddress),lastModifyingUser(emailAddress)"
 MANAGERS = ("organizer", "fileOrganizer")
 PERMISSION_FIELDS = "nextPageToken,permissions(type,role,emailAddress,deleted)"
@@ -88,21 +88,23 @@ PERMISSION_FIELDS = "nextPageToken,permissions(type,role,emailAddress,deleted)"
 @dataclass(frozen=True, kw_only=True)
 class OwnersFound:
     people: tuple[tuple[str, OwnerRole], ...] = ()
-    """Addresses in lower case, whoever should be asked first."""
+    """Addresses in lower case, in the order in which to notify them."""
     title: str = ""
-    """As the document is called now."""
+    """The document's current title."""
     url: str = ""
     deleted: bool = False
-    """Deleted, in the trash, or no longer shared with us: Google doesn't tell the first from the
-    last."""
+    """Deleted, in the trash, or no longer shared.
+
+    Google doesn't distinguish the first from the last."""
     later: bool = False
-    """Google did not answer properly."""
+    """Google did not respond properly; retry later."""
 
 
 def owners_of(document: str, calls: DriveCalls) -> OwnersFound:
-    """Owners; on a shared drive, where a file has none, whoever edited it last, then the managers.
+    """Returns the owners, then the last editor.
 
-    Raises ConfigError when the credentials themselves are refused."""
+    Files on shared drives have no owner: there the drive's managers follow the last editor.
+    Raises ConfigError when Google rejects the credentials."""
     request = calls.client.files.get(fileId=document, fields=FIELDS, supportsAllDrives=True)
     try:
         file = calls.client.call(request)
@@ -137,7 +139,7 @@ def _named_person(file: Mapping[str, Any]) -> Iterator[tuple[str, OwnerRole]]:
 
 
 def _managers(document: str, calls: DriveCalls) -> list[str]:
-    """None where Drive won't say: whoever only reads a file isn't told."""
+    """The managers' addresses; empty when Drive refuses, as it does to plain readers."""
     permissions = calls.client.permissions
     request = permissions.list(
         fileId=document, fields=PERMISSION_FIELDS, pageSize=100, supportsAllDrives=True
@@ -162,12 +164,12 @@ def _address(person: Mapping[str, Any]) -> str:
 
 ATTEMPTS = 4
 TIMEOUT = 20.0
-"""Nobody waits at a screen; whoever asks comes back later."""
+"""Seconds. Nobody waits for the result, and callers retry later."""
 
 
 @dataclass(frozen=True)
 class GoogleOwners:
-    """See `bot.feature.DocumentDesk`. Thread-safe; opened when first asked."""
+    """Implements `bot.feature.DocumentDesk`. Thread-safe. Opens its clients on first use."""
 
     settings: Settings
     attempts: int = ATTEMPTS
@@ -194,8 +196,9 @@ class GoogleOwners:
 
     @cached_property
     def _writing(self) -> GoogleClient:
-        """As the service account, whatever GOOGLE_DELEGATE says: nobody's name stands on a comment
-        that they didn't write."""
+        """The client for comments. It ignores GOOGLE_DELEGATE and acts as the service account.
+
+        Otherwise comments would carry the name of a person who didn't write them."""
         api_url = self.settings.google_api_url or ""
         key = self.settings.google_credentials
         credentials = read_credentials(key, scope=COMMENTS, api_url=api_url)

@@ -1,8 +1,8 @@
 """The service account's key, Google's APIs, and an HTTP client that sends a request once.
 
-APIs are built from the descriptions that ship with Google's client: no look-up online. httplib2
-by itself sends a request again when a connection ends without a status line, a POST as well: a
-comment whose reply was lost stood there twice."""
+APIs are built from the descriptions that ship with Google's client, without a request online.
+httplib2 resends a request, even a POST, when a connection ends without a status line. This
+duplicated a comment whose reply was lost."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 DRIVE = "https://www.googleapis.com/auth/drive.readonly"
 COMMENTS = "https://www.googleapis.com/auth/drive"
-"""The narrowest that comments.create takes for documents of others: `drive.file` reaches only what
-an app made. What the account may do with a document is bounded by its role there: commenter."""
+"""The narrowest scope with which comments.create works on other people's documents.
+
+`drive.file` covers only files that an app created. The account's role, commenter, limits what it
+can do with a document."""
 GROUP_MEMBERS = "https://www.googleapis.com/auth/admin.directory.group.member.readonly"
 _OTHER_KEYS = {
     "authorized_user": "it is a person's own login, as `gcloud auth application-default login` "
@@ -32,7 +34,7 @@ _OTHER_KEYS = {
     "external_account": "it is of workload identity federation",
     "impersonated_service_account": "it is a person's login that stands in for an account",
 }
-"""`type` of other files of credentials → what they are."""
+"""`type` of other credential files → description."""
 KEY_REMEDY = (
     "put the path of a service account's JSON key into GOOGLE_APPLICATION_CREDENTIALS"
     " (Google Cloud console › IAM & Admin › Service accounts › Keys)"
@@ -42,10 +44,10 @@ KEY_REMEDY = (
 def read_credentials(
     path: Path | None, *, scope: str = DRIVE, delegate: str = "", api_url: str = ""
 ) -> Credentials:
-    """The service account's key, for reading only unless `scope` says more. Raises ConfigError.
+    """Reads the service account's key, by default for read access. Raises ConfigError.
 
-    `delegate`: the user to act as, unless it is the service account itself. With `api_url` tokens
-    come from that host too."""
+    `delegate`: the user to impersonate; ignored when it is the service account itself.
+    `api_url`: the host that also issues tokens."""
     from google.oauth2.service_account import Credentials
 
     if path is None:
@@ -71,7 +73,7 @@ def read_credentials(
 
 
 def _what_else(path: Path) -> str:
-    """What the file is instead, in words that quote none of it."""
+    """Describes what the file is instead, without quoting it."""
     try:
         key = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
@@ -96,33 +98,33 @@ USED_METHODS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "permissions": ("list",),
     },
 }
-"""Every method that we use, and no other: `comments.create` alone writes, by a token of its own."""
+"""Every method in use. Only `comments.create` writes, with a separate token."""
 ANSWER = {"type": "object", "properties": {"nextPageToken": {"type": "string"}}}
-"""All that the client needs to know of an answer: that it is JSON, and how it is paged."""
+"""A response schema with all that the client needs: it is JSON, and how it is paged."""
 
 BODY = {"type": "object"}
-"""Likewise of what is sent."""
+"""A schema for request bodies: any JSON object."""
 
 
 def build_service(name: str, version: str, connection: Any, host: str = "") -> Any:
-    """`connection`: an httplib2 client; `host`: another one than Google's."""
+    """`connection`: an httplib2 client. `host`: replaces Google's host."""
     from googleapiclient import discovery
 
-    # It logs every refusal as a warning; ours are answered or reported.
+    # It logs every error response as a warning; callers handle or report them already.
     logging.getLogger("googleapiclient.http").setLevel(logging.ERROR)
     description = _description(name, version)
     if host:
-        # Calls and batches of calls both begin with it.
+        # Calls and batches both use it.
         description |= {"rootUrl": f"{host}/"}
         description.pop("mtlsRootUrl", None)
     return discovery.build_from_document(description, http=connection)  # type: ignore[attr-defined] # stubs lack it
 
 
 def _description(name: str, version: str) -> dict[str, Any]:
-    """The API's description as it ships with the client, cut to what we call.
+    """The API's description from the client library, reduced to USED_METHODS.
 
-    The whole of it costs a second at every start: the client writes documentation for each method
-    from the schemas of everything that the method returns."""
+    The full description adds a second to every start: the client generates documentation for each
+    method from the schemas of its responses."""
     from googleapiclient.discovery_cache import get_static_doc
 
     document: dict[str, Any] = json.loads(get_static_doc(name, version))  # type: ignore[no-untyped-call] # no types
@@ -144,16 +146,16 @@ class _EndsForGood(HTTPConnection):
         try:
             return super().getresponse()
         except BadStatusLine as error:
-            # Of this kind httplib2 makes no second attempt.
+            # httplib2 does not retry after this error.
             raise ConnectionResetError("the connection ended without a reply") from error
 
 
 class _PlainOnce(_EndsForGood, HTTPConnectionWithTimeout):
-    """See the module's docstring."""
+    """Never resends a request; see the module's docstring."""
 
 
 class _SecureOnce(_EndsForGood, HTTPSConnectionWithTimeout):
-    """Likewise, encrypted."""
+    """The same over TLS."""
 
 
 class NoRetryHttp(Http):

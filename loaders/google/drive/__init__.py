@@ -1,1 +1,1 @@
-"""What is in Drive, what changed, who may read it."""
+"""Lists Drive, follows its changes and reads its permissions."""

@@ -1,4 +1,4 @@
-"""What the credentials can and can't read, folder by folder, with the remedy."""
+"""Reports what the credentials can and can't read, folder by folder, with the remedy."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ from loaders.google.errors import GoogleRefused
 
 @dataclass(frozen=True, kw_only=True)
 class AccessReport:
-    """One folder, with what lies directly in it, or one document."""
+    """One folder with its direct children, or one document."""
 
     kind: Literal["folder", "document"]
     id: str
     name: str
-    """Empty when we can't see it."""
+    """Empty when the account can't see it."""
     readable: bool
     account: str
-    """Who read it: share with this address."""
+    """The account that reads it. Files must be shared with this address."""
     documents: Mapping[str, int] = field(default_factory=dict)
-    """Kind of document, e.g. `Google Docs` or `PDF` → how many we load."""
+    """Kind of document, e.g. `Google Docs` or `PDF` → number of loadable files."""
     unsupported: Mapping[str, int] = field(default_factory=dict)
-    """Media type → how many files of it no loader reads."""
+    """Media type without a loader → number of files."""
     problem: str = ""
     remedy: str = ""
     hides_readers: bool = False
-    """The problem is that Drive doesn't tell who else may read it."""
+    """The problem is that Drive doesn't list the other readers."""
 
     def in_the_way(self, audience: Literal["channel", "asker"]) -> bool:
-        """Whether a domain with `access.audience` can't do with it: readers that we aren't told of
-        matter only where each asker gets what they may read."""
+        """Whether the problem matters to a domain with this `access.audience`.
+
+        Hidden readers matter only when answers depend on what each asker may read."""
         return bool(self.problem) and not (self.hides_readers and audience == "channel")
 
 
@@ -43,9 +44,9 @@ _SWITCH_ON = "switch on the Google Docs API: Google Cloud console › APIs & Ser
 
 
 def check_access(source: GoogleDriveSource, calls: DriveCalls) -> list[AccessReport]:
-    """Configured folders and their subfolders in reading order, then configured documents.
+    """Reports on configured folders with their subfolders, then on configured documents.
 
-    Raises ConfigError when the credentials themselves are refused."""
+    Raises ConfigError when Google rejects the credentials."""
     listing = list_source(source, calls)
     reports = [
         _unreadable(kind, file_id, listing, calls.account)
@@ -117,8 +118,10 @@ def _document(document: DriveFile, calls: DriveCalls) -> AccessReport:
 
 
 def _unopened(listing: Listing, calls: DriveCalls) -> Mapping[str, str]:
-    """Id → why it can't be read, of one Google Doc: to list documents is Drive's business, to read
-    them another API's, which a project has to switch on as well."""
+    """Tries to read one Google Doc. Returns its id → the reason when it can't be read.
+
+    Listing uses the Drive API, but reading uses the Docs API, which a project enables separately.
+    """
     docs = [file for file in listing.files.values() if file.mime_type == DOCUMENT][:1]
     answers = in_parallel(calls.client.document, [file.id for file in docs])
     return {
@@ -133,9 +136,9 @@ def _has_subfolders(folder: DriveFile, listing: Listing) -> bool:
 
 
 def _hidden_readers(sample: list[DriveFile], calls: DriveCalls) -> tuple[str, str]:
-    """(problem, remedy) when Drive doesn't tell us who may read; else empty.
+    """Returns (problem, remedy) when Drive doesn't list the readers; else two empty strings.
 
-    Asked for one document: the others in its folder are shared alike."""
+    Callers pass one document, because the others in its folder are shared the same way."""
     answers = in_parallel(calls.permissions, [file.id for file in sample])
     if all(not isinstance(each, GoogleRefused) and each != calls.only_us for each in answers):
         return "", ""

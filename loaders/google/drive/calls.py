@@ -1,4 +1,4 @@
-"""Requests to Drive, each paged to its end, and files as Drive lists them."""
+"""Drive requests, which read all pages, and Drive's file metadata."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXPORTS: Mapping[str, tuple[str, str]] = {
     GOOGLE + "spreadsheet": ("text/csv", ".csv"),
     GOOGLE + "presentation": ("application/pdf", ".pdf"),
 }
-"""Google types that are read by export: as what, and with which loader."""
+"""Google types that are exported → (media type, suffix of the loader)."""
 
 DOWNLOADS: Mapping[str, str] = {
     "application/pdf": ".pdf",
@@ -38,15 +38,15 @@ DOWNLOADS: Mapping[str, str] = {
     "text/markdown": ".md",
     "text/x-markdown": ".md",
 }
-"""Other types, downloaded: the loader's suffix."""
+"""Types that are downloaded → suffix of the loader."""
 BY_NAME = frozenset({".csv", ".docx", ".htm", ".html", ".markdown", ".md", ".pdf", ".txt"})
-"""Uploads often carry a vague type: then the name's suffix decides."""
+"""Suffixes that decide for VAGUE_TYPES, which uploads often have."""
 VAGUE_TYPES = frozenset({"text/plain", "application/octet-stream"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class DriveFile:
-    """What Drive says of a file, without its content."""
+    """A file's metadata in Drive."""
 
     id: str
     name: str
@@ -56,30 +56,30 @@ class DriveFile:
     version: str = ""
     owner: str = ""
     status: str = ""
-    """The file property `status`, e.g. `superseded`, when somebody set it."""
+    """The file property `status`, e.g. `superseded`; empty when not set."""
     parents: tuple[str, ...] = ()
     size: int = 0
     """Bytes; 0 for Google's own types."""
     drive_id: str = ""
     trashed: bool = False
     target_id: str = ""
-    """What a shortcut points to."""
+    """Id of a shortcut's target."""
     locked: bool = False
-    """Its readers may not download, print or copy it."""
+    """Downloading, printing or copying is restricted."""
 
     @property
     def is_container(self) -> bool:
-        """Folders and shortcuts: they hold documents without being one."""
+        """Whether it is a folder or a shortcut."""
         return self.mime_type in {FOLDER, SHORTCUT}
 
     @property
     def is_document(self) -> bool:
-        """One of the types that we read."""
+        """Whether a loader reads its type."""
         return self.mime_type == DOCUMENT or self.mime_type in EXPORTS or bool(self.suffix)
 
     @property
     def suffix(self) -> str:
-        """Which file loader reads its download; empty when none does."""
+        """Suffix of the loader for its download; empty when there is none."""
         if self.mime_type in VAGUE_TYPES:
             suffix = PurePath(self.name).suffix.lower()
             plain = ".txt" if self.mime_type == "text/plain" else ""
@@ -110,8 +110,9 @@ def read_file(resource: Mapping[str, Any]) -> DriveFile:
 
 
 def read_permission(resource: Mapping[str, Any]) -> Permission | None:
-    """A Drive v3 permission → who may read; None for an account that no longer exists, and for a
-    view: who sees that a file is there, or what was published of it, may not read the file."""
+    """A Drive v3 permission → a reader. None for a deleted account and for a `view` permission.
+
+    A `view` grants sight of the file's metadata or its published version, not of the file."""
     kind = resource.get("type")
     kinds: Mapping[Any, tuple[PermissionKind, str]] = {
         "user": ("user", "emailAddress"),
@@ -141,7 +142,7 @@ def _is_locked(resource: Mapping[str, Any]) -> bool:
 
 
 def _lasting_url(link: str) -> str:
-    """Without marks of who asked; old links keep the resource key that opens them."""
+    """The link without query parameters, except the `resourcekey` that old links need."""
     address, _, query = link.partition("?")
     keys = [part for part in query.split("&") if part.startswith("resourcekey=")]
     return f"{address}?{keys[0]}" if keys else address
@@ -158,8 +159,9 @@ PERMISSIONS_PAGE = 100
 
 @dataclass(frozen=True)
 class DriveChange:
-    """The last change of a file since the token: `file` is None when it is deleted or access to
-    it is lost."""
+    """The last change of a file since the token.
+
+    `file` is None when it is deleted or no longer accessible."""
 
     id: str
     file: DriveFile | None
@@ -179,7 +181,7 @@ class DriveCalls:
 
     client: GoogleClient
     account: str
-    """E-mail of the service account, or of the user it reads as."""
+    """E-mail of the service account, or of the user it impersonates."""
 
     def file(self, file_id: str) -> DriveFile:
         return read_file(self.client.call(self.file_request(file_id)))
@@ -188,7 +190,7 @@ class DriveCalls:
         return self.client.files.get(fileId=file_id, fields=FILE_FIELDS, supportsAllDrives=True)
 
     def children(self, folder: DriveFile) -> list[DriveFile]:
-        """What lies directly in a folder, without the trash."""
+        """Lists a folder's direct children, without trashed files."""
         if not folder.drive_id:
             return self._children(folder, corpora="user")
         try:
@@ -196,7 +198,7 @@ class DriveCalls:
         except GoogleRefused as refused:
             if not refused.no_access:
                 raise
-            # The folder is shared with us, the drive around it is not.
+            # The folder is shared with the account, its drive is not.
             return self._children(folder, corpora="allDrives")
 
     def _children(self, folder: DriveFile, **where: str) -> list[DriveFile]:
@@ -213,10 +215,10 @@ class DriveCalls:
         return [read_file(each) for page in pages for each in page.get("files") or []]
 
     def permissions(self, file_id: str) -> tuple[Permission, ...]:
-        """Who may read the file, in a stable order.
+        """Lists who may read the file, in a stable order.
 
-        A plain reader may not ask. Then the only reader that we know of is our own account: so a
-        domain that answers each asker from what they may read shows such a file to nobody."""
+        Drive doesn't show this list to plain readers. Then the account itself is the only known
+        reader, and a domain that checks each asker's permissions shows the file to nobody."""
         request = self.permission_request(file_id)
         try:
             return read_readers(list(self.client.pages(self.client.permissions, request)))
@@ -238,7 +240,7 @@ class DriveCalls:
         return (Permission(kind="user", value=self.account),)
 
     def start_token(self, drive_id: str = "") -> str:
-        """Where the change feed stands now: the account's own, or a shared drive's."""
+        """The current position of the change feed, of the account or of a shared drive."""
         request = self.client.changes.getStartPageToken(
             supportsAllDrives=True, **({"driveId": drive_id} if drive_id else {})
         )
@@ -268,7 +270,7 @@ class DriveCalls:
 
 
 def read_readers(pages: Sequence[Mapping[str, Any]]) -> tuple[Permission, ...]:
-    """All pages of `permissions.list` → who may read the file, in a stable order."""
+    """All pages of `permissions.list` → the file's readers, in a stable order."""
     resources = [each for page in pages for each in page.get("permissions") or []]
     permissions = {permission for each in resources if (permission := read_permission(each))}
     return tuple(

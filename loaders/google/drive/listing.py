@@ -1,4 +1,6 @@
-"""The whole of a source, listed: folders in folders, shortcuts followed, each file once."""
+"""Lists a whole source.
+
+Visits subfolders, follows shortcuts and lists each file once."""
 
 from __future__ import annotations
 
@@ -32,21 +34,21 @@ class Skipped:
 
 @dataclass
 class Listing:
-    """What a source holds now."""
+    """A source's current content."""
 
     files: dict[str, DriveFile] = field(default_factory=dict)
-    """Documents that we can read, by id."""
+    """Readable documents, by id."""
     folders: dict[str, DriveFile] = field(default_factory=dict)
     shortcuts: dict[str, str] = field(default_factory=dict)
-    """Shortcut's id → its target's."""
+    """Shortcut's id → its target's id."""
     skipped: dict[str, Skipped] = field(default_factory=dict)
-    """Files that no loader reads, and shortcuts that lead nowhere."""
+    """Files without a loader, locked files and broken shortcuts, by id."""
     failed: list[LoadError] = field(default_factory=list)
     complete: bool = True
-    """False when Google did not answer for a part of it."""
+    """False when Google did not respond for a part of the source."""
 
     def drive_ids(self) -> set[str]:
-        """Shared drives that hold a part of it."""
+        """Ids of the shared drives that hold its files and folders."""
         parts = (*self.folders.values(), *self.files.values())
         return {each.drive_id for each in parts if each.drive_id}
 
@@ -57,10 +59,10 @@ def list_source(
     *,
     entering: Callable[[str], None] = lambda drive_id: None,
 ) -> Listing:
-    """Folder by folder, level by level. `entering` hears of a shared drive before it is listed.
+    """Lists the source level by level. Calls `entering` before it lists a shared drive.
 
-    A folder or document that we can't see is in `failed` and nothing of it in `files`. Raises
-    ConfigError for a source without end."""
+    Folders and documents that the account can't see are in `failed`, and `files` holds nothing of
+    them. Raises ConfigError for more than MAX_FOLDERS folders."""
     listing = Listing()
     level = [
         *_look_up(source.folders, "folder", calls, listing),
@@ -83,7 +85,7 @@ def list_source(
 def _sort_in(
     files: Iterable[DriveFile], listing: Listing
 ) -> tuple[list[DriveFile], list[DriveFile]]:
-    """Folders to list and shortcuts to follow; documents go into the listing."""
+    """Returns folders to list and shortcuts to follow. Adds documents to the listing."""
     folders, shortcuts = [], []
     for file in files:
         if file.trashed:
@@ -147,7 +149,7 @@ def _note_failure(name: str, refused: GoogleRefused, account: str, listing: List
 
 
 def load_error(name: str, refused: GoogleRefused, account: str) -> LoadError:
-    """For a report: what, why, and whom to share it with."""
+    """An error for reports: the file, the reason, and the account to share it with."""
     remedy = f"share it with {account}" if refused.no_access else ""
     return LoadError(name, refused.in_words(), remedy=remedy)
 
@@ -158,7 +160,7 @@ def in_parallel(
     *,
     at_once: int = CALLS_AT_ONCE,
 ) -> list[Answer | GoogleRefused]:
-    """Answers in order; a refusal takes the place of its answer."""
+    """Returns responses in order, with a GoogleRefused for each request that failed."""
     if len(arguments) < 2:
         return [_attempt(ask, each) for each in arguments]
     with ThreadPoolExecutor(at_once, thread_name_prefix="drive") as pool:

@@ -1,12 +1,12 @@
-"""Google Drive as a source of documents, and who may read them now.
+"""Google Drive as a source of documents and of their current readers.
 
     with open_drive(settings) as drive:
         plan = drive.sync(source, cursor=cursor, indexed=indexed)
         for file in plan.changed:
-            document = drive.load(file)      # from as many threads as you like
+            document = drive.load(file)      # thread-safe
         # publish, then store plan.cursor
 
-It follows the change feed: docs/decisions/010-drive-changes-feed.md."""
+Changes come from the change feed: docs/decisions/010-drive-changes-feed.md."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def open_drive(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> GoogleDrive:
-    """Drive as the configured service account sees it. Makes no call yet.
+    """Opens Drive with the configured service account. Sends no request yet.
 
     Raises ConfigError for a missing or unreadable key."""
     api_url = settings.google_api_url or ""
@@ -79,11 +79,11 @@ def open_drive(
 
 
 class GoogleDrive:
-    """Methods may be called from several threads. Close it, or use it as a context manager."""
+    """Drive for one account. Thread-safe. Close it, or use it as a context manager."""
 
     def __init__(self, calls: DriveCalls, *, host: str = "") -> None:
         self.calls = calls
-        """What Drive is asked, for those who ask it themselves."""
+        """Drive's requests, for callers that need them directly."""
         self._host = host
 
     @property
@@ -99,11 +99,11 @@ class GoogleDrive:
         indexed: Mapping[str, IndexedDocument],
         reload: Collection[str] = (),
     ) -> SyncPlan:
-        """What changed since the run that returned `cursor`; empty lists everything.
+        """Returns what changed since the run that returned `cursor`. An empty one lists everything.
 
-        `indexed`: what the index holds of this source, by id. `reload`: ids to load again although
-        nothing changed. Google's failures are in the plan; refused credentials are a ConfigError.
-        """
+        `indexed`: this source's indexed documents, by id. `reload`: ids to load again even if
+        unchanged. The plan contains Google's failures. Raises ConfigError when Google rejects the
+        credentials."""
         name = name_source(source, account=self.account, host=self._host)
         last = read_cursor(cursor, name)
         try:
@@ -121,7 +121,7 @@ class GoogleDrive:
             )
 
     def load(self, file: DriveFile) -> Document:
-        """The document with everything Drive knows of it. Raises LoadError, which names it."""
+        """Loads a document with its Drive metadata. Raises LoadError, which names the document."""
         name = f"{file.id} ({file.name})"
         try:
             permissions = self.calls.permissions(file.id)
@@ -144,7 +144,7 @@ class GoogleDrive:
             raise load_error(name, refused, self.account) from refused
 
     def sheet(self, file_id: str) -> bytes:
-        """The first sheet of a spreadsheet as CSV. Raises LoadError."""
+        """Returns the first sheet of a spreadsheet as CSV. Raises LoadError."""
         request = self.calls.client.files.export(fileId=file_id, mimeType="text/csv")
         try:
             return bytes(self.calls.client.call(request))
@@ -152,8 +152,9 @@ class GoogleDrive:
             raise load_error(file_id, refused, self.account) from refused
 
     def reach(self) -> None:
-        """Ask Drive for something small. Raises ConfigError when the key is refused, LoadError
-        when Drive is, or doesn't answer."""
+        """Sends Drive a small request. Raises ConfigError when Google rejects the key.
+
+        Raises LoadError when Drive rejects the request or doesn't respond."""
         request = self.calls.client.files.list(pageSize=1, fields="files(id)")
         try:
             self.calls.client.call(request)
@@ -161,11 +162,11 @@ class GoogleDrive:
             raise load_error("Google Drive", refused, self.account) from refused
 
     def check(self, source: GoogleDriveSource) -> list[AccessReport]:
-        """What the account can and can't read, folder by folder."""
+        """Reports what the account can and can't read, folder by folder."""
         return check_access(source, self.calls)
 
     def close(self) -> None:
-        """Close the connections of all threads."""
+        """Closes the connections of all threads."""
         self.calls.client.close()
 
     def __enter__(self) -> GoogleDrive:
@@ -193,7 +194,7 @@ class GoogleDrive:
 
 
 class DriveSource:
-    """Folders and documents of `sources.google_drive`."""
+    """Loads the folders and documents of `sources.google_drive`."""
 
     name = "google_drive"
 
@@ -204,7 +205,7 @@ class DriveSource:
         pictures: PictureCollector | None = None,
         fetch: Fetch | None = None,
     ) -> None:
-        """`fetch`: gets pictures from Google for `pictures`; None with it."""
+        """`fetch`: downloads pictures from Google for `pictures`. Both are set, or both None."""
         self._source = source
         self._drive = drive
         self._pictures, self._fetch = pictures, fetch
@@ -233,22 +234,24 @@ class DriveSource:
 
 READER_ATTEMPTS = 2
 READER_TIMEOUT = 10.0
-"""Seconds; somebody waits for an answer."""
+"""Seconds. Short, because a person is waiting for an answer."""
 
 Readers = tuple[Permission, ...]
 
 
 def open_readers(settings: Settings) -> Callable[[Collection[str]], Mapping[str, Readers]]:
-    """A `CheckReaders`. Raises ConfigError for a missing or unreadable key."""
+    """Returns a `CheckReaders`. Raises ConfigError for a missing or unreadable key."""
     drive = open_drive(settings, attempts=READER_ATTEMPTS, timeout=READER_TIMEOUT)
     return lambda documents: current_readers(documents, drive.calls)
 
 
 def current_readers(documents: Collection[str], calls: DriveCalls) -> Mapping[str, Readers]:
-    """Document ids → who may read each: nobody one that is deleted, in the trash, no longer shared
-    with us, or locked against downloads. Those that Drive did not tell are left out.
+    """Document ids → current readers of each.
 
-    Two requests for each, 100 in a call. Raises PermissionsUnknown."""
+    A document has no readers when it is deleted, in the trash, locked against downloads, or no
+    longer shared with the account. Documents for which Drive gave no answer are left out.
+
+    Sends two requests per document, 100 per call. Raises PermissionsUnknown."""
     ids = list(documents)
     try:
         requests = [calls.file_request(each) for each in ids]
@@ -271,7 +274,7 @@ def current_readers(documents: Collection[str], calls: DriveCalls) -> Mapping[st
 def _all_pages(
     requests: list[Any], first_pages: list[Any], calls: DriveCalls
 ) -> list[list[Any] | GoogleRefused]:
-    """Listings followed to their ends, all of them a page further at each call."""
+    """Reads all listings to their last page. Each round reads one page of every open listing."""
     listings: list[list[Any] | GoogleRefused] = [
         page if isinstance(page, GoogleRefused) else [page] for page in first_pages
     ]
@@ -295,7 +298,7 @@ def _all_pages(
 
 
 def _readers(file: Any, listing: list[Any] | GoogleRefused, calls: DriveCalls) -> Readers | None:
-    """None: Drive did not tell."""
+    """A file's readers; None when Drive gave no answer about the file."""
     for answer in (file, listing):
         if isinstance(answer, GoogleRefused) and answer.of_account:
             return None

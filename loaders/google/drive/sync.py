@@ -1,5 +1,7 @@
-"""What to load, keep and remove: from the change feed, or from a full listing where the feed
-can't tell. A cursor stores where the feeds stood, and which files there were."""
+"""Plans which documents to load, keep and remove.
+
+The plan comes from the change feed, or from a full listing when the feed is not enough. A cursor
+stores the position of each feed and the files that existed."""
 
 from __future__ import annotations
 
@@ -21,23 +23,24 @@ from loaders.google.errors import GoogleRefused
 from loaders.source import IndexedDocument
 
 VERSION = 2
-"""Another one lists everything again: what earlier versions read may not be read any more."""
+"""A new version lists everything again, so that stricter rules apply to files read earlier."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cursor:
-    """Valid for one source as one account sees it; anyone else's is refused."""
+    """The state of the last run. Valid for one source and one account only."""
 
     source: str
-    """Account, host and configured ids: when one changes, everything is listed again."""
+    """Account, host and configured ids. When one changes, everything is listed again."""
     tokens: Mapping[str, str] = field(default_factory=dict)
-    """Shared drive's id, or empty for the account's own feed → its page token. An empty token: a
-    drive whose feed we may not read."""
+    """Shared drive's id, or empty for the account's own feed → its page token.
+
+    An empty token means that the account may not read the drive's feed."""
     folders: frozenset[str] = frozenset()
     shortcuts: Mapping[str, str] = field(default_factory=dict)
-    """Shortcut's id → its target's."""
+    """Shortcut's id → its target's id."""
     files: frozenset[str] = frozenset()
-    """Documents that were there, loaded or not."""
+    """Ids of the documents that existed, loaded or not."""
 
     def to_text(self) -> str:
         return json.dumps(
@@ -59,7 +62,7 @@ def name_source(source: GoogleDriveSource, *, account: str, host: str) -> str:
 
 
 def read_cursor(text: str, source: str) -> Cursor | None:
-    """The cursor that an earlier run of this source left; None when there is none to trust."""
+    """Parses a cursor. None when it is invalid, or of another version or source."""
     try:
         stored = json.loads(text)
         if stored["cursor"] != VERSION or stored["source"] != source:
@@ -80,27 +83,28 @@ Indexed = Mapping[str, IndexedDocument]
 
 @dataclass(frozen=True, kw_only=True)
 class SyncPlan:
-    """What became of a source since the last run."""
+    """What changed in a source since the last run."""
 
     changed: tuple[DriveFile, ...] = ()
-    """To load: new, edited, renamed, shared with others, or asked for again."""
+    """Files to load: new, edited, renamed, shared differently, or requested again."""
     unchanged: tuple[str, ...] = ()
-    """Ids whose indexed version stands."""
+    """Ids whose indexed version is current."""
     removed: tuple[str, ...] = ()
-    """Ids of indexed documents that are deleted, trashed, moved away or not shared any more."""
+    """Ids of indexed documents that are deleted, trashed, moved away or no longer shared."""
     cursor: str = ""
-    """For the next run; to be stored only with what this run publishes."""
+    """The cursor for the next run. Store it only together with what this run publishes."""
     skipped: tuple[str, ...] = ()
-    """Files that are not read, one line each, with the reason; those that no loader reads are told
-    by listings only."""
+    """Files that are not read, one line each, with the reason.
+
+    Only full listings report files without a loader."""
     failed: tuple[LoadError, ...] = ()
-    """Folders and documents that we can't see."""
+    """Errors of folders and documents that can't be read."""
     complete: bool = True
-    """False when Google did not answer for a part: then nothing counts as removed."""
+    """False when Google did not respond for a part. Then nothing counts as removed."""
 
 
 class _ListAgain(Exception):
-    """The change feed can't tell what became of the source."""
+    """The change feed is not enough to plan the run."""
 
 
 def plan_from_listing(
@@ -111,12 +115,13 @@ def plan_from_listing(
     indexed: Indexed,
     reload: Collection[str],
 ) -> SyncPlan:
-    """List everything and compare. Readers are compared too: a folder that is shared with others
-    changes who may read its files, but not the files."""
+    """Lists everything and compares it with the index, including readers.
+
+    Sharing a folder changes the readers of its files, but not the files."""
     tokens: dict[str, str] = {}
 
     def note_token(drive_id: str) -> None:
-        """Taken before listing: what changes meanwhile is seen twice rather than never."""
+        """Fetches the token before the listing, so that no change made meanwhile is missed."""
         if drive_id not in tokens:
             tokens[drive_id] = _start_token(calls, drive_id)
 
@@ -156,9 +161,9 @@ def plan_from_changes(
     indexed: Indexed,
     reload: Collection[str],
 ) -> SyncPlan | None:
-    """Follow the change feeds since `last`. None when only a listing can tell.
+    """Follows the change feeds since `last`. Returns None when a full listing is needed.
 
-    Raises GoogleRefused when Google does not answer."""
+    Raises GoogleRefused when Google does not respond."""
     try:
         changes, tokens = _read_feeds(calls, last)
         scope = _Scope(source, last)
@@ -166,7 +171,7 @@ def plan_from_changes(
         locked = [one.file for one in changes if one.file and one.file.locked and one.id in absent]
     except _ListAgain:
         return None
-    # Documents that were not loaded last time, and those that are wanted again.
+    # Documents that the last run did not load, and those to reload.
     again = ((last.files - indexed.keys()) | (set(reload) & last.files)) - present.keys() - absent
     failed: list[LoadError] = []
     ids = sorted(again)
@@ -196,7 +201,7 @@ class _Scope:
     last: Cursor
 
     def sort(self, changes: Iterable[DriveChange]) -> tuple[dict[str, DriveFile], set[str]]:
-        """Documents that are there now, and ids of those that are not. Raises _ListAgain."""
+        """Returns existing documents by id, and ids of the absent ones. Raises _ListAgain."""
         present: dict[str, DriveFile] = {}
         absent: set[str] = set()
         for change in changes:
@@ -210,7 +215,7 @@ class _Scope:
         return present, absent
 
     def _moves_others(self, change: DriveChange) -> bool:
-        """A folder or shortcut of ours, or one that came to us, takes other files along."""
+        """Whether a folder or shortcut of the source changed, which affects other files too."""
         if change.id in self.last.folders or change.id in self.last.shortcuts:
             return True
         if change.file is None or not change.file.is_container:
@@ -218,7 +223,7 @@ class _Scope:
         return self._holds(change.file)
 
     def is_ours(self, file: DriveFile) -> bool:
-        """A document of the source, whether it may be read or not."""
+        """Whether it is a document of the source, readable or not."""
         return self._holds(file) and file.is_document
 
     def _holds(self, file: DriveFile) -> bool:
@@ -229,9 +234,10 @@ class _Scope:
 
 
 def _read_feeds(calls: DriveCalls, last: Cursor) -> tuple[list[DriveChange], dict[str, str]]:
-    """The last change of each file over all feeds, and where each feed ends now.
+    """Returns the last change of each file over all feeds, and the new token of each feed.
 
-    A file that moved between drives is gone from one feed and there in another: Drive decides."""
+    A file that moved between drives is removed in one feed and present in another. Then its
+    current state is fetched from Drive."""
     changes: dict[str, DriveChange] = {}
     tokens: dict[str, str] = {}
     disputed: set[str] = set()
@@ -277,7 +283,7 @@ def _start_token(calls: DriveCalls, drive_id: str) -> str:
 
 
 def _stands(file: DriveFile, indexed: Indexed, reload: Collection[str]) -> bool:
-    """Whether the index holds this very version, under this address."""
+    """Whether the index holds this version under this URL, and no reload is requested."""
     document = indexed.get(file.id)
     return (
         document is not None
@@ -290,8 +296,9 @@ def _stands(file: DriveFile, indexed: Indexed, reload: Collection[str]) -> bool:
 def _with_other_readers(
     files: Iterable[DriveFile], indexed: Indexed, calls: DriveCalls
 ) -> frozenset[str]:
-    """Ids of documents whose readers differ from those that the index knows; also of those whose
-    readers Google did not tell, so that loading them says why."""
+    """Ids of documents whose readers differ from those in the index.
+
+    Includes documents whose readers Google did not list; loading them reports the reason."""
     ids = [file.id for file in files]
     answers = in_parallel(calls.permissions, ids)
     return frozenset(
