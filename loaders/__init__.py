@@ -1,1 +1,1 @@
-"""Every source to one lossless `Document`."""
+"""Loads documents from every source into one lossless `Document`."""

@@ -12,7 +12,7 @@ from loaders.document import MAX_NAME, Block, BlockKind, Document, Permission, T
 
 
 class Metadata(TypedDict, total=False):
-    """What the source knows of a document besides its content; the fields of Document."""
+    """A document's metadata from its source. The keys are fields of `Document`."""
 
     id: str
     title: str
@@ -28,12 +28,12 @@ class Metadata(TypedDict, total=False):
 
 @dataclass
 class BlockWriter:
-    """Collects blocks and knows where in the document the next one stands."""
+    """Collects blocks and tracks the tab, page and headings of the next one."""
 
     url: str = ""
     blocks: list[Block] = field(default_factory=list)
     warnings: dict[str, None] = field(default_factory=dict)
-    """In order, each once."""
+    """Warnings in order, without duplicates."""
     tabs: list[Tab] = field(default_factory=list)
     labels: set[str] = field(default_factory=set)
     """Footnote labels in use."""
@@ -49,12 +49,12 @@ class BlockWriter:
             self.tabs.append(tab)
 
     def leave_sections(self) -> None:
-        """What follows belongs to the whole tab, e.g. a page footer."""
+        """Ends all sections. Later blocks belong to the whole tab, e.g. a page footer."""
         self._close_section()
         self._headings = []
 
     def heading(self, level: int, text: str, markdown: str, url: str = "", **details: Any) -> None:
-        """`url` opens this heading; without one the heading above it, or the tab, is opened."""
+        """`url`: opens this heading. Default: the URL of the parent heading or of the tab."""
         self._close_section()
         while self._headings and self._headings[-1][0] >= level:
             self._headings.pop()
@@ -77,7 +77,7 @@ class BlockWriter:
         )
 
     def footnote(self, marker: str, text: str, markdown: str) -> None:
-        """Stands at the end of the section that refers to it."""
+        """Adds a footnote at the end of the current section."""
         self._footnotes.append({"marker": marker, "text": text, "markdown": markdown})
 
     def warn(self, warning: str) -> None:
@@ -94,9 +94,9 @@ class BlockWriter:
 
 
 def as_name(text: str) -> str:
-    """A title or heading as it stands above every passage: repeated that often, it must be short.
+    """Shortens a title or heading to MAX_NAME characters, because every passage repeats it.
 
-    The heading's own block keeps all of its text."""
+    The heading's own block contains its full text."""
     return text if len(text) <= MAX_NAME else text[: MAX_NAME - 1].rstrip() + "…"
 
 
@@ -122,8 +122,9 @@ def make_document(writer: BlockWriter, *, url: str, **metadata: Unpack[Metadata]
 
 
 def content_hash(blocks: Iterable[Block]) -> str:
-    """SHA-256 of everything but the images' short-lived addresses, which repr leaves out; of the
-    images themselves, where they were fetched."""
+    """SHA-256 of the blocks and of the images that were fetched.
+
+    It ignores the images' URLs, which expire; `repr` leaves them out."""
     digest = hashlib.sha256()
     for block in blocks:
         digest.update(repr(block).encode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""A date as people write it, in English: in a document's text, or in its front matter."""
+"""Parses dates that people write in English, in a document's text or front matter."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ _FILLER = re.compile(
 
 
 def date_in(text: str) -> date | None:
-    """The date that a text begins with; a month, a quarter or a year is over at its end, and of two
-    readings of 01/02/2026 the later one counts. None for a day that isn't, as 30 February."""
+    """The date at the start of a text; None without a valid one, e.g. for 30 February.
+
+    A month, quarter or year means its last day. Of two readings of 01/02/2026, the later counts.
+    """
     match = _DATE.match(_FILLER.sub("", text, count=1))
     if match is None:
         return None
@@ -57,7 +59,7 @@ def date_in(text: str) -> date | None:
 
 
 def months_later(day: date, months: int) -> date | None:
-    """The same day of that month, or its last; None beyond the calendar."""
+    """The same day `months` later, or that month's last day; None after the year 9999."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     if last := _last_day(year, month + 1):
         return last.replace(day=min(day.day, last.day))

@@ -1,6 +1,6 @@
-"""What every loader returns: a document as an ordered list of blocks, with nothing lost.
+"""The result of every loader: a document as an ordered list of blocks, without loss.
 
-A document beyond the size and depth limits here is refused, never cut."""
+Loaders reject a document that exceeds the size and depth limits. They never truncate it."""
 
 from __future__ import annotations
 
@@ -28,27 +28,29 @@ PermissionKind = Literal["user", "group", "domain", "anyone"]
 
 @dataclass(frozen=True, kw_only=True)
 class Image:
-    """A picture: what its document says of it, and what a model saw, where one was asked."""
+    """A picture: its metadata in the document, and a model's description if there is one."""
 
     alt: str = ""
     title: str = ""
     uri: str = field(default="", repr=False)
-    """Where it can be fetched; short-lived for Google Docs, and whoever holds it can fetch the
-    picture: so it is in no repr and in no content hash."""
+    """URL to fetch it from. In Google Docs it expires, and anyone who has it can fetch the picture.
+
+    So it is in no repr and in no content hash."""
     object_id: str = ""
     """The picture's id inside its document, when it has one."""
     digest: str = field(default="", repr=False)
-    """SHA-256 of the picture itself; empty where it was not fetched."""
+    """SHA-256 of the picture's bytes; empty when it was not fetched."""
     passed_over: str = field(default="", repr=False)
-    """Why nobody will look at it, e.g. `small`; empty for one that is looked at, or that could not
-    be fetched and will be again."""
+    """Why it gets no description, e.g. `small`.
+
+    Empty when it gets one, or when a failed download will be retried."""
     description: str = field(default="", repr=False)
-    """What a model saw in it, as markdown."""
+    """A model's description of it, as markdown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One cell of the true grid. A merged cell stands once in each position it covers."""
+    """One cell of the rectangular grid. A merged cell appears in each position that it covers."""
 
     text: str = ""
     """Plain text, one line per paragraph."""
@@ -75,7 +77,7 @@ class Table:
     header_columns: int = 0
     """Leading columns that name rows."""
     header_evidence: str = ""
-    """Why: `tableHeader`, `bold`, `shaded`, `th`, `short first row`, …"""
+    """Evidence for the headers: `tableHeader`, `bold`, `shaded`, `th`, `short first row`, …"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,16 +102,16 @@ class Block:
     position: int
     """0-based index among the document's blocks."""
     heading_path: tuple[str, ...] = ()
-    """Plain titles of the headings above, outermost first; a heading includes itself."""
+    """Plain titles of the parent headings, outermost first. A heading's own path includes it."""
     tab: Tab | None = None
     url: str = ""
-    """Opens the nearest heading above (tab and heading fragment included)."""
+    """URL of the nearest heading above, with its tab and heading fragment."""
     page: int | None = None
     """1-based page, for paged files."""
     level: int = 0
     """Heading: 1–6. List item: nesting depth from 0."""
     marker: str = ""
-    """List item: `-`, or its number as shown, e.g. `2.` or `b.`. Footnote: its number."""
+    """List item: `-`, or its number as displayed, e.g. `2.` or `b.`. Footnote: its label."""
     language: str = ""
     """Code: language tag when known."""
     table: Table | None = None
@@ -118,7 +120,7 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True)
 class Permission:
-    """Who may read a document."""
+    """A user, group or domain that may read a document, or anyone."""
 
     kind: PermissionKind
     value: str = ""
@@ -128,11 +130,12 @@ class Permission:
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """A source document, loaded."""
+    """A loaded document."""
 
     id: str
-    """Google file id, or the front matter's `id`, or the path's stem. The contract between
-    golden questions, citations and sources."""
+    """Google file id, the front matter's `id`, or the path's stem.
+
+    Golden questions and citations refer to documents by this id."""
     title: str
     url: str
     blocks: tuple[Block, ...]
@@ -142,25 +145,26 @@ class Document:
     modified_at: datetime | None = None
     """Last edit known to the source, UTC."""
     version: str = ""
-    """The source's own version mark; moves even for invisible changes."""
+    """The source's own version. It changes even for invisible changes."""
     content_hash: str = ""
     """SHA-256 of the blocks; decides whether a document changed."""
     owner: str = ""
     status: str = ""
-    """`current`, `superseded`, `draft`, … when the source says so, else empty."""
+    """`current`, `superseded`, `draft`, …; empty when the source has no status."""
     review_by: date | None = None
-    """Until when it was to be looked over again, where the source's metadata says so."""
+    """The date of the next review, from the source's metadata."""
     permissions: tuple[Permission, ...] = ()
-    """Empty: the source names nobody (files), or nobody who still exists."""
+    """Empty when the source has no permissions (files), or none for existing accounts."""
     tabs: tuple[Tab, ...] = ()
     """All tabs in order, also those without content."""
     warnings: tuple[str, ...] = ()
-    """What was skipped while loading, and where."""
+    """Skipped parts and other problems while loading, with their place."""
 
 
 def images_of(block: Block) -> Iterator[Image]:
-    """Its pictures in reading order, those in the cells of its tables too; one in a merged cell
-    stands once in each position."""
+    """Yields a block's pictures in reading order, including those in table cells.
+
+    A picture in a merged cell appears once for each position of the cell."""
     if block.image:
         yield block.image
     if block.table:
@@ -178,7 +182,7 @@ def _in_table(table: Table) -> Iterator[Image]:
 MAX_BYTES = 64 * 1024 * 1024
 """A 1,500-page Google Doc is about 20 MB of JSON."""
 MAX_CHARACTERS = 10_000_000
-"""Of text, counting a merged cell once for each position it covers; Google stops at 1,020,000."""
+"""Characters of text. Google's own limit is 1,020,000."""
 MAX_CELLS = 200_000
 """Grid positions of one table."""
 MAX_NESTING = 40
@@ -187,7 +191,7 @@ MAX_MARKUP_NESTING = 120
 """Levels of HTML elements or Markdown containers."""
 MAX_TABS = 1_000
 MAX_NAME = 300
-"""Characters of a title or heading where it names what stands below it."""
+"""Characters of a title or heading, when it names the content below it."""
 
 
 def check_size(document: str, size: int) -> None:

@@ -7,8 +7,8 @@
     # loaders/registry.py
     SOURCES = {..., "wiki": open_wiki}
 
-No domain file names a Python class. LangChain knows no readers: with `access.audience: asker`
-nobody may read these documents."""
+Domain files don't name Python classes. LangChain documents have no permissions: with
+`access.audience: asker` nobody may read them."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class LangChainDocument(Protocol):
 
 
 class LangChainLoader(Protocol):
-    """The part of `langchain_core.document_loaders.BaseLoader` that is called."""
+    """The part of `langchain_core.document_loaders.BaseLoader` that this module calls."""
 
     def lazy_load(self) -> Iterable[LangChainDocument]: ...
 
 
 class LangChainSource:
-    """Every run reads all documents; their hashes say what changed.
+    """Every run reads all documents. Content hashes show which ones changed.
 
-    Pages that share the metadata key `source` are one document, read as Markdown; `source` is its
-    id, and its address where it starts with http. `title` is optional."""
+    Pages with the same `source` in their metadata form one document, which is read as Markdown.
+    `source` is its id, and also its URL when it starts with http. `title` is optional."""
 
     def __init__(self, name: str, loader: LangChainLoader) -> None:
         self.name = name

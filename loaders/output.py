@@ -1,4 +1,4 @@
-"""A document as markdown for people, and as JSON for programs."""
+"""Writes a document as markdown for people and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _INDENT = "    "
 
 
 def document_to_markdown(document: Document) -> str:
-    """Everything in the document. Each tab starts with a comment and its title as a heading."""
+    """The whole document as markdown. Each tab starts with a comment and its title as a heading."""
     pieces: list[str] = []
     waiting = list(document.tabs)
     previous = None
@@ -82,14 +82,14 @@ def block_to_markdown(block: Block) -> str:
 
 
 def document_to_json(document: Document) -> dict[str, Any]:
-    """Every field of the document, ready for `json.dumps`; empty fields of blocks left out."""
+    """All fields of the document, ready for `json.dumps`. Empty fields of blocks are left out."""
     return {name: value for name, value in _plain(document).items() if name != "blocks"} | {
         "blocks": [_without_blanks(_plain(block)) for block in document.blocks]
     }
 
 
 def _paragraph(markdown: str) -> str:
-    """A line that begins like a list, heading or table is escaped."""
+    """Escapes lines that begin like a list, heading or table."""
     escaped = _BLOCK_START.sub(r"\1\\\2", _hard_breaks(markdown))
     return _NUMBER_START.sub(r"\1\\\2", escaped)
 
@@ -108,7 +108,7 @@ def _list_item(block: Block) -> str:
 
 
 def _tables(table: Table) -> Iterator[str]:
-    """The table, then the tables nested in it, each as a grid of its own."""
+    """Yields the table, then its nested tables, each as a separate grid."""
     yield table_to_markdown(table, header_levels_too=True)
     for cell in own_cells(table):
         for nested in cell.tables:

@@ -1,4 +1,4 @@
-"""The sources of documents, by their keys below `sources` in a domain file."""
+"""Document sources by their keys below `sources` in a domain file."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ OpenSource = Callable[[Domain, Settings, "PictureCollector | None"], DocumentSou
 def open_sources(
     domain: Domain, settings: Settings, pictures: PictureCollector | None = None
 ) -> list[DocumentSource]:
-    """Those that name documents of the domain. Raises ConfigError."""
+    """Opens the sources that the domain configures. Raises ConfigError."""
     configured = domain.sources.used_keys()
     return [
         open_(domain, settings, pictures) for key, open_ in SOURCES.items() if key in configured
     ]
 
 
-# Google's client takes a second to import: each source is imported where a domain uses it.
+# Google's client takes a second to import, so each source is imported only when a domain uses it.
 def _google_drive(
     domain: Domain, settings: Settings, pictures: PictureCollector | None
 ) -> DocumentSource:
@@ -44,4 +44,4 @@ def _files(domain: Domain, _: Settings, pictures: PictureCollector | None) -> Do
 
 
 SOURCES: dict[str, OpenSource] = {"google_drive": _google_drive, "files": _files}
-"""In the order in which a run reads them."""
+"""A run reads the sources in this order."""

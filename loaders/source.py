@@ -1,6 +1,6 @@
-"""The port of a source of documents, as the ingestion job calls it.
+"""The port through which the ingestion job reads a source of documents.
 
-A new source takes three files: `loaders/NAME.py` with a `DocumentSource`, a line in
+A new source needs three changes: `loaders/NAME.py` with a `DocumentSource`, a line in
 `loaders/registry.py`, and its key below `sources` in `config/domain.py`."""
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from config.errors import LoadError
 from loaders.document import Document, Permission
 
 Load = Callable[[], Document]
-"""Loads one document. Raises the LoadError that names it."""
+"""Loads one document. Raises a LoadError that names it."""
 
 
 class IndexedDocument(Protocol):
-    """What the last generation stores of a document, of whichever source of the domain."""
+    """A document of the last generation, from any source of the domain."""
 
     @property
     def id(self) -> str: ...
@@ -38,33 +38,33 @@ class IndexedDocument(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class SourceChanges:
-    """What a source holds now, compared with the index."""
+    """A source's current content, compared with the index."""
 
     changed: Mapping[str, Load]
-    """Document id or path → its `Load`. What turns out to be the same is not indexed again."""
+    """Document id or path → its `Load`. Documents with unchanged content are not indexed again."""
     unchanged: frozenset[str] = frozenset()
     """Ids whose indexed version is current."""
     failed: tuple[LoadError, ...] = ()
     """Folders and documents that can't be read."""
     skipped: tuple[str, ...] = ()
-    """Files that no loader reads, a line each."""
+    """Files that are not read, one line each."""
     cursor: str = ""
-    """Stored with the generation and passed to the next run."""
+    """The cursor for the next run, stored with the generation."""
     complete: bool = True
-    """False when a part could not be listed: then no document counts as deleted."""
+    """False when a part could not be listed. Then no document counts as deleted."""
 
 
 class DocumentSource(Protocol):
     @property
     def name(self) -> str:
-        """Its key below `sources`; the cursor is stored under it."""
+        """The source's key below `sources`. The cursor is stored under it."""
         ...
 
     def changes(
         self, *, cursor: str, indexed: Mapping[str, IndexedDocument], settled: Collection[str]
     ) -> SourceChanges:
-        """What there is to load.
+        """Returns what to load.
 
-        `cursor`: of the last run, or empty. `indexed`: what the last generation holds, by id; those
-        that are not in `settled` are loaded again even if they did not change."""
+        `cursor`: the last run's, or empty. `indexed`: the last generation's documents, by id. Those
+        that are not in `settled` are loaded again even if unchanged."""
         ...

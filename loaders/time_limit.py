@@ -1,4 +1,4 @@
-"""A time limit for one document, which interrupts whatever runs."""
+"""A time limit for one document, which interrupts the running code."""
 
 from __future__ import annotations
 
@@ -15,27 +15,26 @@ Params = ParamSpec("Params")
 Result = TypeVar("Result")
 
 SECONDS = 120.0
-"""Of processor time. A thousand pages take about ten."""
+"""Seconds of processor time. A thousand pages take about ten."""
 _AGAIN = 1.0
-"""Seconds until an interruption that was caught on its way is sent once more."""
+"""Seconds until the interruption is sent again, in case code caught the first one."""
 _REMEDY = "split it into smaller documents, or give it longer by ONCALL_DOCUMENT_SECONDS"
 
 
 class _TooLong(BaseException):
-    """Raised inside a thread from outside; no `except Exception` of a parser catches it."""
+    """Raised in a thread by another one. An `except Exception` in a parser doesn't catch it."""
 
 
 _here = threading.local()
-"""`watch`: what counts in this thread."""
+"""`watch`: the active _Watch of this thread."""
 
 
 @contextmanager
 def time_limit(document: str, seconds: float = SECONDS) -> Iterator[None]:
-    """Raises LoadError, wherever the block stands by then, once it has computed for that long.
+    """Interrupts the block and raises LoadError after `seconds` of processor time.
 
-    Counted is this thread's own processor time: waiting for Google, for a model or for other
-    threads is free. Where a system can't tell it (macOS), the clock counts. Limits aren't nested.
-    """
+    Only this thread's processor time counts; waiting for Google, a model or other threads doesn't.
+    On systems without a thread clock (macOS), elapsed time counts. Limits can't be nested."""
     watch = _here.watch = _Watch(seconds)
     try:
         try:
@@ -53,11 +52,11 @@ def time_limit(document: str, seconds: float = SECONDS) -> Iterator[None]:
 
 
 def outside_time_limit(act: Callable[Params, Result]) -> Callable[Params, Result]:
-    """The same function, which no time limit counts or interrupts.
+    """Wraps a function so that no time limit counts or interrupts it.
 
-    For what takes a bounded time and must come to its end: a file that is open would stay open,
-    and CPython 3.11 may give a thread that is just being started its parent's interruption, for
-    which the parent then waits for ever."""
+    Use it for functions that take a bounded time and must finish. An interruption could leave a
+    file open. CPython 3.11 may also deliver it to a thread that is just starting; then the parent
+    thread waits forever."""
 
     def apart(*arguments: Params.args, **options: Params.kwargs) -> Result:
         watch: _Watch | None = getattr(_here, "watch", None)
@@ -68,14 +67,14 @@ def outside_time_limit(act: Callable[Params, Result]) -> Callable[Params, Result
 
 
 class _Watch:
-    """A thread that interrupts the one that made it."""
+    """Starts a thread that interrupts the creating thread when its time is over."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._thread = threading.get_ident()
         self._computed = _clock_of(self._thread)
         self._began = self._computed()
-        self._lock = threading.RLock()  # a pause may hold another
+        self._lock = threading.RLock()  # pauses can be nested
         self._over = threading.Event()
         self._sent = False
 
@@ -83,24 +82,26 @@ class _Watch:
         threading.Thread(target=self._wait, name="time limit", daemon=True).start()
 
     def stop(self) -> None:
-        """After this no interruption comes; raises one that is on its way.
+        """Stops the watch. Raises an interruption that was already sent.
 
-        It is not taken back: CPython 3.11 then stays alert for it, each call is slower from then
-        on, and one under a profiler never ends."""
+        A sent interruption is not canceled: CPython 3.11 would keep checking for it, which makes
+        each call slower, and a call under a profiler would never end."""
         with self._lock:
             self._over.set()
         self._let_it_come()
 
     def stop_surely(self) -> None:
-        """After one interruption, whatever else is on its way."""
+        """Stops the watch and ignores interruptions that were already sent."""
         while True:
             with suppress(_TooLong):
                 return self.stop()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """No interruption comes in it, and it isn't counted; one that is on its way is raised."""
-        with self._lock:  # which whoever interrupts needs
+        """Pauses the watch: the block is neither counted nor interrupted.
+
+        Raises an interruption that was already sent, before the block."""
+        with self._lock:  # the interrupting thread needs this lock
             self._let_it_come()
             counted = self._counted()
             try:
@@ -110,11 +111,11 @@ class _Watch:
 
     def _let_it_come(self) -> None:
         if self._sent:
-            for _ in range(100):  # it comes at the first turn of a loop
+            for _ in range(100):  # CPython raises it at a loop's first turn
                 pass
 
     def check(self) -> None:
-        """For what was done before anybody could interrupt it."""
+        """Raises _TooLong when the time is over but no interruption was sent yet."""
         if self._left() <= 0:
             raise _TooLong
 
@@ -143,6 +144,6 @@ def _clock_of(thread: int) -> Callable[[], float]:
 
 
 def _interrupt(thread: int) -> None:
-    """The exception comes between two steps of Python."""
+    """Raises _TooLong in a thread, between two bytecode instructions."""
     raised = ctypes.py_object(_TooLong)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)

@@ -1,1 +1,1 @@
-"""Local files and exports: HTML, Markdown, Word, PDF, text."""
+"""Loads local files and exports: HTML, Markdown, Word, PDF, text."""

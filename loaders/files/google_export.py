@@ -1,4 +1,4 @@
-"""Simplifies Google's HTML export: styles from CSS classes become elements again."""
+"""Simplifies Google's HTML export: converts styles of CSS classes to elements."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _LIST_RULE = re.compile(
     r"\{[^{}]{0,200}?counter\([^,(){}]{1,100}+,\s{0,9}+([\w-]{1,40}+)"
 )
 _MAX_CLASSES = 10
-"""Of one element. Google's exports have two or three."""
+"""Classes of one element. Google's exports have two or three."""
 _SOURCE_INDENT = re.compile(r"[ \t\r]*\n[ \t\r\n]*")
 _HARD_BREAK = "\x1f"
 
 
 def simplify_export(soup: BeautifulSoup) -> None:
-    """Does nothing to pages that Google didn't export, but for its redirects in links."""
+    """Simplifies an export in place. In other pages it only resolves Google's link redirects."""
     for link in soup.find_all("a", href=re.compile(r"^https://www\.google\.com/url\?")):
         target = parse_qs(urlsplit(attribute(link, "href")).query).get("q")
         if target:
@@ -69,7 +69,7 @@ def _is_monospace(style: str) -> bool:
 
 
 def _join_code(soup: BeautifulSoup) -> None:
-    """Neighboring paragraphs that are all monospace are one block of code."""
+    """Joins neighboring monospace paragraphs into one code block."""
     for paragraph in soup.find_all("p"):
         if paragraph.parent is None or not _all_code(paragraph):
             continue

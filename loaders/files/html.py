@@ -1,4 +1,4 @@
-"""HTML → Document. Also the last step for Markdown and docx, which become HTML first."""
+"""HTML → Document. Markdown and docx are converted to HTML first."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ _TAB = re.compile(r"\s*tab:\s*(.+?)\s*", re.DOTALL)
 
 
 def parse_html(html: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Document:
-    """`url` opens the document; headings add their `#id`. The title is `<title>`, or the first
-    heading, unless given. Raises LoadError beyond the limits."""
+    """`url` opens the document; headings add their `#id`.
+
+    The default title is `<title>`, or the first heading. Raises LoadError when a limit is exceeded.
+    """
     name = metadata.get("id") or metadata.get("title") or "HTML document"
     check_size(name, len(html))
     soup = BeautifulSoup(html, "lxml")
@@ -58,7 +60,7 @@ def _check_depth(soup: BeautifulSoup, name: str) -> None:
 
 
 def slug(title: str) -> str:
-    """The fragment that code hosts give a heading."""
+    """The URL fragment that code hosts generate for a heading."""
     return re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", title.lower()).strip())
 
 
@@ -160,10 +162,10 @@ class _Walk:
         for item, marker in item_markers(node):
             self._item(item, marker, level)
         for child in node.find_all(["ul", "ol"], recursive=False):
-            self._list(child)  # lists directly in lists: wrong, and common
+            self._list(child)  # invalid HTML, but common: lists directly in lists
 
     def _item(self, item: Tag, marker: str, level: int) -> None:
-        """Its own text first, whatever paragraphs it is in; then what it contains."""
+        """Writes an item: first its own text, across paragraphs, then its nested blocks."""
         own: list[PageElement] = []
         inside: list[Tag] = []
         for node in list(item.children):

@@ -1,6 +1,6 @@
-"""Inline HTML → Markdown, by markdownify, with this project's escapes, links and notes.
+"""Inline HTML → Markdown, with markdownify and this project's escapes, links and footnotes.
 
-Also footnotes of markdown-it, mammoth and Google's export, and list markers with their depth."""
+Also reads footnotes of markdown-it, mammoth and Google's export, and list markers and levels."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _EXPONENT = re.compile(r"[-−]?\d+")
 
 
 class _Inline(MarkdownConverter):
-    """Only inline elements reach it: blocks, lists and tables are read by their own modules."""
+    """Converts inline elements only. Other modules read blocks, lists and tables."""
 
     class Options:
         autolinks = False
-        wrap = True  # white space in the source is only white space
+        wrap = True  # line breaks in the source are white space
         wrap_width = None
 
     def escape(self, text: str, parent_tags: set[str]) -> str:
@@ -67,7 +67,7 @@ _PLAIN: Any = _Inline(strip=_EMPHASIS)
 
 
 def inline(nodes: Iterable[PageElement]) -> tuple[str, str]:
-    """(plain text, inline markdown) of neighboring nodes; a line break is `\\n` in both."""
+    """Neighboring nodes → (plain text, inline markdown). A line break is `\\n` in both."""
     nodes = list(nodes)
     if not any(isinstance(node, Tag) for node in nodes):
         text = _tidy(clean("".join(map(str, nodes))).replace("\n", " "))
@@ -75,7 +75,7 @@ def inline(nodes: Iterable[PageElement]) -> tuple[str, str]:
     markdown = _tidy("".join(_RICH.process_element(node, set()) for node in nodes))
     text = plain_text(markdown)
     if text.count("*") != sum(node.get_text().count("*") for node in nodes):
-        # Emphasis without white space around it, e.g. `**a***b*`, is read as stars.
+        # Markdown reads emphasis without white space around it, e.g. `**a***b*`, as stars.
         markdown = _tidy("".join(_PLAIN.process_element(node, set()) for node in nodes))
         text = plain_text(markdown)
     return text, markdown
@@ -95,7 +95,9 @@ _BACK = re.compile(r"#(?:fnref|ftnt_ref|footnote-ref-|endnote-ref-)")
 
 
 def take_footnotes(soup: BeautifulSoup) -> dict[str, tuple[str, str]]:
-    """Label → (text, markdown). References become `<footnote-ref label>`."""
+    """Removes footnotes and returns label → (text, markdown).
+
+    References become `<footnote-ref label>`."""
     notes: dict[str, tuple[str, str]] = {}
     targets: dict[str, Tag] = {}
     for element in soup.find_all(id=True):
@@ -115,7 +117,7 @@ def take_footnotes(soup: BeautifulSoup) -> dict[str, tuple[str, str]]:
         note = _note_of(target)
         if label not in notes and note is not None:
             notes[label] = _take(note)
-    for back in soup.find_all("a", href=_BACK):  # of notes that nobody refers to
+    for back in soup.find_all("a", href=_BACK):  # in notes without a reference
         back.decompose()
     for section in soup.find_all(["section", "ol"]):
         if section.name == "section" and "footnotes" not in attribute(section, "class"):
@@ -128,7 +130,7 @@ def take_footnotes(soup: BeautifulSoup) -> dict[str, tuple[str, str]]:
 
 
 def _note_of(target: Tag) -> Tag | None:
-    """The element that holds the note: the target itself, or the block around a target link."""
+    """The element with the note: the target itself, or the block around a target link."""
     if target.name != "a":
         return target
     return target.find_parent(["p", "div", "li"])
@@ -154,7 +156,7 @@ _STYLES = {
 
 
 def item_markers(element: Tag) -> Iterator[tuple[Tag, str]]:
-    """Each `<li>` with `-` or its number."""
+    """Yields each `<li>` with its marker, `-` or its number."""
     value = _integer(attribute(element, "start"), 1)
     kind = _kind(element)
     for item in element.find_all("li", recursive=False):
@@ -167,7 +169,9 @@ def item_markers(element: Tag) -> Iterator[tuple[Tag, str]]:
 
 
 def list_level(element: Tag) -> int:
-    """Depth from 0. Google exports each level as a list of its own, with the level in its class."""
+    """Nesting level from 0.
+
+    Google exports each level as a separate list, with the level in its class."""
     exported = _EXPORTED_LEVEL.search(attribute(element, "class"))
     if exported:
         return int(exported[1])

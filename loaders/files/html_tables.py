@@ -1,4 +1,4 @@
-"""HTML tables: rows, spans, lists and tables inside cells."""
+"""Reads HTML tables: rows, spans, and lists and tables inside cells."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ class _HtmlContent:
 
 
 def read_table(element: Tag, document: str, depth: int = 1) -> tuple[Table, list[str]]:
-    """The true grid of a `<table>`, and warnings. Raises LoadError beyond the limits."""
+    """A `<table>` → its rectangular grid and warnings.
+
+    Raises LoadError when a limit is exceeded."""
     if depth > MAX_NESTING:
         raise too_deep(document, "a table", MAX_NESTING, "tables")
     warnings: list[str] = []
@@ -46,7 +48,7 @@ def read_table(element: Tag, document: str, depth: int = 1) -> tuple[Table, list
         for row in rows_of(element)
     ]
     while len(rows) > 1 and rows[0] and all(c.empty and c.header for c in rows[0]):
-        del rows[0]  # the header line that a pipe table without header needs
+        del rows[0]  # the empty header line of a pipe table without header
     table, more = build_table(
         [row for row in rows if row], placeholders=False, document=document, place="a table"
     )
@@ -54,7 +56,7 @@ def read_table(element: Tag, document: str, depth: int = 1) -> tuple[Table, list
 
 
 def rows_of(table: Tag) -> Iterator[Tag]:
-    """Its own rows, not those of tables inside it."""
+    """Yields the table's own rows, not those of nested tables."""
     for child in table.children:
         if isinstance(child, Tag) and child.name == "tr":
             yield child
@@ -102,7 +104,7 @@ def _source_cell(element: Tag, document: str, depth: int, warnings: list[str]) -
 
 
 def _span(value: str, most: int) -> int:
-    """Google's `rowspan="0"` and HTML's mean: down to the last row."""
+    """A span attribute → positions. `rowspan="0"` means down to the last row."""
     digits = value.strip()[:9]
     count = int(digits) if digits.isdecimal() else 1
     return min(count, most) if count else most

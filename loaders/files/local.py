@@ -1,6 +1,6 @@
-"""Local files as a source of documents, each loaded by its suffix.
+"""Local files as a source of documents. The suffix selects the loader.
 
-Word files go through mammoth's HTML, which preserves merged cells, lists and footnotes."""
+mammoth converts Word files to HTML and preserves merged cells, lists and footnotes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ p[style-name='HTML Preformatted'] => pre:separator('\\n')
 
 
 def parse_docx(data: bytes, *, url: str = "", **metadata: Unpack[Metadata]) -> Document:
-    """Raises LoadError for what is no Word file or is beyond the limits."""
+    """Raises LoadError when the data is not a Word file or a limit is exceeded."""
     import mammoth
 
     name = metadata.get("id") or "Word file"
@@ -76,7 +76,9 @@ Parse = Callable[..., Document]
 
 
 class FileSource:
-    """Files of `sources.files`. Every run reads all of them; their hashes say what changed."""
+    """Loads the files of `sources.files`.
+
+    Every run reads all files. Content hashes show which ones changed."""
 
     name = "files"
 
@@ -88,7 +90,7 @@ class FileSource:
     def changes(
         self, *, cursor: str, indexed: Mapping[str, IndexedDocument], settled: Collection[str]
     ) -> SourceChanges:
-        """Raises ConfigError for an entry that matches nothing: a typo must not empty a domain."""
+        """Raises ConfigError for an entry without matches: a typo must not empty a domain."""
         ids = {document.url.partition("#")[0]: document.id for document in indexed.values()}
         paths, skipped = find_files(self._patterns, self._folder)
         return SourceChanges(
@@ -105,9 +107,9 @@ class FileSource:
 
 
 def load_file(path: Path, *, base_url: str = "") -> Document:
-    """The document's url is `base_url` + file name, or a `file://` URI.
+    """The document's URL is `base_url` + file name, or a `file://` URI.
 
-    Raises LoadError, naming the file, for what can't be read."""
+    Raises LoadError, which names the file, when it can't be read."""
     data, changed = _read(path)
     url = base_url.rstrip("/") + "/" + path.name if base_url else path.resolve().as_uri()
     return load_bytes(data, suffix=path.suffix, url=url, id=path.stem, modified_at=changed)
@@ -115,11 +117,11 @@ def load_file(path: Path, *, base_url: str = "") -> Document:
 
 @outside_time_limit
 def _read(path: Path) -> tuple[bytes, datetime]:
-    """What a file holds, and when it changed. No time limit interrupts it with the file open.
+    """A file's content and modification time. No time limit interrupts it while the file is open.
 
     Raises LoadError."""
     try:
-        # Not blocking: a pipe would wait for whoever writes into it.
+        # Non-blocking, because opening a pipe would wait for a writer.
         with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
             about = os.fstat(file.fileno())
             if not stat.S_ISREG(about.st_mode):
@@ -133,7 +135,9 @@ def _read(path: Path) -> tuple[bytes, datetime]:
 def load_bytes(
     data: bytes, *, suffix: str, url: str = "", **metadata: Unpack[Metadata]
 ) -> Document:
-    """What a file of this suffix says; also for downloads and exports from Drive."""
+    """Parses the content of a file with this suffix. Raises LoadError.
+
+    Downloads and exports from Drive use it too."""
     name = metadata.get("id") or url or "file"
     parse = _PARSERS.get(suffix.lower())
     if parse is None:
@@ -161,7 +165,7 @@ def _text(parse: Callable[..., Document]) -> Parse:
 
 
 def decode(data: bytes) -> tuple[str, str]:
-    """Text and a warning when its encoding had to be guessed."""
+    """Returns the text, and a warning when the encoding is a guess."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return data.decode("utf-16", "replace"), ""
     try:
@@ -172,7 +176,7 @@ def decode(data: bytes) -> tuple[str, str]:
 
 
 def _google_json(text: str, *, url: str, **metadata: Unpack[Metadata]) -> Document:
-    """A saved `documents.get` response. Its own id names it; the file's name doesn't."""
+    """Parses a saved `documents.get` response. Its `documentId` replaces the given id."""
     name = metadata.get("id") or "JSON file"
     try:
         response = json.loads(text)
@@ -193,7 +197,7 @@ def _google_json(text: str, *, url: str, **metadata: Unpack[Metadata]) -> Docume
 
 
 def find_files(patterns: Iterable[str], base: Path) -> tuple[list[Path], list[str]]:
-    """`expand_paths` for what the loaders here read."""
+    """`expand_paths` for the suffixes in `_PARSERS`."""
     return expand_paths(patterns, base, _PARSERS)
 
 

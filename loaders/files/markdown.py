@@ -1,4 +1,4 @@
-"""Markdown → Document: markdown-it makes HTML of it, and the HTML loader reads that."""
+"""Markdown → Document. markdown-it converts it to HTML, which the HTML loader reads."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ _HTML_TAGS = frozenset(
 
 
 def parse_markdown(text: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Document:
-    """Front matter `id`, `title`, `modified`, `status`, `owner` win over what the caller knows.
+    """Front matter `id`, `title`, `modified`, `status` and `owner` override the caller's metadata.
 
-    `<!-- tab: Name -->` starts a tab. Raises LoadError for broken front matter or beyond the
-    limits."""
+    `<!-- tab: Name -->` starts a tab. Raises LoadError for broken front matter or when a limit is
+    exceeded."""
     name = metadata.get("id") or metadata.get("title") or "Markdown document"
     check_size(name, len(text))
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
@@ -77,7 +77,7 @@ def _front_matter(text: str, name: str) -> tuple[Mapping[str, Any], str]:
             name, f"its front matter is not YAML: {error.message}", place=f"line {error.line + 1}"
         ) from error
     if not isinstance(front, dict):
-        return {}, text  # a text between two rules
+        return {}, text  # text between two horizontal rules
     return front, text[match.end() :]
 
 
@@ -99,7 +99,7 @@ def _apply(front: Mapping[str, Any], metadata: Metadata, name: str) -> None:
 
 
 def _day(value: object) -> date | None:
-    """None for what is no date: others' tools write these keys as they like."""
+    """The value as a date; None when it is not one, because other tools use these keys freely."""
     if isinstance(value, str):
         return date_in(value)
     if isinstance(value, datetime):
@@ -130,7 +130,7 @@ def _to_html(body: str, name: str) -> str:
     env: dict[str, Any] = {}
     tokens = parser.parse(_TOC_LINE.sub("", body), env)
     for token in tokens:
-        # The parser stops, without a word, at its own limit one level further down.
+        # The parser stops silently at its own limit, one level deeper.
         if token.level >= MAX_MARKUP_NESTING - 1:
             line = (token.map or [0])[0] + 1
             raise too_deep(name, f"line {line}", MAX_MARKUP_NESTING, "quotes and lists")
@@ -138,7 +138,9 @@ def _to_html(body: str, name: str) -> str:
 
 
 def _keep_every_footnote(state: StateCore) -> None:
-    """The plugin sees no reference inside an HTML table, and drops a note nobody refers to."""
+    """Adds the footnotes that the plugin loses.
+
+    The plugin ignores references inside HTML tables and drops notes without a reference."""
     notes = state.env.get("footnotes", {})
     numbers: dict[str, int] = notes.get("refs", {})
     listed: dict[int, dict[str, Any]] = notes.setdefault("list", {}) if numbers else {}
@@ -165,7 +167,7 @@ def _keep_every_footnote(state: StateCore) -> None:
 
 
 def _whole_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """An HTML table ends at `</table>`, not at the first blank line as CommonMark has it."""
+    """Reads an HTML table up to `</table>`. CommonMark would end it at the first blank line."""
     first = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]]
     if not re.match(r"<table\b", first, re.IGNORECASE):
         return False
@@ -192,7 +194,7 @@ def _html_or_text(
     options: OptionsDict,
     env: EnvType,
 ) -> str:
-    """`<id>` in a sentence is a placeholder that somebody wrote, not an element."""
+    """Escapes tags that are not HTML elements: `<id>` in a sentence is a placeholder."""
     content = tokens[index].content
 
     def keep(match: re.Match[str]) -> str:

@@ -1,7 +1,7 @@
-"""The `files:` of a domain: files, folders and globs to paths, none of which leaves its root.
+"""Expands the `files:` of a domain to paths. No path leaves the root of its entry.
 
-The root of an entry is the folder in which its first wildcard is looked for: `docs` of
-`docs/**/*.md`, the folder itself of `docs`, and the folder around it of `docs/limits.md`."""
+The root of an entry is the folder that contains its first wildcard: `docs` for `docs/**/*.md`. The
+root of a folder is the folder itself, and the root of a file is its parent folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from config.errors import ConfigError
 
 _MAX_PATTERN_CHARS = 100
-"""Most characters of an entry that an error shows."""
+"""Characters of an entry in an error message."""
 _MAX_NOTES = 20
 _EVERYTHING = ("**", "*")
 
@@ -24,12 +24,12 @@ _EVERYTHING = ("**", "*")
 def expand_paths(
     patterns: Iterable[str], base: Path, suffixes: Collection[str]
 ) -> tuple[list[Path], list[str]]:
-    """Files that can be loaded, real and sorted; and a line for each that was left out.
+    """Returns loadable files, resolved and sorted, and a line for each file that was left out.
 
-    A folder stands for all files below it. Entries are relative to `base`, then to the working
-    directory. Links are followed only to files and folders below the entry's root, devices and
-    pipes never. Raises ConfigError for an entry that matches nothing, for a single file that no
-    loader reads, and for `..` behind a wildcard."""
+    A folder means all files below it. Entries are relative to `base`, then to the working
+    directory. Links are followed only to files and folders below the entry's root. Devices and
+    pipes are never read. Raises ConfigError for an entry without matches, for a single file without
+    a loader, and for `..` after a wildcard."""
     paths: set[Path] = set()
     notes: dict[str, None] = {}
     for pattern in patterns:
@@ -66,13 +66,12 @@ def expand_paths(
 
 
 def _fixed(parts: Sequence[str]) -> int:
-    """How many parts stand before the first wildcard."""
+    """The number of parts before the first wildcard."""
     return next((at for at, part in enumerate(parts) if glob.has_magic(part)), len(parts))
 
 
 def root_of(path: Path, patterns: Iterable[str], base: Path) -> Path:
-    """The outermost root of the entries that may have found a file; its own folder where none
-    has."""
+    """The outermost entry root that contains the file; without one, the file's folder."""
     roots = []
     for pattern in patterns:
         for start in (base, Path.cwd()):
@@ -106,15 +105,15 @@ def _matches(pattern: str, base: Path, suffixes: Collection[str]) -> _Matches:
 @dataclass
 class _Matches:
     root: Path
-    """Where links lead in the end has to be below it."""
+    """Link targets must be below it."""
     suffixes: Collection[str]
     single: bool = False
-    """The entry names one file: said what is wrong with it, whatever its suffix."""
+    """The entry names one file. Its problems are reported for any suffix."""
     paths: list[Path] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def take(self, folder: Path, parts: Sequence[str]) -> None:
-        """What matches below a folder; a folder behind `**` is visited once, links to it never."""
+        """Collects the matches below a folder. `**` does not follow links to folders."""
         part, rest = parts[0], parts[1:]
         if part == "**":
             if rest[:1] != ("**",):
@@ -158,7 +157,7 @@ class _Matches:
             self.notes.append(f"{entry.path}: neither a file nor a folder, so it was not read")
 
     def _is_below(self, entry: os.DirEntry[str]) -> bool:
-        """Whether a link stays below the root; says so when not."""
+        """Whether an entry is no link, or its target is below the root. Notes the reason if not."""
         if not entry.is_symlink():
             return True
         try:

@@ -1,4 +1,4 @@
-"""PDF → Document: text by page, headings from the outline."""
+"""PDF → Document: the text of each page, with headings from the outline."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _SENTENCE_END = re.compile(r"[.!?:;…][\"”')\]]*$")
 
 
 def parse_pdf(data: bytes, *, url: str = "", **metadata: Unpack[Metadata]) -> Document:
-    """Blocks have their `page`, and a url that opens it. Pages without text are in `warnings`.
+    """Blocks have a `page` and a URL that opens it. `warnings` lists pages without text.
 
-    Raises LoadError for what is no PDF, is locked, or is beyond the limits."""
+    Raises LoadError when the data is not a PDF, is locked, or exceeds a limit."""
     name = metadata.get("id") or "PDF file"
     logging.getLogger("pypdf").setLevel(logging.ERROR)
     try:
@@ -75,7 +75,7 @@ def _read(data: bytes, name: str, url: str, metadata: Metadata) -> Document:
 def _outline(
     reader: PdfReader, entries: Any, level: int
 ) -> Iterator[tuple[int, list[tuple[str, int]]]]:
-    """Page number → its bookmarks with their level."""
+    """Yields page number → its bookmarks as (title, level)."""
     pages: dict[int, list[tuple[str, int]]] = {}
 
     def collect(entries: Any, level: int) -> None:
@@ -106,7 +106,7 @@ def _write_page(writer: BlockWriter, text: str, bookmarks: list[tuple[str, int]]
 
 
 def _write_lines(writer: BlockWriter, lines: list[str]) -> None:
-    """Lines are broken by the page, not by the author: join them up to a sentence's end."""
+    """Joins lines up to the end of a sentence, because the page layout broke them."""
     joined: list[str] = []
     for line in filter(None, (line.strip() for line in lines)):
         if joined and not _SENTENCE_END.search(joined[-1]):

@@ -16,14 +16,14 @@ from loaders.tables.headers import outline
 from loaders.text.markdown import clean, escape
 
 _SNIFFED = 2_000
-"""Characters of a CSV file that show its delimiter. The sniffer's time grows with their square."""
+"""Characters of a CSV file used to detect its delimiter. The sniffer takes quadratic time."""
 _MARKER = r"(?:[-*+•◦▪‣]|\d{1,9}[.)])"
 _ITEM = re.compile(rf"({_MARKER})\s+(?=\S)")
 _NEXT_ITEM = re.compile(rf"\n(?=[ \t]*{_MARKER}\s+\S)")
 
 
 def parse_text(text: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Document:
-    """Paragraphs end at blank lines; lines that begin with a bullet or number are list items."""
+    """Blank lines end paragraphs. Lines that begin with a bullet or number are list items."""
     writer = BlockWriter(url=url)
     for paragraph in re.split(r"\n\s*\n", clean(text)):
         write_lines(writer, paragraph)
@@ -33,7 +33,7 @@ def parse_text(text: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Doc
 
 
 def write_lines(writer: BlockWriter, paragraph: str) -> None:
-    """A run of text lines as paragraphs and list items."""
+    """Writes lines of text as paragraphs and list items."""
     for part in _NEXT_ITEM.split(paragraph):
         lines = "\n".join(line.strip() for line in part.split("\n") if line.strip())
         item = _ITEM.match(lines)
@@ -47,7 +47,9 @@ def write_lines(writer: BlockWriter, paragraph: str) -> None:
 
 
 def parse_csv(text: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Document:
-    """One table; the first row names the columns unless it is no header by its look."""
+    """Reads CSV as one table. The first row is the header. Raises LoadError.
+
+    A file with a single cell becomes a paragraph."""
     name = metadata.get("id") or "CSV file"
     rows = _rows(text, name)
     writer = BlockWriter(url=url)
@@ -93,5 +95,5 @@ def _padded(row: list[str], width: int) -> list[str]:
 
 def _cell(value: str, *, first: bool) -> SourceCell:
     text = "\n".join(line.strip() for line in clean(value).strip().split("\n"))
-    # A CSV file names its columns in its first line: that is what its rows are for.
+    # The first line of a CSV file names its columns.
     return SourceCell(text=text, markdown=escape(text).replace("\n", "<br>"), header=first)

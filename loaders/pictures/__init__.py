@@ -1,1 +1,1 @@
-"""Pictures of documents and questions: fetched, told by their bytes, made fit to be shown."""
+"""Fetches pictures of documents and questions, checks their bytes and re-encodes them."""

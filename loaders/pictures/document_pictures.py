@@ -1,4 +1,4 @@
-"""Fetches a document's pictures while they can be fetched, and picks those worth describing."""
+"""Fetches a document's pictures before their URLs expire and selects those worth describing."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from loaders.pictures.image import (
 from loaders.time_limit import outside_time_limit
 
 Fetch = Callable[[Image], bytes]
-"""Raises PictureRefused."""
+"""Returns a picture's bytes. Raises PictureRefused."""
 Save = Callable[[ShownPicture], None]
 
 MAX_PICTURES = 60
-"""Of one document."""
+"""Pictures of one document."""
 MIN_SIDE = 64
-"""Pixels: what is smaller is an icon."""
+"""Pixels. A smaller picture is an icon."""
 _MIN_PIXELS = 12_000
 _MAX_ASPECT_RATIO = 10
-"""Times as long as wide: a rule, or a strip of ornament."""
+"""Long side to short side. A longer picture is a rule or an ornament."""
 _REPEATED = 3
-"""Times in one document: a logo, or a sign beside notes."""
+"""Occurrences in one document that mark a logo or an icon next to notes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PictureCollector:
-    """Has the pictures of loaded documents fetched, and those worth it kept for a model."""
+    """Fetches the pictures of loaded documents and saves those worth describing for a model."""
 
     save: Save
     is_described: Callable[[str], bool] = lambda digest: False
-    """By the picture's digest: then it need not be opened again."""
+    """Whether a description exists, by digest. Such a picture is not opened again."""
 
     def __call__(self, document: Document, fetch: Fetch) -> Document:
         return with_pictures(document, fetch=fetch, save=self.save, is_described=self.is_described)
@@ -58,8 +58,9 @@ def with_pictures(
     save: Save,
     is_described: Callable[[str], bool] = lambda digest: False,
 ) -> Document:
-    """The document with what became of each of its pictures. Never raises for a picture's sake:
-    one that can't be had is named in `warnings`."""
+    """Fetches pictures and returns the document with their digests and `passed_over` reasons.
+
+    An unavailable picture raises no error; `warnings` names it."""
     images = [image for block in document.blocks for image in images_of(block)]
     if not images:
         return document
@@ -116,7 +117,7 @@ def with_pictures(
 
 
 def with_images(block: Block, change: Callable[[Image], Image]) -> Block:
-    """The block with each of its pictures changed."""
+    """Applies `change` to each picture of a block."""
     return replace(
         block,
         image=block.image and change(block.image),
@@ -125,7 +126,7 @@ def with_images(block: Block, change: Callable[[Image], Image]) -> Block:
 
 
 def ornament_reason(picture: ShownPicture) -> str:
-    """Why a document's picture is an ornament by its size; '' for one that may say something."""
+    """Why a picture's size makes it an ornament; '' when it may carry information."""
     short, long = sorted((picture.width, picture.height))
     if short < MIN_SIDE or short * long < _MIN_PIXELS:
         return "small"
@@ -133,7 +134,7 @@ def ornament_reason(picture: ShownPicture) -> str:
 
 
 def picture_bytes(image: Image, fetch: Fetch) -> bytes:
-    """Those that are written out in the document itself need no source."""
+    """A picture's bytes, from its data URL or with `fetch`."""
     if image.uri.startswith("data:"):
         return _decode_data_url(image.uri)
     return outside_time_limit(fetch)(image)
@@ -165,7 +166,7 @@ def _change_table(table: Table, change: Callable[[Image], Image]) -> Table:
 
 
 def _places(document: Document) -> Iterator[Image]:
-    """Each picture once for each place, however many positions a merged cell covers."""
+    """Yields each picture once per place. A merged cell counts as one place."""
     for block in document.blocks:
         if block.image:
             yield block.image
@@ -173,7 +174,7 @@ def _places(document: Document) -> Iterator[Image]:
 
 
 def _key(image: Image) -> str:
-    """The same for the same picture in two places."""
+    """A key that is the same for one picture in several places."""
     return image.uri or f"object {image.object_id}"
 
 
@@ -183,7 +184,7 @@ def _name_in_brackets(image: Image) -> str:
 
 
 def local_pictures(path: Path, root: Path) -> Fetch:
-    """Fetches pictures below `root` that a file at `path` names; what is on the web stays there."""
+    """Reads pictures below `root` that the file at `path` refers to. Never fetches from the web."""
 
     def fetch(image: Image) -> bytes:
         return _read(_below(image.uri, path.parent, root.resolve()))
@@ -208,7 +209,7 @@ def _below(uri: str, folder: Path, root: Path) -> Path:
 
 def _read(path: Path) -> bytes:
     try:
-        # Not blocking: a pipe would wait for whoever writes into it.
+        # Non-blocking, because opening a pipe would wait for a writer.
         with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
             about = os.fstat(file.fileno())
             if not stat.S_ISREG(about.st_mode):

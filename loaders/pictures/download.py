@@ -1,6 +1,6 @@
-"""Downloads from known servers, with limits on size and time; the pictures of Google Docs.
+"""Downloads from allowed servers, with limits on size and time, e.g. pictures of Google Docs.
 
-The addresses that `documents.get` gives for pictures work for half an hour."""
+Picture URLs from `documents.get` expire after half an hour."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
 class Downloaded:
     data: bytes
     media_type: str
-    """As the server says, which proves nothing."""
+    """The type that the server claims; not verified."""
 
 
 class NotAllowed(PictureRefused):
-    """401, 403, or a page to sign in at."""
+    """The server responded with 401, 403 or an unfollowed redirect, e.g. to a sign-in page."""
 
 
 def origin(address: str) -> tuple[str, str, int | None]:
-    """Scheme, host and port; empty ones of what is no address."""
+    """Scheme, host and port; empty values for an invalid URL."""
     try:
         parts = urlsplit(address)
         return parts.scheme.lower(), (parts.hostname or "").lower(), parts.port
@@ -50,10 +50,10 @@ def download(
     headers: Mapping[str, str] | None = None,
     most_seconds: float = _MAX_SECONDS,
 ) -> Downloaded:
-    """Raises PictureRefused, without the address: whoever holds it may hold the file.
+    """Raises PictureRefused, without the URL, because anyone who has it can fetch the file.
 
-    `allowed`: whether an address may be asked, that of a redirection too. `headers` hold a key, so
-    they go to no other server."""
+    `allowed`: whether a URL may be requested, also as the target of a redirect. `headers` may hold
+    a key: redirects to other servers drop `Authorization`."""
     if not allowed(address):
         raise PictureRefused("lies on a server that I don't ask")
     opener = build_opener(_Redirections(allowed))
@@ -70,7 +70,7 @@ def download(
                 raise PictureRefused("could not be fetched: it broke off", temporary=True)
             return Downloaded(data, media_type)
     except HTTPError as error:
-        error.close()  # it is the reply, too
+        error.close()  # the error is also the response
         if error.code in (401, 403) or 300 <= error.code < 400:
             raise NotAllowed(f"could not be fetched: HTTP {error.code}") from None
         raise PictureRefused(
@@ -82,7 +82,7 @@ def download(
 
 def _read(answer: Any, until: float) -> bytes:
     data = bytearray()
-    # `read` would wait until a piece is full, for hours where bytes come one by one.
+    # `read` would wait until a piece is full, for hours if bytes arrive one by one.
     while piece := answer.read1(_PIECE):
         data += piece
         if len(data) > MAX_PICTURE_BYTES:
@@ -93,7 +93,7 @@ def _read(answer: Any, until: float) -> bytes:
 
 
 class _Redirections(HTTPRedirectHandler):
-    """To where one may ask anyway, and with the key to the same server alone."""
+    """Follows redirects to allowed URLs only. Sends the key only to the same server."""
 
     max_redirections = 3  # read by the base class
 
@@ -117,8 +117,9 @@ _HOST = ".googleusercontent.com"
 
 
 def google_pictures(api_url: str = "", *, sleep: Callable[[float], object] = time.sleep) -> Fetch:
-    """`api_url`: another host than Google's. No token is sent: whoever has the address may have the
-    picture, and any other address than Google's own isn't asked."""
+    """Returns a `Fetch` for pictures on Google's servers, or on `api_url` if set.
+
+    Sends no token, because the URL alone grants access. Never requests any other server."""
 
     def allowed(address: str) -> bool:
         scheme, host, _ = origin(address)

@@ -1,4 +1,4 @@
-"""Untrusted bytes → a picture that a model may be shown, or the reason why not."""
+"""Untrusted bytes → a picture that is safe to send to a model, or the reason why not."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 from config.models import ShownPicture
 
 MAX_PICTURE_BYTES = 20_000_000
-"""Of a file; what is larger is no screenshot and no diagram."""
+"""File size. A larger file is neither a screenshot nor a diagram."""
 MAX_PIXELS = 40_000_000
-"""Unpacked it takes four bytes for each: a small file can unpack to gigabytes."""
+"""Each pixel takes four bytes in memory, so a small file can unpack to gigabytes."""
 MAX_SIDE = 2_048
-"""Pixels that providers look at; they would shrink what is larger themselves, after it was sent."""
+"""Pixels. Providers shrink larger pictures themselves, after the upload."""
 _MAX_SENT_BYTES = 3_500_000
-"""Bytes; a third more as base64, of the 5 MB that the strictest provider takes."""
+"""Bytes. base64 adds a third, and the strictest provider accepts 5 MB."""
 _SIGNS = {
     b"\x89PNG\r\n\x1a\n": "PNG", b"\xff\xd8\xff": "JPEG", b"GIF87a": "GIF", b"GIF89a": "GIF",
     b"BM": "BMP",
@@ -29,12 +29,15 @@ _OTHERS = {
 }  # fmt: skip
 
 _OPENING = Lock()
-"""Unpacked, one picture may take hundreds of megabytes: not as many as there are threads. And what
-is said of warnings holds for the whole process."""
+"""Opens one picture at a time, because one may take hundreds of megabytes in memory.
+
+Also, `warnings` filters apply to the whole process."""
 
 
 class PictureRefused(Exception):
-    """It can't be looked at. `reason` goes on from `it`; `temporary`: it may be, another time."""
+    """A picture can't be used. `reason` continues a sentence that starts with `it`.
+
+    `temporary`: a later attempt may succeed."""
 
     def __init__(self, reason: str, *, temporary: bool = False) -> None:
         super().__init__(reason)
@@ -43,16 +46,16 @@ class PictureRefused(Exception):
 
 
 def kind_of(data: bytes) -> str:
-    """`PNG`, `JPEG`, `GIF`, `WEBP` or `BMP` by its first bytes, whatever its name says; '' for
-    what is none of these."""
+    """`PNG`, `JPEG`, `GIF`, `WEBP` or `BMP`, by the first bytes; '' for anything else."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "WEBP"
     return next((kind for sign, kind in _SIGNS.items() if data.startswith(sign)), "")
 
 
 def read_picture(data: bytes) -> ShownPicture:
-    """Re-encoded: upright, without what a camera notes beside it, at most 2,048 pixels long, of an
-    animation the first frame. Raises PictureRefused."""
+    """Re-encodes a picture: upright, without metadata, with sides of at most 2,048 pixels.
+
+    Of an animation, only the first frame remains. Raises PictureRefused."""
     if not data:
         raise PictureRefused("is empty: 0 bytes")
     if len(data) > MAX_PICTURE_BYTES:
@@ -86,11 +89,11 @@ def too_large(size: int) -> str:
 
 
 def _open(data: bytes, kind: str) -> tuple[int, int, Any]:
-    """Width and height in the file, and what of it is shown."""
+    """Returns the original width and height, and the picture, upright, shrunk and opaque."""
     from PIL import Image, ImageOps
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of its own limit, and of odd metadata
+        warnings.simplefilter("ignore")  # about its own size limit and odd metadata
         try:
             opened = Image.open(io.BytesIO(data), formats=[kind])
         except Image.DecompressionBombError as error:
@@ -108,7 +111,7 @@ def _open(data: bytes, kind: str) -> tuple[int, int, Any]:
 
 
 def _on_white(picture: Any) -> Any:
-    """Without transparency, behind which a diagram's black lines may be lost."""
+    """Replaces transparency with white, because a diagram's black lines may be invisible."""
     from PIL import Image
 
     if picture.mode in ("1", "L", "RGB"):
@@ -120,7 +123,7 @@ def _on_white(picture: Any) -> Any:
 
 
 def _encoded(picture: Any) -> tuple[str, bytes]:
-    """As PNG, which keeps letters sharp, where that isn't too large."""
+    """Encodes as PNG, which keeps letters sharp, or as JPEG when the PNG is too large."""
     buffer = io.BytesIO()
     picture.save(buffer, "PNG")
     if buffer.tell() <= _MAX_SENT_BYTES:

@@ -1,1 +1,1 @@
-"""Cells with spans to rectangular grids, headers and markdown."""
+"""Converts cells with spans to rectangular grids, headers and markdown."""

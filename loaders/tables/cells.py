@@ -1,4 +1,4 @@
-"""What stands in a cell: lines, list items, nested tables and pictures, as text and markdown."""
+"""A cell's content as text and markdown: lines, list items, nested tables and pictures."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Line:
     text: str
     markdown: str
     marker: str = ""
-    """`-`, or the number as shown, e.g. `2.` or `b.`."""
+    """`-`, or the number as displayed, e.g. `2.` or `b.`."""
     level: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceCell:
-    """A cell as its source has it, before merges are filled in."""
+    """A cell as in its source, before merges are filled in."""
 
     text: str = ""
     markdown: str = ""
@@ -54,7 +54,7 @@ def lines_to_text(lines: Iterable[Line]) -> str:
 def lines_to_markdown(lines: Iterable[Line]) -> str:
     """One line of markdown: `<br>` between lines, `•` for bullets, `<ol>` for numbered items.
 
-    Numbers stay markup, as in the source: a cell's words are what somebody typed."""
+    List numbers are markup, as in the source, because nobody typed them as text."""
     html: list[str] = []
     last: tuple[str, int] | None = None
     for line in lines:
@@ -64,7 +64,7 @@ def lines_to_markdown(lines: Iterable[Line]) -> str:
         if _is_number(line.marker):
             kind, value = _is_counted(line.marker)
             if last == (kind, value - 1):
-                html.pop()  # the end of the list that goes on
+                html.pop()  # the closing tag of the list that continues
             else:
                 html.append(_list_start(kind, value))
             html += [f"<li>{content}</li>", "</ol>"]
@@ -92,7 +92,7 @@ def _is_number(marker: str) -> bool:
 
 @lru_cache(maxsize=1_024)
 def _is_counted(marker: str) -> tuple[str, int]:
-    """`b.` → (a, 2). Of `2.1.` the last level counts."""
+    """`b.` → (a, 2). For `2.1.` the last level counts."""
     last = re.findall(r"\w+", marker)[-1]
     if last.isdecimal():
         return "1", int(last[:9])
@@ -104,7 +104,9 @@ def _is_counted(marker: str) -> tuple[str, int]:
 
 
 def flat_table(table: Table) -> list[Line]:
-    """A nested table as lines of its outer cell, each merged value once: `Label: value · value`."""
+    """A nested table as lines of its outer cell: `Label: value · value`.
+
+    Each merged value appears once."""
     lines = []
     for i, row in enumerate(table.rows):
         cells = [cell for j, cell in enumerate(row) if (cell.row, cell.column) == (i, j)]

@@ -1,4 +1,4 @@
-"""Rows of cells with spans → a rectangular grid in which every merge is filled in."""
+"""Rows of cells with spans → a rectangular grid with all merges filled in."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def build_table(
     document: str = "",
     place: str = "",
 ) -> tuple[Table, list[str]]:
-    """The true grid, and warnings about what didn't fit.
+    """Returns the rectangular grid, and warnings about inconsistent rows and merges.
 
-    `placeholders`: covered positions are present as empty cells, as in Google Docs; otherwise
-    they are left out, as in HTML. `marked_rows`: leading rows that the source calls headers.
-    Raises LoadError for a table beyond the limits."""
+    `placeholders`: the source has empty cells in covered positions, as in Google Docs; otherwise
+    it leaves them out, as in HTML. `marked_rows`: leading rows that the source marks as headers.
+    Raises LoadError when a limit is exceeded."""
     width = max((len(row) for row in rows), default=0)
     if placeholders and len(rows) * width > MAX_CELLS:
         raise too_many(document, place, len(rows) * width, MAX_CELLS, "table cells")
@@ -62,11 +62,11 @@ def build_table(
 
 
 def _left_out(rows: Rows, width: int) -> bool:
-    """Whether short rows are short by exactly what merges from above and the left cover."""
+    """Whether merges from above and the left cover exactly the missing cells of short rows."""
     if not any(len(row) < width for row in rows):
         return False
     from_above = [0] * (len(rows) + 1)
-    """How many positions more, or fewer, than in the row before."""
+    """Change in the number of covered positions from one row to the next."""
     for i, row in enumerate(rows):
         for cell in row:
             end = min(i + cell.row_span, len(rows))
@@ -78,7 +78,9 @@ def _left_out(rows: Rows, width: int) -> bool:
 
 
 def _place_by_position(rows: Rows, width: int, document: str, place: str) -> _Grid:
-    """An empty cell under a merge is its placeholder; one with content stands for itself."""
+    """Places each cell at its own position, as in Google Docs.
+
+    An empty cell under a merge is a placeholder. A cell with content replaces the merge there."""
     grid: _Grid = [[None] * width for _ in rows]
     covered = 0
     for i, row in enumerate(rows):
@@ -96,7 +98,7 @@ def _place_by_position(rows: Rows, width: int, document: str, place: str) -> _Gr
 
 
 def _place_in_gaps(rows: Rows, document: str, place: str) -> _Grid:
-    """HTML's way: each cell takes the next position that no merge covers."""
+    """Places each cell at the next position that no merge covers, as in HTML."""
     occupied: dict[tuple[int, int], _Placed] = {}
     width = covered = 0
     for i, row in enumerate(rows):
@@ -123,13 +125,13 @@ def _place_in_gaps(rows: Rows, document: str, place: str) -> _Grid:
 
 
 def _check_overlaps(covered: int, document: str, place: str) -> None:
-    """Merges that lie over each other cover more positions than the table has."""
+    """Limits overlapping merges, which cover more positions than the table has."""
     if covered > 2 * MAX_CELLS:
         raise too_many(document, place, covered, 2 * MAX_CELLS, "cells in overlapping merges")
 
 
 def _whole_merges(grid: _Grid) -> tuple[_Grid, list[str]]:
-    """Where merges overlap, their values stay in each position, as cells of their own."""
+    """Splits overlapping merges into single cells that repeat the value in each position."""
     positions: dict[_Placed, list[tuple[int, int]]] = {}
     for i, row in enumerate(grid):
         for j, placed in enumerate(row):
@@ -171,7 +173,9 @@ def _cells(grid: _Grid) -> tuple[tuple[Cell, ...], ...]:
 
 
 def _check_size(rows: Sequence[Sequence[Cell]], document: str, place: str) -> None:
-    """With all merges filled in, also in nested tables: merges in merges grow exponentially."""
+    """Checks the size with all merges filled in, also in nested tables.
+
+    Merges in nested tables grow exponentially."""
     weights = {
         (i, j): 1 + sum(map(_positions, cell.tables))
         for i, row in enumerate(rows)

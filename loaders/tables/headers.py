@@ -1,4 +1,4 @@
-"""Which rows name columns, which columns name rows, and how we know."""
+"""Detects which rows name columns and which columns name rows, with the evidence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VALUE = re.compile(
 
 @dataclass(frozen=True)
 class Style:
-    """How a cell is set; tells headers from values."""
+    """A cell's formatting, which distinguishes headers from values."""
 
     header: bool = False
     bold: bool = False
@@ -33,7 +33,9 @@ class Headers:
 
 
 def header_paths(table: Table) -> tuple[str, ...]:
-    """One path per column, levels joined by ` › `, a repeated level once; '' when unnamed."""
+    """One path per column, with levels joined by ` › `; '' when the column has no name.
+
+    A repeated level appears once."""
     return tuple(
         LEVEL_SEPARATOR.join(level.text.replace("\n", " ") for level in levels)
         for levels in header_levels(table)
@@ -41,7 +43,7 @@ def header_paths(table: Table) -> tuple[str, ...]:
 
 
 def own_cells(table: Table) -> Iterator[Cell]:
-    """Each cell once, where its merge begins."""
+    """Yields each cell once, at the top left position of its merge."""
     for i, row in enumerate(table.rows):
         yield from (cell for j, cell in enumerate(row) if (cell.row, cell.column) == (i, j))
 
@@ -52,7 +54,9 @@ def outline(table: Table) -> str:
 
 
 def header_levels(table: Table) -> list[list[Cell]]:
-    """For each column the header cells above it, outermost first, each merged or repeated once."""
+    """The header cells above each column, outermost first.
+
+    A merged or repeated header appears once."""
     columns: list[list[Cell]] = []
     for j in range(len(table.rows[0]) if table.rows else 0):
         levels: list[Cell] = []
@@ -64,9 +68,9 @@ def header_levels(table: Table) -> list[list[Cell]]:
 
 
 def structure_doubt(table: Table) -> str:
-    """Why a reader, or a model, should look at this table again; '' when it is clear.
+    """Why a person or a model should check this table; '' when its structure is clear.
 
-    `no header`, `side-by-side tables`, `layout`: the three that rules can't settle."""
+    `no header`, `side-by-side tables` or `layout`: rules can't decide these cases."""
     body = table.rows[table.header_rows :]
     width = len(table.rows[0]) if table.rows else 0
     blank = [j for j in range(1, width - 1) if not any(row[j].text for row in table.rows)]
@@ -83,7 +87,9 @@ def structure_doubt(table: Table) -> str:
 
 
 def detect_headers(cells: Grid, styles: Sequence[Sequence[Style]], marked_rows: int) -> Headers:
-    """Marks first, then looks, then words. No evidence, no header."""
+    """Detects headers by the source's marks, then by formatting, then by text.
+
+    Without evidence there is no header."""
     rows, evidence = _header_rows(cells, styles, marked_rows)
     columns = _header_columns(cells, styles, rows)
     if not rows and columns:
@@ -132,9 +138,9 @@ def _is_title(cells: Grid) -> bool:
 
 
 def _with_spans(cells: Grid, rows: int, *, groups: bool = False) -> int:
-    """Header rows end where no header cell reaches further down.
+    """The number of header rows, extended to the end of header cells that span further rows.
 
-    `groups`: a cell over several, but not all, columns of the last row has names below it."""
+    `groups`: also adds a row of names below a cell that spans several, but not all, columns."""
     height = len(cells)
     reach = max(cell.row + cell.row_span for row in cells[:rows] for cell in row)
     if rows < reach < height:
@@ -170,7 +176,7 @@ def _shaded(cells: Grid, styles: Sequence[Sequence[Style]], first: int, rows: in
 
 
 def _short_names(cells: Grid, first: int, depth: int) -> bool:
-    """A first row of short, distinct names, above something that differs from names."""
+    """Whether the first row has short, distinct names and the rows below differ from names."""
     if depth >= len(cells):
         return False
     names = [cell.text for cell in cells[depth - 1]]
@@ -205,7 +211,7 @@ def _unlike_a_name(values: Sequence[str], name: str) -> bool:
 
 
 def _header_columns(cells: Grid, styles: Sequence[Sequence[Style]], header_rows: int) -> int:
-    """Columns that tell body rows apart: marked, bold, or merged over the rows that they name."""
+    """The number of leading columns that name rows: marked, bold, or with distinct labels."""
     body, body_styles = cells[header_rows:], styles[header_rows:]
     width = len(cells[0]) if cells else 0
     if width < 2 or not body:
@@ -221,7 +227,7 @@ def _header_columns(cells: Grid, styles: Sequence[Sequence[Style]], header_rows:
 
 
 def _naming_columns(body: Grid, styles: Sequence[Sequence[Style]]) -> int:
-    """Leading columns that are marked, or bold, unlike those to the right of them."""
+    """The number of leading columns that are marked or bold, unlike the columns to the right."""
     width = len(body[0])
     filled, marked, bold = [0] * width, [0] * width, [0] * width
     for row, row_styles in zip(body, styles, strict=True):

@@ -1,4 +1,4 @@
-"""Tables as markdown, and markdown as tables."""
+"""Converts tables to markdown, and markdown to tables."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from loaders.text.plain import plain_text
 
 __all__ = ["header_paths", "markdown_to_table", "structure_doubt", "table_to_markdown"]
 
-# Read by hand: the exact inverse of what is written here. A general parser would drop the cells
-# that a row has beyond its header, and end a table at the first line that opens another block.
+# This parser is the exact inverse of `table_to_markdown`. A general parser would drop cells beyond
+# the header's width, and end a table at the first line that opens another block.
 _PIPE = re.compile(r"(?<!\\)\|")
 _DELIMITER = re.compile(r"\s*:?-+:?\s*")
 _ALL_BOLD = re.compile(r"\*\*((?:[^*]|\*(?!\*))+)\*\*")
@@ -26,10 +26,10 @@ _LINE_END = re.compile(r"(?<! ) *(?:\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
 
 
 def table_to_markdown(table: Table, *, header_levels_too: bool = False) -> str:
-    """A pipe table: header levels joined as a path, merged values in every position they cover.
+    """A pipe table. Header levels form a path; merged values appear in every position they cover.
 
-    Without header rows the header line is empty. `header_levels_too` repeats the rows of a
-    header of several levels below it, as the document has them."""
+    Without header rows the header line is empty. `header_levels_too` also repeats the original rows
+    of a header with several levels below the header line."""
     if not table.rows:
         return ""
     header = [_header_markdown(levels) for levels in header_levels(table)]
@@ -42,10 +42,10 @@ def table_to_markdown(table: Table, *, header_levels_too: bool = False) -> str:
 
 
 def markdown_to_table(text: str) -> Table:
-    """The table that `table_to_markdown` wrote, or any pipe table; text around it is ignored.
+    """Reads the output of `table_to_markdown`, or any pipe table. Ignores text around it.
 
-    Header paths become header rows again; merges are gone, their values stay. Rows that are
-    longer than the header widen the table. Raises ValueError when there is no pipe table."""
+    Header paths become header rows. Merges are lost, but their values remain. Rows that are longer
+    than the header widen the table. Raises ValueError when there is no pipe table."""
     lines = [line.strip() for line in text.split("\n")]
     at = next((i for i in range(1, len(lines)) if _is_delimiter(lines[i], lines[i - 1])), 0)
     if not at:
@@ -73,7 +73,7 @@ def markdown_to_table(text: str) -> Table:
 
 
 def _header_markdown(levels: Sequence[Cell]) -> str:
-    """Bold says nothing in a header line."""
+    """A column's header path, without bold, which means nothing in a header line."""
     lines = []
     for level in levels:
         markdown = level.markdown or escape(level.text)
@@ -91,7 +91,7 @@ def _header_rows(names: Sequence[str]) -> list[list[str]]:
 
 
 def _line(cells: Sequence[str]) -> str:
-    """Every pipe gets one backslash and loses one when read, so nothing else needs care."""
+    """A table row. Escapes pipes with one backslash, which `_split` removes."""
     return "| " + " | ".join(_LINE_END.sub("<br>", c).replace("|", "\\|") for c in cells) + " |"
 
 

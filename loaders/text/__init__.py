@@ -1,1 +1,1 @@
-"""Plain text, links and markdown, as every reader writes them."""
+"""Writes plain text, links and inline markdown for all loaders."""

@@ -1,6 +1,6 @@
-"""Styled text to inline markdown, and back to plain text.
+"""Converts styled text to inline markdown and plain text.
 
-Escapes are as few as possible: what somebody wrote should be found as they wrote it."""
+Uses as few escapes as possible, so that search finds text as its author wrote it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Span:
     code: bool = False
     link: str = ""
     markdown: str | None = None
-    """Stands for the text as it is, e.g. `[^1]` for a footnote reference."""
+    """Markdown to use unchanged instead of `text`, e.g. `[^1]` for a footnote reference."""
 
     @property
     def style(self) -> tuple[object, ...]:
@@ -61,18 +61,18 @@ class Span:
 
 
 def clean(text: str) -> str:
-    """Unify line ends; drop characters that nobody sees and halves of split ones."""
+    """Unifies line ends, drops invisible characters and replaces lone surrogates."""
     text = _INVISIBLE.sub("", _LINE_ENDS.sub("\n", text))
     return _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def escape(text: str) -> str:
-    """Markdown that reads as `text`; line breaks stay."""
+    """Markdown that displays as `text`. Line breaks stay."""
     return _SPECIAL.sub(r"\\\g<0>", text)
 
 
 def destination(url: str) -> str:
-    """A URL as it may stand in `[…](…)`."""
+    """A URL, escaped for `[…](…)`."""
     url = re.sub(r"[\s\x00-\x1f]+", lambda match: "%20" * len(match.group()), url.strip())
     url = url.replace("<", "%3C").replace(">", "%3E").replace("\\", "%5C")
     balanced = url.count("(") == url.count(")") and ")" not in url.split("(")[0]
@@ -84,7 +84,7 @@ def spans_to_text(spans: Iterable[Span]) -> str:
 
 
 def spans_to_markdown(spans: Sequence[Span]) -> str:
-    """Inline markdown; a line break is `\\n`."""
+    """Inline markdown. A line break is `\\n`."""
     spans = _merged(spans)
     if len(spans) == 1 and spans[0] == Span(text=spans[0].text):
         return escape(spans[0].text)
@@ -92,7 +92,7 @@ def spans_to_markdown(spans: Sequence[Span]) -> str:
     if not _in_doubt(spans):
         return rich
     if _letters(plain_text(rich)) != _letters(spans_to_text(spans)):
-        # `**a***b*` is read differently from what was meant: the words matter more than the style.
+        # Markdown misreads `**a***b*`. The text matters more, so the style is dropped.
         return _styled(_unstyled(spans))
     return rich
 
@@ -109,7 +109,7 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 
 
 def _without_blank_code(span: Span) -> Span:
-    """White space has no typeface."""
+    """Removes the code style from white space."""
     blank = span.code and not span.text.strip() and not span.markdown
     return replace(span, code=False) if blank else span
 
@@ -123,7 +123,7 @@ def _letters(text: str) -> str:
 
 
 def _in_doubt(spans: Sequence[Span]) -> bool:
-    """Whether emphasis begins or ends inside a word, touches other emphasis, or holds signs."""
+    """Whether emphasis starts or ends inside a word, touches other emphasis, or has symbols."""
     if any((s.bold or s.italic or s.strike or s.code) and _SIGN.search(s.text) for s in spans):
         return True
     for left, right in pairwise(spans):
@@ -160,7 +160,7 @@ def _emphasized(spans: Sequence[Span], marks: Sequence[tuple[Mark, str]], *, in_
 
 
 def _wrapped(inner: str, before: str, after: str) -> str:
-    """Wrap each line, keeping white space outside: `** a**` is no emphasis."""
+    """Wraps each line. White space stays outside, because `** a**` is not emphasis."""
     lines = []
     for line in inner.split("\n"):
         core = line.strip()

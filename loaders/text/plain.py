@@ -1,4 +1,4 @@
-"""Inline Markdown → plain text; the one Markdown parser; list numbers as documents show them.
+"""Inline Markdown → plain text, the shared Markdown parser, and list numbers.
 
 The parser is CommonMark with tables and strikethrough."""
 
@@ -15,15 +15,15 @@ from markdown_it.token import Token
 from loaders.document import MAX_MARKUP_NESTING
 
 _INLINE_NESTING = 12
-"""Levels of brackets in brackets. Each unclosed `[` is looked at once for every level."""
+"""Levels of nested brackets. The parser visits each unclosed `[` once per level."""
 
-# mdurl fills its table of characters at the first address, and a thread that comes meanwhile reads
-# past its end: with two cores, one of three first runs lost a document to an IndexError.
+# mdurl fills its character table at the first URL, and a concurrent thread reads past its end: with
+# two cores, one of three first runs lost a document to an IndexError.
 MarkdownIt().normalizeLink("")
 
 
 def markdown_parser() -> MarkdownIt:
-    """A new parser, for whoever adds rules to it."""
+    """Returns a new parser, to which the caller can add rules."""
     parser = MarkdownIt("commonmark", {"maxNesting": MAX_MARKUP_NESTING})
     parser.enable(["table", "strikethrough"])
     shallow = MarkdownIt("commonmark", {"maxNesting": _INLINE_NESTING})
@@ -39,20 +39,20 @@ def markdown_parser() -> MarkdownIt:
 
 
 def shared(parser: MarkdownIt) -> MarkdownIt:
-    """Made ready for several threads at once.
+    """Makes a parser safe for concurrent threads.
 
-    A parser sorts its rules when it is first used, and a thread that comes meanwhile takes those
-    that are sorted already for all there are: it would read tables as text."""
+    A parser sorts its rules on first use. A concurrent thread would use an incomplete list of rules
+    and read tables as text."""
     for ruler in (parser.core.ruler, parser.block.ruler, parser.inline.ruler, parser.inline.ruler2):
         ruler.getRules("")
     return parser
 
 
 def read_blocks(text: str) -> list[Token]:
-    """Block tokens of an answer, `map` in lines of `text` between `\\n`; inline content as written.
+    """Block tokens of an answer. `map` counts lines of `text`; inline content stays as written.
 
-    What looks like a tag is text: in answers `<cluster-name>` is a placeholder, and as HTML it
-    would swallow the table below it."""
+    Tags are text: in answers `<cluster-name>` is a placeholder, and as HTML it would swallow the
+    table below it."""
     return _block_parser().parse(text)
 
 
@@ -72,7 +72,7 @@ BULLETS = ("•", "◦", "▪")
 
 
 def number(value: int, kind: str) -> str:
-    """`value` as HTML's `type` shows it: `1`, `a`, `A`, `i` or `I`; decimal where that ends."""
+    """`value` in an HTML list `type`: `1`, `a`, `A`, `i` or `I`; decimal when out of range."""
     if kind in "aA" and value > 0:
         label = _letters(value)
     elif kind in "iI" and 0 < value < 4000:
@@ -83,7 +83,7 @@ def number(value: int, kind: str) -> str:
 
 
 def _letters(value: int) -> str:
-    """1 → a, 26 → z, 27 → aa, as Google counts."""
+    """1 → a, 26 → z, 27 → aa, 28 → bb, like Google."""
     return chr(ord("a") + (value - 1) % 26) * min((value - 1) // 26 + 1, 100)
 
 
@@ -103,13 +103,13 @@ _KNOWN_TAG = re.compile(
 )
 
 _DEEPEST = 8
-"""Levels of lists that are indented further."""
+"""The deepest list level that increases the indentation."""
 
 
 def plain_text(markdown: str, *, code: str = "") -> str:
-    """What a reader sees: no markup, `\\n` for line breaks, footnote marks left out.
+    """The visible text: no markup, no footnote marks, `\\n` for line breaks.
 
-    `code`: a sign that is put around what is code."""
+    `code`: a mark to put around code."""
     if not markdown:
         return ""
     return _text(_parser().parseInline(markdown.replace("\n", "<br>"))[0].children or [], code)
