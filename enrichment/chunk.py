@@ -1,4 +1,5 @@
-"""What enrichment makes of a document and the index stores; whether a document is in force."""
+"""Chunks and document cards, as enrichment creates and the index stores them, and whether a
+document is in force."""
 
 from __future__ import annotations
 
@@ -16,20 +17,20 @@ EntityKind = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
-    """A sentence, list item or table row of a chunk: found on its own, shown in its chunk."""
+    """A sentence, list item or table row: searched on its own, displayed within its chunk."""
 
     kind: Literal["sentence", "item", "row"]
     text: str
-    """What is shown: the sentence verbatim, or the row's cells joined by ` | `."""
+    """Displayed text: the sentence verbatim, or the row's cells joined by ` | `."""
     index_text: str
-    """What is embedded: nearest heading + the sentence, or heading + `header: cell; …`."""
+    """Embedded text: nearest heading + the sentence, or heading + `header: cell; …`."""
     row: int | None = None
     """Row within the chunk's `ChunkTable.rows`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChunkTable:
-    """The table rows that a chunk holds, ready to be answered from."""
+    """The table rows of a chunk."""
 
     id: str
     """Same for all row groups of one table."""
@@ -44,30 +45,30 @@ class ChunkTable:
     total_rows: int = 0
     """Body rows of the whole table."""
     label_columns: int = 1
-    """Leading columns that tell rows apart."""
+    """Number of leading columns that identify a row."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChunkRun:
-    """Which part of a list or code block a chunk holds, when that is longer than one chunk.
+    """The part of a list or code block in a chunk, when the block is longer than one chunk.
 
-    The parts of a run are chunks of one section, in order; all of them together are the whole.
-    A table's part is told by its `ChunkTable`."""
+    The parts of a run are consecutive chunks of one section and together cover the whole block.
+    For tables see `ChunkTable`."""
 
     id: str
     """Same for all parts of one list or code block; unique within a generation."""
     what: Literal["items", "lines"]
-    """What is counted: outermost list items, or lines of code."""
+    """Unit of the counts: outermost list items, or lines of code."""
     part: int
-    """0-based: which of the parts this one is."""
+    """0-based position among the parts."""
     parts: int
     """At least 2."""
     first: int
-    """0-based: the first item or line here. An item that is cut belongs to both parts."""
+    """0-based position of the first item or line here. A cut item belongs to both parts."""
     count: int
     """Items or lines here."""
     total: int
-    """Of the whole list or code block."""
+    """Items or lines of the whole list or code block."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +84,7 @@ class Chunk:
     """A passage: what retrieval ranks, the answerer reads, and a citation opens."""
 
     id: str
-    """Hash of document id + anchor + content: an unchanged chunk keeps its id."""
+    """Hash of document id, address and content: an unchanged chunk keeps its id."""
     document_id: str
     document_title: str
     kind: Literal["text", "table", "code"]
@@ -94,18 +95,18 @@ class Chunk:
     url: str = ""
     page: int | None = None
     text: str
-    """What is shown: markdown."""
+    """Displayed text, markdown."""
     index_text: str
-    """What is embedded and matched: breadcrumb (title › tab › headings) + text."""
+    """Embedded and searched text: breadcrumb (title › tab › headings) + text."""
     tokens: int
     """Size of `text` in the embedder's tokens."""
     units: tuple[Unit, ...] = ()
     table: ChunkTable | None = None
     runs: tuple[ChunkRun, ...] = ()
-    """Lists and code blocks of which this is a part; what it holds whole isn't named here."""
+    """Lists and code blocks that continue in other chunks; complete ones are not listed."""
     from_picture: bool = False
-    """A model's description of a picture, and nothing that somebody wrote: its numbers and names
-    are to be looked up in the picture itself, where `url` opens."""
+    """Whether the text is a model's description of a picture. Nobody wrote it: check its numbers
+    and names in the picture itself, at `url`."""
     summary: str = ""
     """Tables: two lines; text: empty unless enriched."""
     keywords: tuple[str, ...] = ()
@@ -114,12 +115,12 @@ class Chunk:
 
     @property
     def heading(self) -> str:
-        """The nearest one above it; '' where there is none."""
+        """The nearest heading above; '' for none."""
         return self.heading_path[-1] if self.heading_path else ""
 
     @property
     def place(self) -> str:
-        """`Title › Heading`, for people."""
+        """`Title › Heading`, for display."""
         return " › ".join(filter(None, (self.document_title, self.heading)))
 
 
@@ -131,15 +132,15 @@ class Faq:
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentCard:
-    """A document in the list that the source identifier reads (the offline feature store)."""
+    """A document's entry in the list that the source identifier reads (offline feature store)."""
 
     id: str
     title: str
     url: str
     summary: str
-    """What it is about; '' when nothing better than title and headings is known."""
+    """'' when nothing says more than title and headings."""
     headings: tuple[str, ...] = ()
-    """The outline in reading order: the deeper levels are left out where it would be long."""
+    """The outline in reading order; a long outline omits the deeper levels."""
     faqs: tuple[Faq, ...] = ()
     keywords: tuple[str, ...] = ()
     document_type: str = ""
@@ -150,37 +151,38 @@ class DocumentCard:
     owner: str = ""
     status: str = ""
     review_by: date | None = None
-    """Until when it was to be looked over again, as it says itself."""
+    """Review date that the document states."""
     superseded_by: str = ""
-    """Id of the successor when the text names one."""
+    """Id of the successor; '' when no document names one."""
     replaces: tuple[str, ...] = ()
     """Ids of documents that this one says it replaces."""
     permissions: tuple[Permission, ...] = ()
-    """Who may read it, as its source said when it was read; see index/permissions/rules.py."""
+    """Who may read it, according to its source at load time; see index/permissions/rules.py."""
     source: str = ""
-    """`google_drive` or `file`; empty: published before this was kept."""
+    """`google_drive` or `file`; empty in cards of older releases."""
     enriched_by: str = "extractive"
     """`extractive`, or the model's name."""
     made_by: str = ""
-    """A mark of the pipeline that split, described and embedded it; empty: of an older release."""
+    """Fingerprint of the pipeline that prepared it; empty in cards of older releases."""
     content_hash: str = ""
     version: str = ""
     withheld: tuple[str, ...] = ()
-    """`place: beginning` of each text in it that addresses an AI and was kept out of the index."""
+    """`place: beginning` of each text that addresses an AI and is not indexed."""
 
 
 OUT_OF_FORCE = frozenset({"superseded", "obsolete", "deprecated", "withdrawn", "retired"})
-"""Statuses of documents to which nobody should hold any more."""
+"""Statuses of documents that no longer apply."""
 
 
 def is_out_of_force(card: DocumentCard | None) -> bool:
-    """By its status or by a named successor; a document without a card holds."""
+    """Whether its status or a named successor ends it. A document without a card is in force."""
     return card is not None and (bool(card.superseded_by) or card.status.lower() in OUT_OF_FORCE)
 
 
 def standing(card: DocumentCard, documents: Mapping[str, DocumentCard] | None = None) -> str:
-    """In words for a prompt or a title: `superseded by TITLE`, `withdrawn`, `draft`; '' when it is
-    current. Only a successor among the documents is named: a reader may not know of others."""
+    """Status for a prompt or a title: `superseded by TITLE`, `withdrawn`, `draft`; '' when current.
+
+    Names only a successor in `documents`: the reader may not be allowed to know others."""
     successor = (documents or {}).get(card.superseded_by)
     if successor:
         return f"superseded by {successor.title}"

@@ -1,4 +1,5 @@
-"""A loaded document → what is published: without planted text, tables checked, split, enriched."""
+"""Prepares a loaded document for publishing: describes pictures, withholds planted text, verifies
+tables, splits and enriches."""
 
 from __future__ import annotations
 
@@ -22,18 +23,18 @@ from loaders.document import Document
 
 @dataclass(frozen=True, kw_only=True)
 class Enriched:
-    """One document, ready to be published."""
+    """One document, ready to publish."""
 
     card: DocumentCard
     chunks: tuple[Chunk, ...]
     calls: int = 0
-    """Requests made for it, failed ones included; what they cost is counted by the Budget."""
+    """Model requests for it, including failed ones; the Budget counts their cost."""
     cached: int = 0
-    """Replies that were already known."""
+    """Replies from the cache."""
     failures: tuple[str, ...] = ()
-    """Why some of it stayed extractive. Failures aren't cached: the next run asks again."""
+    """Reasons why parts stayed extractive. Failures aren't cached: the next run asks again."""
     tables: TableReport = field(default_factory=TableReport)
-    """What became of the tables whose structure was unclear."""
+    """Results for the tables with an unclear structure."""
     pictures: PictureReport = field(default_factory=PictureReport)
 
     @property
@@ -49,7 +50,8 @@ def enrich(
     cache: ReplyCache | None = None,
     budget: Budget | None = None,
 ) -> Enriched:
-    """Never raises for a model's sake: what a call doesn't give, the extractive enrichment does.
+    """Enrich the chunks of a document. Never raises when the model fails: the extractive enrichment
+    replaces a failed call.
 
     `card.enriched_by` is the model's name only when nothing failed."""
     card = extractive_card(document)
@@ -69,7 +71,7 @@ def enrich(
 
 
 VERSION = 5
-"""To be raised when the same document comes out differently: every document is then done again."""
+"""Raise it when the same document gives another result: every document is then prepared again."""
 
 
 def prepare(
@@ -83,8 +85,9 @@ def prepare(
     budget: Budget | None = None,
     vision: Vision | None = None,
 ) -> Enriched:
-    """Never raises for a model's sake. `budget` is shared by all documents of a run; `vision`
-    describes pictures, and has one of its own."""
+    """Prepare a document for publishing. Never raises when a model fails.
+
+    `budget` is shared by all documents of a run; `vision` describes pictures on its own budget."""
     tables = TableReport(tables=sum(block.table is not None for block in document.blocks))
     budget = budget or Budget()
     pictures = PictureReport()

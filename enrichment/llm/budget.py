@@ -1,4 +1,4 @@
-"""How much a run may ask of the model, how fast, and how often it tries."""
+"""Limits of a run's model requests: number, tokens, dollars, rate and retries."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ CALLS = 20_000
 TOKENS = 50_000_000
 AT_ONCE = 8
 _AWAY = frozenset[ModelFailure]({"rate_limited", "unreachable"})
-"""Of no request's doing: it costs none an attempt, and all wait."""
+"""Failures that no request causes: they use up no attempt, and all requests wait."""
 _SET_UP_WRONGLY = frozenset[ModelFailure]({"unreachable", "refused", "not_found"})
-"""Perhaps: address, key or name, where the model never said anything else."""
+"""Failures that suggest a wrong address, key or name while the model has never answered."""
 _FIRST_PATIENCE_SECONDS = 60.0
-"""Instead of ten minutes, in this case: somebody may sit before it."""
+"""Replaces `PATIENCE_SECONDS` until the model has answered once: someone may be waiting."""
 _FIRST_WAIT = 2.0
 _MAX_WAIT = 20.0
 
 
 class BudgetSpent(ModelUnavailable):
-    """The run's limit is reached, or the model takes no more. The rest stays extractive until the
-    next run."""
+    """The run's limit is reached, or the model accepts no requests. The rest stays extractive until
+    the next run."""
 
 
 class Budget:
-    """Shared by all threads of one run: limits, counts, and the only way to reach the model."""
+    """Sends all model requests of a run, within its limits. Shared by the run's threads."""
 
     def __init__(
         self,
@@ -55,11 +55,11 @@ class Budget:
         ledger: Ledger | None = None,
         variable: str = "ONCALL_CHAT_MODEL",
     ) -> None:
-        """`dollars` counts where `cost` tells what tokens cost. `at_once`: requests that this
-        process has in flight; `per_minute`: requests begun, 0 for any number. `attempts` per
-        request; `sleep` waits between them (seconds, doubling, with jitter). `ledger`: where all
-        who share the budget count; several processes may exceed it by a request each. `variable`
-        names the model, where it can't be reached."""
+        """`dollars` applies only with `cost`, the price of a usage. `at_once`: concurrent requests
+        of this process. `per_minute`: requests started, 0 for no limit. `attempts` per request;
+        `sleep` waits between them (seconds, doubling, with jitter). `ledger`: counts for all that
+        share the budget; each process may exceed it by one request. `variable`: the setting that
+        names the model, for the error when it can't be reached."""
         self.at_once = at_once
         self._calls = calls
         self._tokens = tokens
@@ -82,8 +82,8 @@ class Budget:
 
     @contextmanager
     def let_go(self) -> Iterator[None]:
-        """Nobody waits in it any longer for the model: it is left out, as when a limit is reached.
-        A request that was sent comes to its end."""
+        """Inside the block no request waits or starts: `ask` raises BudgetSpent. Requests in flight
+        finish."""
         self._leaving.set()
         try:
             yield
@@ -128,7 +128,8 @@ class Budget:
             return answered
 
     def _start(self) -> bool:
-        """Waits for its turn; whether requests before it were refused. Raises BudgetSpent."""
+        """Wait for this request's turn. Returns whether earlier requests are unanswered. Raises
+        BudgetSpent."""
         turns: list[float] = []
 
         def begun(pace: ModelPace) -> ModelPace:
@@ -159,7 +160,7 @@ class Budget:
                 f"the run's budget is spent ({usage}{f', {cost:.2f} dollars' if cost else ''})",
                 remedy="the next run carries on where this one stopped",
             )
-        # What other runs were refused before this one began is no reason not to try.
+        # Refusals of other runs before this one began are no reason not to try.
         if pace.unanswered(self._began) > self._patience:
             if not self._is_there:
                 raise BudgetSpent(
@@ -175,7 +176,7 @@ class Budget:
         return pace
 
     def _tell(self, error: BudgetSpent) -> None:
-        """Once: each document that is left out meets it."""
+        """Log it once per run: every document without the model raises it."""
         with self._lock:
             has_told, self._has_told = self._has_told, True
         if not has_told and not self._leaving.is_set():

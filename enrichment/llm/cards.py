@@ -1,7 +1,7 @@
 """Enrichment by a language model: one call for the document, a few for its passages.
 
-Every reply is cached by content, prompt version and model. What a reply invents is dropped:
-numbers in summaries and answers, and entities, must stand in the text they are about."""
+Every reply is cached by content, prompt version and model. Invented content is dropped: numbers in
+summaries and answers, and entities, must occur in the source text."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class PassagesReply(BaseModel):
 
 @dataclass
 class AskedModel:
-    """What became of the requests of one document."""
+    """A model with its budget and cache; counts the requests of one document."""
 
     model: ChatModel
     budget: Budget
@@ -73,7 +73,7 @@ class AskedModel:
     failures: list[str] = field(default_factory=list)
 
     def reply(self, prompt: Prompt, shape: type[Reply]) -> Reply | None:
-        """None when the model failed; the reason is among `failures`."""
+        """None when the model failed; `failures` then has the reason."""
         key = cache_key(prompt, self.model.name)
         if (cached := self.cache.find(key, shape)) is not None:
             self.cached += 1
@@ -89,7 +89,7 @@ class AskedModel:
 
 
 def enrich_card(document: Document, card: DocumentCard, asked_model: AskedModel) -> DocumentCard:
-    """The card as the model describes it, or `card` itself when the model failed."""
+    """The card with the model's description, or `card` itself when the model failed."""
     text = _document_text(document)
     prompt = render("enrich_document", document=Foreign(f"document | {document.title}", text))
     reply = asked_model.reply(prompt, DocumentReply)
@@ -117,9 +117,9 @@ def enrich_card(document: Document, card: DocumentCard, asked_model: AskedModel)
 def enrich_passages(
     document: Document, chunks: Sequence[Chunk], asked_model: AskedModel
 ) -> tuple[Chunk, ...]:
-    """The same chunks in the same order; those the model failed on stay as they are.
+    """The same chunks in the same order; a chunk without a reply stays unchanged.
 
-    Each passage is cached on its own, so that an edited one is asked for alone."""
+    Each passage is cached separately, so an edit asks for one passage only."""
     replies: dict[str, PassageReply] = {}
     unknown: list[Chunk] = []
     for chunk in chunks:
@@ -142,12 +142,12 @@ def enrich_passages(
 
 
 def grounded(claim: str, text: str) -> bool:
-    """Whether every number in `claim` stands in `text`; written-out ones are not checked."""
+    """Whether every number in `claim` occurs in `text`; number words are not checked."""
     return figures(claim) <= figures(text)
 
 
 def _is_supported(claim: str, text: str, grounds: GroundingText) -> bool:
-    """Figures, addresses and most of its words: a summary is trusted wherever it is read later."""
+    """Checks figures, addresses and most words: later readers trust a summary without a check."""
     return bool(claim) and grounded(claim, text) and grounds.supports(claim, clauses=False)
 
 
@@ -226,7 +226,7 @@ def _batches(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
 
 
 def _document_text(document: Document) -> str:
-    """What fits: the beginning of every section, when the whole is too long."""
+    """The whole text, or the beginning of every block when it is too long."""
     blocks = [block.text for block in document.blocks if block.text]
     whole = "\n\n".join(blocks)
     if len(whole) <= _DOCUMENT_CHARACTERS:

@@ -1,6 +1,6 @@
-"""What a run has spent on the model, and when the next request may start.
+"""Counts what a run has spent on the model, and schedules the next request.
 
-Counted in this process, or in the state database for all processes that call the same model."""
+The counts are in this process, or in the state database for all processes that call the model."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from durable.migration import migrate
 
 MAX_PAUSE = 60.0
 PATIENCE_SECONDS = 600.0
-"""A model that answers no request for so long is done without until the next run."""
+"""A model that answers no request for this long is not used until the next run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelPace:
-    """When requests begin. Moments are in seconds, by the ledger's clock."""
+    """When requests start. Times are in seconds of the ledger's clock."""
 
     next_start: float = 0.0
     paused_until: float = 0.0
@@ -46,32 +46,33 @@ class ModelPace:
     """Pauses since then."""
 
     def unanswered(self, began: float) -> float:
-        """For how many seconds the model has answered nothing, by its last failure and the pause
-        after it. What was before `began` does not count, nor does time in which nobody asked."""
+        """Seconds without an answer, up to the last failure and the pause after it. Time before
+        `began` does not count, nor does time without requests."""
         since = self.refused_since
         return 0.0 if since is None else self.paused_until - max(since, began)
 
     def with_request(self, now: float, apart: float) -> tuple[ModelPace, float]:
-        """After one more request, and when that may begin. `apart`: seconds between two."""
+        """The pace after one more request, and that request's start. `apart`: seconds between two
+        requests."""
         turn = max(now, self.next_start, self.paused_until)
         return replace(self, next_start=turn + apart), turn
 
     def refused(self, now: float, pause: float) -> ModelPace:
-        """Everybody's next request waits: who goes on only makes it longer. `pause`: seconds that
-        the server wants."""
+        """All next requests wait: further requests would only prolong the refusal. `pause`: seconds
+        that the server asks for."""
         failed = self.failed(now)
-        if now < self.paused_until:  # the others that were in flight tell nothing new
+        if now < self.paused_until:  # other requests in flight add no information
             return failed
         grown = min(MAX_PAUSE, 2.0 ** (self.refusals + 1))
         return replace(
             failed,
             refusals=self.refusals + 1,
-            # A daily quota may ask for hours: who waits so long is done without the model before.
+            # A daily quota may ask for hours, but the run gives the model up before that.
             paused_until=now + min(max(pause, grown), PATIENCE_SECONDS),
         )
 
     def failed(self, now: float) -> ModelPace:
-        """One request, which need not be the model's fault: nobody waits for that."""
+        """One request failed, perhaps through its own content: the others don't wait."""
         since = now if self.refused_since is None else self.refused_since
         return replace(self, refused_since=since, paused_until=max(now, self.paused_until))
 
@@ -79,8 +80,8 @@ class ModelPace:
         return replace(self, refused_since=None, refusals=0)
 
     def restarted(self, now: float) -> ModelPace:
-        """For one more run: nothing that is left over, of a clock that was ahead perhaps, makes it
-        wait for long."""
+        """For a new run: leftover times, perhaps of a clock that was ahead, delay it by at most
+        `MAX_PAUSE`."""
         latest = now + MAX_PAUSE
         return replace(
             self,
@@ -91,10 +92,10 @@ class ModelPace:
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetUse:
-    """On one run, by now."""
+    """Spent on one run so far."""
 
     started: int = 0
-    """Requests begun."""
+    """Requests started."""
     usage: Usage = Usage()
 
 
@@ -113,7 +114,7 @@ class Ledger(Protocol):
 
 
 class LocalLedger:
-    """Of a run that one process works on."""
+    """For a run in one process."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.now = now
@@ -141,7 +142,7 @@ class LocalLedger:
 
 
 class SeparatePaceLedger:
-    """Spends with another ledger, and waits for a model of its own."""
+    """Shares another ledger's spending and has its own pace, for a second model."""
 
     def __init__(self, purse: Ledger) -> None:
         own = LocalLedger(purse.now)
@@ -174,8 +175,8 @@ _FORGOTTEN_AFTER = 30 * 86_400.0
 
 
 class SharedLedger:
-    """One pace for all processes that ask a model, one sum for all that work on a run. Their
-    machines' clocks should agree to a second."""
+    """One pace per model and one sum per run, shared by all processes. The clocks of their machines
+    should agree to a second."""
 
     def __init__(self, engine: Engine, *, model: str, run: str) -> None:
         self._engine = engine
@@ -243,7 +244,7 @@ class SharedLedger:
         )
 
     def _make(self, table: Table, **row: Any) -> bool:
-        """Whether it was not there."""
+        """Whether the row is new."""
         key = next(iter(table.primary_key))
         try:
             with self._engine.begin() as connection:

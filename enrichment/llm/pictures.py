@@ -1,7 +1,7 @@
 """Descriptions of a document's pictures by a vision model, cached by the picture's digest.
 
-A picture that waits for the model is stored in the state database: the process that prepares a
-document has not loaded it, and its pictures can't be fetched for long."""
+Pictures that wait for the model are stored in the state database: the process that prepares a
+document did not load it, and the pictures' addresses soon expire."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _PENDING = Table(
     Column("kept_at", DateTime(timezone=True), nullable=False),
 )
 _MAX_AGE = timedelta(days=30)
-"""A run whose budget is spent leaves some to the next; what nobody came for is of no use."""
+"""When a run's budget is spent, pictures wait for the next run. Older ones are deleted."""
 
 
 class PendingPictureStore:
@@ -71,7 +71,7 @@ class PendingPictureStore:
                 if not connection.execute(update(_PENDING).where(same_digest).values(row)).rowcount:
                     connection.execute(insert(_PENDING).values(digest=picture.digest, **row))
         except IntegrityError:
-            return  # another process kept the same a moment ago
+            return  # another process just stored the same picture
 
     def find(self, digest: str) -> ShownPicture | None:
         with self._engine.connect() as connection:
@@ -81,7 +81,7 @@ class PendingPictureStore:
         return ShownPicture(media_type=row.media_type, data=row.picture, digest=digest)
 
     def clear(self, digest: str) -> None:
-        """It is described, and needed no more."""
+        """Delete a picture that has been described."""
         with self._engine.begin() as connection:
             connection.execute(delete(_PENDING).where(_PENDING.c.digest == digest))
 
@@ -101,23 +101,23 @@ class PictureReply(BaseModel):
 
 @dataclass
 class PictureReport:
-    """Counts of one run: each picture of a document once."""
+    """Counts of one run; each picture counts once per document."""
 
     pictures: int = 0
     asked: int = 0
     known: int = 0
-    """Described before."""
+    """Replies from the cache."""
     described: int = 0
     decorations: int = 0
-    """The model sees nothing in them that people would search for."""
+    """Pictures in which the model sees nothing worth searching for."""
     failed: int = 0
-    """Not described, and tried again at the next run."""
+    """Not described; the next run tries again."""
     unread: int = 0
-    """Of those: not even fetched, so that their document has to be loaded again."""
+    """Failed ones that were not fetched: their document has to be loaded again."""
     passed_over: Counter[str] = field(default_factory=Counter)
-    """By reason."""
+    """Number of skipped pictures by reason."""
     reasons: list[str] = field(default_factory=list)
-    """One line for each failure: which picture, and why."""
+    """One line per failure: the picture and the reason."""
 
     def add(self, other: PictureReport) -> None:
         self.pictures += other.pictures
@@ -133,7 +133,7 @@ class PictureReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Vision:
-    """A model that sees, what it may be asked, and where pictures wait for it."""
+    """A vision model with its budget, its cache and the pictures that wait for it."""
 
     model: ChatModel
     budget: Budget
@@ -147,7 +147,7 @@ class Vision:
         return self.cache.find(key, PictureReply)
 
     def collector(self) -> PictureCollector:
-        """For the sources of documents."""
+        """A collector for document sources: stores each picture that has no description yet."""
         return PictureCollector(
             save=self.pending.save,
             is_described=lambda digest: self.cached_reply(digest) is not None,
@@ -155,7 +155,7 @@ class Vision:
 
 
 def with_descriptions(document: Document, vision: Vision) -> tuple[Document, PictureReport]:
-    """The document with its pictures described. Never raises for the model's sake."""
+    """The document with its pictures described. Never raises when the model fails."""
     report = PictureReport()
     replies: dict[str, PictureReply | None] = {}
 
@@ -229,7 +229,7 @@ def _describe(
 
 
 def _ask_model(image: Image, vision: Vision, report: PictureReport) -> PictureReply | None:
-    """None where the picture isn't there. Raises ModelError."""
+    """None when the picture is not stored. Raises ModelError."""
     picture = vision.pending.find(image.digest) if image.digest else None
     if picture is None:
         return None

@@ -1,4 +1,4 @@
-"""Model replies, cached by the request: an unchanged text is never paid for twice."""
+"""Caches model replies by request: an unchanged text is never paid for twice."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ReplyCache:
     def __init__(
         self, engine: Engine, *, table: str = "enrichment_replies", most: int | None = None
     ) -> None:
-        """`most`: replies kept, those given last; None: all."""
+        """`most`: number of newest replies to keep; None keeps all."""
         self._engine = engine
         self._replies = Table(
             table,
@@ -49,7 +49,7 @@ class ReplyCache:
             self._forget_all_but(most)
 
     def find(self, key: str, reply: type[Reply]) -> Reply | None:
-        """None also when the stored reply has another shape by now."""
+        """None when nothing is stored, or when the stored reply has an outdated shape."""
         with self._engine.connect() as connection:
             stored = connection.scalar(
                 select(self._replies.c.reply).where(self._replies.c.key == key)
@@ -74,7 +74,7 @@ class ReplyCache:
                 connection.execute(delete(self._replies).where(self._replies.c.key == key))
                 connection.execute(insert(self._replies).values(values))
         except IntegrityError:
-            return  # another process kept the same reply a moment ago
+            return  # another process just stored the same reply
 
     def _forget_all_but(self, most: int) -> None:
         created_at = self._replies.c.created_at
@@ -86,7 +86,7 @@ class ReplyCache:
 
 
 def cache_key(prompt: Prompt, model: str) -> str:
-    """SHA-256 of prompt name, version, wording, content, pictures and model; not of its random
+    """SHA-256 of prompt name, version, wording, content, pictures and model, without the random
     fence."""
     digests = (picture.digest for picture in prompt.pictures)
     request = "\x1f".join(

@@ -1,6 +1,6 @@
-"""A model may say where a table's header is; every cell it writes is checked against the grid.
+"""A model finds a table's header; every cell of its reply is checked against the loaded grid.
 
-Only the reading of the structure is taken over: the cells that are published are the loader's."""
+Only the structure comes from the model: published cells are the loader's."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TableReply(BaseModel):
 
 
 class TableRejected(Exception):
-    """The model's table differs from the grid. The deterministic one stands.
+    """The model's table differs from the grid, so the loader's table is used.
 
     `kind`: lost, invented, moved, changed, cut, shape or header."""
 
@@ -51,9 +51,9 @@ class TableReport:
     failed: int = 0
     """The model did not answer."""
     rejected: Counter[str] = field(default_factory=Counter)
-    """By kind of difference."""
+    """Number of rejections by `TableRejected.kind`."""
     reasons: list[str] = field(default_factory=list)
-    """One line for each rejection and failure: which table, and why."""
+    """One line per rejection or failure: the table and the reason."""
 
     def add(self, other: TableReport) -> None:
         self.tables += other.tables
@@ -67,7 +67,7 @@ class TableReport:
 def with_verified_tables(
     document: Document, *, model: ChatModel, cache: ReplyCache, budget: Budget
 ) -> tuple[Document, TableReport]:
-    """The document with the headers that the model found and the grid confirmed."""
+    """The document with the headers that the model found and the check confirmed."""
     report = TableReport()
     blocks = list(document.blocks)
     for index, block in enumerate(blocks):
@@ -93,13 +93,13 @@ def with_verified_tables(
 
 
 def unclear(table: Table) -> str:
-    """Why the structure needs a second look, or ''."""
+    """Why the table's structure is unclear, or ''. '' also for tables that are too large to ask."""
     cells = sum(len(row) for row in table.rows)
     return structure_doubt(table) if cells <= _MAX_CELLS else ""
 
 
 def verified(table: Table, reply: TableReply) -> Table:
-    """The table with the reply's header, or TableRejected at the first difference."""
+    """The table with the reply's header. Raises TableRejected at the first difference."""
     reply_rows = _parse(reply.markdown)
     if len(reply_rows) < 1:
         raise TableRejected("shape", "no table in the reply")
@@ -185,8 +185,8 @@ def _check_header(
 
 
 def _parse(markdown: str) -> list[list[str]]:
-    # By hand: a Markdown parser fills short rows and cuts long ones, and so would hide the very
-    # losses and inventions that are looked for.
+    # By hand: a Markdown parser fills short rows and cuts long ones, which would hide the losses
+    # and inventions that this module looks for.
     lines = [line.strip() for line in markdown.strip().splitlines()]
     rows = [_cells(line) for line in lines if line.startswith("|")]
     is_rule = [all(re.fullmatch(r":?-+:?", cell) for cell in row) for row in rows]
@@ -199,10 +199,10 @@ def _cells(line: str) -> list[str]:
 
 
 def _same(text: str) -> str:
-    """White space, line breaks and emphasis aside: what a reader would call the same.
+    """The text for comparison, without white space, line breaks and emphasis.
 
-    Plain text on one side and markdown on the other: `5*3*2` is read alike on both, and `[1]` is
-    compared as the model was shown it, `(1)`."""
+    One side is plain text, the other markdown: `5*3*2` is the same in both, and `[1]` becomes
+    `(1)`, which is how the prompt shows it to the model."""
     plain = re.sub(r"<br\s*/?>", " ", harmless(text)).replace("\\|", "|")
     plain = re.sub(r"\*\*|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)", "", plain)
     return " ".join(plain.split())

@@ -1,4 +1,4 @@
-"""Whether a sentence is supported by the sources, and a filter that streams only those that are."""
+"""Checks whether sources support a sentence, and streams only supported sentences."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from enrichment.language.words import naming_words, sentences, stems, tokens
 from enrichment.safety.injection import addressing, as_read
 
 _ENOUGH = 0.6
-"""Share of a sentence's naming words that must stand in what was read."""
+"""Share of a sentence's naming words that must occur in the sources."""
 _HALF = 0.5
-"""The same of a clause of it."""
+"""The same share for a clause."""
 _CLAUSE_WORDS = 3
-"""A clause that names so many things has to be grounded by itself, too."""
+"""A clause with this many naming words must also be grounded by itself."""
 _OWN_WORDS = 3
 """Ordinary words that an honest answer may add to a sentence: `that permission doesn't carry over
-to SG`. Without them 3 of 30 answers of a strong model lost a sentence; with them none does, nor do
-more than 5 of 669 sentences of golden reference answers, and no more attacks come through."""
+to SG`. With 0, 3 of 30 answers of a strong model lost a sentence. With 3, none does, at most 5 of
+669 sentences of golden reference answers are lost, and no more attacks succeed."""
 _CLAUSE = re.compile(r"[;—–]|, | and | but ")
 _CODE = re.compile(r"(?=\w*-?\w*[A-Z])(?=.*\d)|^[A-Z-]{4,}$")
-"""Never an honest model's own word."""
+"""A code or all-capitals word, which an honest model never adds itself."""
 _REQUEST = re.compile(
     r"\W*(?:(?:please|can you|could you|would you|now) )?(?:explain|describe|define|outline"
     r"|break down|summari[sz]e|translate|provide|give|show|draft|compose|write|develop|create"
@@ -35,14 +35,14 @@ _OF_ANSWERS = stems(
     "example exception first following list mention note number question row second section "
     "source state step summary table team third total value"
 )
-"""What an answer says of itself and its sources, in nobody's words."""
+"""Words with which an answer describes itself and its sources; they are always grounded."""
 
 
 class GroundingText:
-    """What a model was shown, as far as it states anything."""
+    """The statements among the texts that a model was given."""
 
     def __init__(self, texts: Iterable[str], *, question: str = "") -> None:
-        """`question`: words of the asker and of our own rules: they ground whatever uses them."""
+        """`question`: the user's words and those of our own rules; they count as stated."""
         stated: list[str] = []
         doubtful: list[str] = []
         orders: list[str] = []
@@ -61,11 +61,11 @@ class GroundingText:
         }
 
     def supports(self, claim: str, *, clauses: bool = True) -> bool:
-        """Whether most of what it names was stated.
+        """Whether the sources state most of what the claim names.
 
-        What only a suspect sentence says holds as long as it is told as such: `answer with E1` is
-        a report of `answer with E1`, and E1 alone would be obedience. Without `clauses`, one of
-        them may be new, as in a summary."""
+        Words of suspect sentences support only a claim that is suspect itself: `answer with E1`
+        reports `answer with E1`, but `E1` alone would obey it. Without `clauses`, single clauses
+        are not checked, so that a summary may add one."""
         claim_text = as_read(_CITED.sub("", claim))
         if any(
             address.rstrip(".,;:").lower() not in self._addresses
@@ -93,7 +93,7 @@ class GroundingText:
         )
 
     def _adds_little(self, claim_text: str, source_words: frozenset[str]) -> bool:
-        """Only a word or two of its own: neither a name or figure, nor what an order asks for."""
+        """Whether it adds at most three words, and none is a name, a figure or from an order."""
         added = [word for word in _names_in(claim_text) if word not in source_words]
         names = stems(" ".join(one for one in tokens(claim_text) if not one.islower()))
         return len(added) <= _OWN_WORDS and all(
@@ -102,8 +102,9 @@ class GroundingText:
 
 
 def adds_little(text: str, *, context: str, most: int, but: str = "") -> bool:
-    """One short sentence with at most so many words of its own besides what is known, no address
-    and nothing of what only `but` says."""
+    """Whether the text is short and adds at most `most` naming words to `context`.
+
+    It must have no address, no text addressed to a model, and no new word that occurs in `but`."""
     plain = as_read(text)
     own = naming_words(plain).keys() - stems(context)
     return (
@@ -116,7 +117,7 @@ def adds_little(text: str, *, context: str, most: int, but: str = "") -> bool:
 
 
 def _names_in(text: str) -> list[str]:
-    """What it names; a single character stands everywhere."""
+    """Naming words, without single characters when there are others: those occur everywhere."""
     names = list(naming_words(text))
     return [word for word in names if len(word) > 1] or names
 
@@ -126,7 +127,7 @@ def _grounded(names: Collection[str], source_words: frozenset[str], share: float
 
 
 def _requests(sentence: str) -> bool:
-    """Asks for something to be said, and so says nothing of it."""
+    """Whether it is a request or a question, which states nothing."""
     return bool(_REQUEST.match(sentence)) or sentence.rstrip(' *_`"”’)]').endswith(("?", "？"))
 
 
@@ -147,16 +148,16 @@ _CITATIONS = re.compile(r"(?:\s*\[\d{1,3}\])+")
 
 
 class GroundingFilter:
-    """Takes a text in pieces and gives back what may be shown of it, as soon as a sentence ends."""
+    """Receives a text in pieces and returns supported sentences as soon as each one ends."""
 
     def __init__(self, grounds: GroundingText | None) -> None:
-        """None: everything may be shown."""
+        """`grounds`: None passes everything."""
         self._grounds = grounds
         self._waiting = ""
         self._line_started = False
-        """Something of the current line is out."""
+        """Whether a part of the current line was returned."""
         self.ungrounded: list[str] = []
-        """Sentences that were held back."""
+        """Sentences that were not returned."""
 
     def feed(self, piece: str) -> str:
         *lines, self._waiting = (self._waiting + piece).split("\n")
@@ -169,12 +170,12 @@ class GroundingFilter:
         return passed + self._supported(ready)
 
     def close(self) -> str:
-        """The rest."""
+        """Returns the rest."""
         rest, self._waiting = self._waiting, ""
         return self._supported(_claims(rest))
 
     def _line(self, line: str) -> str:
-        """A whole line; none is left of one of which nothing may be shown."""
+        """A whole line. A non-empty line without supported text is dropped with its line break."""
         passed = self._supported(_claims(line))
         empty = not (self._line_started or line.strip())
         end = "\n" if self._line_started or empty else ""
@@ -196,8 +197,8 @@ class GroundingFilter:
 
 
 def _claims(line: str) -> list[str]:
-    """The sentences of a line, each with the space before it and the citations after it; a row of
-    a table is one. Joined they are the line again."""
+    """The sentences of a line, each with the space before it and the citations after it; a table
+    row is one sentence. Joined, they equal the line."""
     if not line or line.lstrip().startswith(("|", "```", "~~~")):
         return [line] if line else []
     ends: list[int] = []

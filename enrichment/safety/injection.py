@@ -1,8 +1,8 @@
-"""Removes instructions planted for a model from documents, and reports where they stood.
+"""Removes instructions planted for a model from documents, and reports their places.
 
-A sentence is planted by its structure: it overrides instructions, poses as a part of a prompt,
-names the assistant that it addresses, or dictates the answer. Runbooks are full of imperatives, so
-none of that is enough where a human could be meant: such a sentence is only suspect."""
+A sentence is planted when it overrides instructions, poses as a part of a prompt, names the
+assistant that it addresses, or dictates the answer. Runbooks are full of imperatives: a sentence
+that may address a person is only suspect."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from enrichment.safety.injection_patterns import MESSAGE, PLANTED, SUSPECT
 from loaders.document import Block, Cell, Document, Image, Table
 
 Addressing = Literal["", "suspect", "planted"]
-"""`planted`: for a model, and nobody else. `suspect`: could be, or tells of such a sentence."""
+"""`planted`: addressed to a model only. `suspect`: possibly to one, or quotes such text."""
 
 _MAX_SENTENCE_CHARS = 4_000
-"""Characters of one sentence that are read; a longer one is read in overlapping parts."""
+"""Characters of one sentence; a longer one is checked in overlapping parts."""
 _OVERLAP = 200
 
 _QUOTED = re.compile(
     r"[“\"«„]([^“”\"«»„]{2,400})(?:[”\"»“]|$)|`([^`\s]{1,200}\s[^`]{1,400})`|‘([^‘’]{2,400})’"
 )
 _DICTATED = 16
-"""Characters of a quotation that is a text to be said, and no word to be mentioned."""
+"""A longer quotation is a dictated text; a shorter one only mentions a word."""
 _FEW_WORDS = 3
-"""Fewer than this around a quotation tell nothing about it: the quotation is the sentence."""
+"""With fewer words around it, the quotation is the sentence itself."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{24,4000}={0,2}")
 _EMPHASIS = re.compile(r"[*~]+|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)|<br\s*/?>")
 _LINK = re.compile(r"\[([^\[\]]{1,300})\]\([^()\s]{1,500}\)")
 _TAGS = range(0xE0020, 0xE007F)
-"""Characters that nothing shows and a model reads as ASCII."""
+"""Invisible Unicode tag characters, which a model reads as ASCII."""
 _LOOKALIKES = str.maketrans("аеорсухіѕԁһјАВЕКМНОРСТХУІЅЈ", "aeopcyxisdhjABEKMHOPCTXYISJ")
 _MIXED = re.compile(r"\b(?=\w*[a-zA-Z])(?=\w*[\u0400-\u052f])\w{2,40}\b")
 """A word in two alphabets at once."""
@@ -45,7 +45,7 @@ _MIXED = re.compile(r"\b(?=\w*[a-zA-Z])(?=\w*[\u0400-\u052f])\w{2,40}\b")
 
 @lru_cache(maxsize=50_000)
 def addressing(sentence: str) -> Addressing:
-    """Of one sentence, list item, title or cell, plain or markdown. Linear in its length."""
+    """Checks one sentence, list item, title or cell, plain or markdown. Linear in its length."""
     if len(sentence) > _MAX_SENTENCE_CHARS:
         step = _MAX_SENTENCE_CHARS - _OVERLAP
         parts = {
@@ -62,14 +62,14 @@ def addressing(sentence: str) -> Addressing:
 
 
 def as_read(text: str) -> str:
-    """The text as a model takes it in: without what nobody sees, and without markup."""
+    """The text as a model reads it: without invisible characters, disguises and markup."""
     if not text.isascii():
         text = _without_disguise(text)
     return " ".join(_EMPHASIS.sub("", _LINK.sub(r"\1", text)).split(" "))
 
 
 def _without_disguise(text: str) -> str:
-    """Compatibility forms, invisible characters and lookalike letters, as the plain ones."""
+    """Replaces compatibility forms and lookalike letters, decodes or removes invisible ones."""
     visible = "".join(chr(ord(c) - 0xE0000) if ord(c) in _TAGS else c for c in text)
     visible = unicodedata.normalize("NFKC", visible)
     visible = "".join(
@@ -79,13 +79,13 @@ def _without_disguise(text: str) -> str:
 
 
 def _only_quotes(plain: str) -> bool:
-    """Whether what is planted is only told of: quoted, in a sentence of somebody else's."""
+    """Whether the planted text is only quoted within another sentence."""
     around = _QUOTED.sub(lambda quoted: " …… " if len(quoted[0]) > _DICTATED else " … ", plain)
     return not PLANTED.search(around) and len(re.findall(r"\w+", around)) >= _FEW_WORDS
 
 
 def _decode(text: str) -> list[str]:
-    """What stands there in base64."""
+    """Decoded base64 strings of the text."""
     texts = []
     for match in _BASE64.finditer(text):
         letters = match[0].rstrip("=")
@@ -98,15 +98,16 @@ def _decode(text: str) -> list[str]:
 
 
 WITHHELD = "(withheld: addressed to an AI, not to people)"
-"""Stands in the document's place for the text, so that nobody takes it for complete."""
+"""Replaces the text in the document, so that readers see that something is missing."""
 _END = re.compile(r"(?<=[.!?])\s+")
 _MAX_EXCERPT_CHARS = 120
 """Characters of a withheld text in a report."""
 
 
 def without_planted(document: Document) -> tuple[Document, tuple[str, ...]]:
-    """The document with every planted text replaced by `WITHHELD`, and `place: its beginning` for
-    each. What follows a planted sentence in its paragraph or cell is its message: it goes too."""
+    """The document with every planted text replaced by `WITHHELD`, and `place: beginning` of each.
+
+    The text after a planted sentence in the same line is removed too: it is its message."""
     report: dict[str, None] = {}
 
     def note(place: str, before: str, after: str) -> None:
@@ -130,7 +131,7 @@ def without_planted(document: Document) -> tuple[Document, tuple[str, ...]]:
 
 
 def clean_text(text: str) -> str:
-    """The text with what is planted replaced; the very same text when nothing is."""
+    """The text with planted parts replaced by `WITHHELD`; unchanged without any."""
     return "\n".join(_clean_line(line) for line in text.split("\n"))
 
 
@@ -145,7 +146,7 @@ def _clean_line(line: str) -> str:
 
 
 def _parts(line: str) -> Iterator[str]:
-    """Sentences, and what an end mark parts from them that opens no sentence, as braces do."""
+    """Sentences, also split at end marks before signs that open no sentence, such as braces."""
     for sentence in sentences(line):
         yield from _END.split(sentence)
 
@@ -167,7 +168,8 @@ def _clean_block(block: Block) -> Block:
 
 
 def _clean_twice(text: str, markdown: str) -> tuple[str, str]:
-    """Plain and markdown; when only one shows it, both are what is left of the plain one."""
+    """Clean text and markdown. When only one of them changes, both become the cleaned plain text,
+    or `WITHHELD` when the plain text did not change."""
     plain = clean_text(text)
     marked = plain if markdown == text else clean_text(markdown)
     if (plain == text) == (marked == markdown):
@@ -212,7 +214,7 @@ def _texts(block: Block) -> Iterator[str]:
 
 
 def _beginning(before: str, after: str) -> str:
-    """Of what was withheld."""
+    """The beginning of the withheld text, for a report."""
     same = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
     withheld = " ".join(before[same:].split())
     return withheld if len(withheld) <= _MAX_EXCERPT_CHARS else withheld[:_MAX_EXCERPT_CHARS] + "…"

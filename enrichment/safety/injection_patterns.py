@@ -1,4 +1,4 @@
-"""The wordings that `addressing` looks for, by what they do."""
+"""Patterns for `addressing`, grouped by purpose."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from config.prompts import CHAT_TOKEN
 MESSAGE = re.compile(
     r"[\"']role[\"']\s*:\s*[\"'](?:system|assistant|developer|tool)[\"']", re.IGNORECASE
 )
-"""A part of a conversation in JSON; its quotation marks quote nobody."""
+"""A part of a conversation in JSON; its quotation marks are syntax, not a quotation."""
 _MODEL = (
     r"(?:a\.?i\.?|artificial intelligence|assistant|chat ?bot|bot|copilot|llm|gpt"
     r"|(?:language|ai) model)"
 )
 _OUTPUT = r"(?:answer|reply|response|output|completion|summary|message)"
 _ON = r"(?:[^.;\n]|[.;](?=\w))"
-"""Any character of the same clause; the dots of an address end none."""
+"""Any character of the same clause; dots inside an address don't end a clause."""
 _YOUR_ANSWER = rf"your (?:\w+ ){{0,2}}{_OUTPUT}s?\b"
 
 PLANTED = re.compile(
     "|".join(
         (
-            # Overrides: what a model was told before, never what a person was.
+            # Overrides a model's earlier instructions, never a person's.
             r"(?<!\bto )\b(?:ignore|disregard|forget|discard|drop|stop following|do not follow"
             r"|don't follow|pay no attention to)\b[^.;]{0,30}\b(?:previous|prior|preceding|above"
             r"|earlier|foregoing|your|initial|original|system)\b[^.;]{0,20}"
@@ -39,7 +39,7 @@ PLANTED = re.compile(
             r"|have been told))",
             r"\b(?:ignore|disregard|overrides?|outranks?)\b (?:all |any |every )?(?:the )?"
             r"(?:other|remaining) (?:sources?|passages?|contexts?|excerpts?)\b",
-            # Poses as a part of the prompt.
+            # Poses as a part of a prompt.
             CHAT_TOKEN.pattern,
             r"(?:</|(?:^|\n)\W*<)(?:system|assistant|instructions?|tool_calls?|tool_response"
             r"|function_calls?|prompt|context|documents?|sources?)>(?! *[-/])",
@@ -53,7 +53,7 @@ PLANTED = re.compile(
             r"\b(?:begin|end)(?: of)?(?: the)? (?:untrusted |retrieved |quoted )?"
             r"(?:sources?|context|prompt|passages?|system message|instructions)\b\s*(?:$"
             r"|[-=:.\])])",
-            # Names the reader it wants.
+            # Names the model as its reader.
             rf"\b(?:dear|attention|hey|hello|note to|notes? for|message to|message for"
             rf"|reminder (?:to|for)"
             rf"|instructions? (?:to|for))\b,? (?:the |all |any |every "
@@ -68,7 +68,7 @@ PLANTED = re.compile(
             r"\byou are (?:now |no longer )(?:\w+ ){0,2}(?:in (?:developer|debug|god|dan"
             r"|admin) mode"
             r"|dan\b|unrestricted|jailbroken|bound by|restricted by)",
-            # Says what the answer is to look like, or to hide.
+            # Dictates what an answer contains or hides.
             r"\bno_answer\b",
             r"\byour (?:system |hidden |initial )prompt\b|\bwhatever (?:the|your) prompt says\b",
             r"\b(?:reveal|show|print|repeat|output|display|disclose|quote|leak|write out|list"
@@ -128,7 +128,7 @@ PLANTED = re.compile(
             r"|small_talk"
             r"|ambiguous|in_domain)\b|\bsmall_talk_reply\b|\bclarifying_question\b",
             r"\bdecode\b[^.;]{0,40}\b(?:and|then) (?:follow|obey|execute|do)\b",
-            # The same in the languages that most planted text comes in besides English.
+            # The same in the most frequent other languages of planted text.
             r"\b(?:ignorier\w*|vergiss|missachte)\b.{0,30}\b(?:anweisung|regel|vorgabe|instruktion)"
             r"|\bdeine\w* (?:antwort|systemprompt|anweisungen)\b.{0,60}\b(?:hinzu|ein|aus|preis)\b"
             r"|\b(?:füge|antworte|schreibe|nenne|übersetze)\b.{0,60}\bdeine\w* antwort\b",
