@@ -108,7 +108,8 @@ class Question:
 
 
 MAX_QUESTION_CHARS = 8_000
-"""For every entry point. A longer text keeps its two ends: the question is at one of them."""
+"""Limit for every entry point. A longer text is cut in the middle: the question is at one of its
+ends."""
 _MAX_TURNS = 30
 _MAX_HISTORY_CHARS = 24_000
 """Characters of all turns."""
@@ -242,7 +243,7 @@ class Answer:
     refusal: RefusalReason = ""
     """For the path `no_answer_found`."""
     contradictions: tuple[Contradiction, ...] = ()
-    """For people to settle; the answer does not depend on them."""
+    """Contradictions for people to settle; the answer does not depend on them."""
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     generation: int = 0

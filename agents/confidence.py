@@ -49,7 +49,7 @@ WRITTEN = Calibration(-2.6, {"groundedness": 4.5, "sufficiency": 1.1, "looked ag
 REFUSED_BY_A_MODEL = Calibration(1.1, {"looked again": 1.1})
 ASKED_BACK_BY_A_MODEL = 0.9
 DIRECT = 0.9
-"""Of an answer without a model: see `agents/extractive/direct_answer.py`."""
+"""Confidence of an answer without a model: see `agents/extractive/direct_answer.py`."""
 
 
 def calibration_of(*, refused: bool, by_model: bool) -> Calibration:
@@ -195,7 +195,7 @@ def measure_threshold(max_wrong: float, answers: list[JudgedAnswer]) -> Threshol
 
 
 class ThresholdStore:
-    """By domain and model. Creates its table at the first write."""
+    """Stores thresholds by domain and model. Creates its table at the first write."""
 
     def __init__(self, engine: Engine, model: str) -> None:
         """`model`: its name; empty without one."""

@@ -131,7 +131,7 @@ def post_process(domain: Domain, *, has_model: bool) -> Node:
 
 
 def _injection_notes(context: Sequence[Chunk], snapshot: Snapshot) -> tuple[str, ...]:
-    """For administrators: documents in use whose text addresses an AI."""
+    """Notes for administrators about documents in use whose text addresses an AI."""
     documents = dict.fromkeys(chunk.document_id for chunk in context)
     return tuple(
         f"{card.id} has text that addresses an AI, {text}"

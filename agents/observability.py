@@ -91,7 +91,6 @@ def with_metrics(
 
 
 def fallbacks_of(fallbacks: Sequence[Fallback]) -> dict[str, list[str]]:
-    """As a span's attribute."""
     lines = [f"{one.node}: {one.reason}" for one in fallbacks]
     return {"oncall.fallbacks": lines} if lines else {}
 

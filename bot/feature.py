@@ -138,7 +138,7 @@ class DocumentOwners(Protocol):
     def owners(self, document: str) -> OwnersFound: ...
 
     def comment(self, document: str, *, mark: str, content: str, quoted: str) -> Commented:
-        """Once for each mark, however often it is called."""
+        """Write a comment once for each mark, however often it is called."""
         ...
 
 

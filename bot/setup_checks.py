@@ -297,7 +297,7 @@ def find_person(app: SlackApp, text: str) -> tuple[str, str]:
 HELLO_EVENT = "oncall_hello"
 """Event type in the message's metadata, by which it is recognized."""
 MAX_MESSAGES = 100
-"""Of the channel's, searched for an earlier introduction."""
+"""Messages of the channel that are searched for an earlier introduction."""
 
 
 def say_hello(app: SlackApp, channel: str, *, title: str, documents: int) -> bool:

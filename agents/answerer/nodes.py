@@ -238,7 +238,7 @@ class Answerer:
         )
 
     def _refusal(self, reply: ModelAnswer, state: State, *, looks: bool) -> Draft:
-        """With the nearest passages, when the model named them.
+        """A refusal, with the nearest passages when the model named them.
 
         `looks`: all documents are searched before the refusal is final."""
         parts = signals(state)

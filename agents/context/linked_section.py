@@ -21,7 +21,7 @@ MAX_URL_CHARS = 2_000
 class LinkedSection:
     card: DocumentCard
     heading: str
-    """Of the section; '' when the link opens the whole document."""
+    """The section's heading; '' when the link opens the whole document."""
     text: str
     """Markdown: the section's beginning, or the document's summary."""
     url: str

@@ -158,8 +158,8 @@ def _best(
 def _distinct_header_words(
     candidates: Sequence[Column], aspect: Aspect, label_words: Set[str]
 ) -> list[frozenset[str]]:
-    """For each column, the words of the question in its header; words of the row's label count only
-    where no header has others."""
+    """The words of the question in each column's header; words of the row's label count only where
+    no header has others."""
     by_header = [frozenset(aspect.named_in(stems(column.header))) for column in candidates]
     fresh = [words - label_words for words in by_header]
     return fresh if any(fresh) else by_header

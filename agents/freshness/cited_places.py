@@ -42,9 +42,9 @@ class CitedSection:
     row: Row = ()
     """Label cells that identify the row; empty for a section."""
     cells: tuple[Row, ...] = ()
-    """For a row: all rows with this label, nearly always one."""
+    """A row: all rows with this label, nearly always one."""
     columns: Row = ()
-    """For a row: its table's header; empty where several tables have different headers."""
+    """A row's table header; empty where several tables have different headers."""
     exact: str = ""
     """Hash that changes with every word; it may depend on the chunk size."""
     loose: str = ""

@@ -51,12 +51,13 @@ def corrections_from(scored: Sequence[Correction]) -> tuple[Correction, ...]:
 
 
 def nearest_corrections(corrections: Sequence[Correction], embedder: Embedder) -> Examples:
-    """At most `NEAREST`, by the meaning of question and answer."""
+    """Finds the at most `NEAREST` corrections that are nearest by the meaning of question and
+    answer."""
     return _Nearest(tuple(corrections[:MAX_CORRECTIONS]), embedder)
 
 
 class CorrectionStore:
-    """By domain. Creates its table at the first write."""
+    """Stores corrections by domain. Creates its table at the first write."""
 
     def __init__(self, engine: Engine) -> None:
         self._rows = KeyValueTable(engine, _CORRECTIONS)

@@ -120,12 +120,12 @@ Examples = Callable[[JudgeRequest], Sequence[Correction]]
 
 
 def no_examples(request: JudgeRequest) -> Sequence[Correction]:
-    """For a judge without corrections."""
+    """No corrections: for a judge without any."""
     return ()
 
 
 def verdict_cache(engine: Engine) -> ReplyCache:
-    """For all domains and judges: an unchanged answer is never judged twice."""
+    """Cache for all domains and judges: an unchanged answer is never judged twice."""
     return ReplyCache(engine, table="evaluation_verdicts", most=MAX_VERDICTS)
 
 

@@ -123,7 +123,7 @@ SECOND_DOMAIN_PASSAGES = 2
 
 
 def with_title(answer: Answer, domain: Domain) -> Answer:
-    """With the domain's title, unless the text comes from no document."""
+    """Adds the domain's title, unless the text comes from no document."""
     if answer.path in {"small_talk", "general_llm_knowledge"}:
         return answer
     return replace(answer, from_title=domain.title)

@@ -52,7 +52,8 @@ def covers_every_part(plan: Plan, scored: Sequence[ScoredUnit], context: Sequenc
 _COPY_SHARE = 0.8
 """Share of a sentence's naming words in a copy by the model, which may contain slips."""
 _MAX_SCORE_UNSUPPORTED = 0.3
-"""Of an answer with an unsupported sentence: `would send the colleague the wrong way`."""
+"""Maximum score of an answer with an unsupported sentence: `would send the colleague the wrong
+way`."""
 
 
 @dataclass(frozen=True, kw_only=True)

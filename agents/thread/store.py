@@ -139,7 +139,7 @@ def _forget(connection: Connection, keys: Collection[str]) -> int:
 
 
 FORMAT = 1
-"""Of a stored turn. Workers of two releases each see the rows of their own format."""
+"""Format of a stored turn. Workers of two releases each see the rows of their own format."""
 
 
 class Overtaken(Exception):

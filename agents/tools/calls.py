@@ -222,7 +222,7 @@ _TIMESTAMP = re.compile(
     r"(?<![\w.:+-])\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:\d{2})"
     r"(?![\w:])"
 )
-"""With an offset: without one, it may be of any zone."""
+"""Requires an offset: without one, the time may be of any zone."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
 
 

@@ -39,11 +39,11 @@ CALL_SECONDS = 10.0
 START_SECONDS = 6.0
 """Added for a command, which starts each time."""
 MAX_BYTES = 1_000_000
-"""Of one connection; far less of it is used."""
+"""Limit of one connection; far less of it is used."""
 MAX_PAGES = 3
 """Per listing."""
 MAX_CONNECTIONS = 8
-"""Of this process."""
+"""Limit of this process."""
 _FREE = threading.BoundedSemaphore(MAX_CONNECTIONS)
 _MAX_DESCRIPTION_CHARS = 400
 _MAX_SCHEMA_CHARS = 2_000

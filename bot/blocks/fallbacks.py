@@ -43,7 +43,7 @@ def older_version(message: SlackMessage) -> SlackMessage:
 
 
 def plain_version(message: SlackMessage) -> SlackMessage:
-    """With sections and buttons only."""
+    """The message with sections and buttons only."""
 
     def plain(as_text: AsText) -> Iterator[Json]:
         for block in message.blocks:
@@ -53,7 +53,7 @@ def plain_version(message: SlackMessage) -> SlackMessage:
 
 
 def _rewrite(message: SlackMessage, rewrite: Callable[[AsText], Iterator[Json]]) -> SlackMessage:
-    """With aligned tables, unless their spaces make the message too long for Slack."""
+    """Rewrites with aligned tables, unless their spaces make the message too long for Slack."""
     blocks = list(rewrite(aligned))
     if _characters(blocks) > MAX_CHARACTERS:
         blocks = list(rewrite(compact))

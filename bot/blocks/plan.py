@@ -76,7 +76,7 @@ def _done(step: WorkStep) -> WorkStep:
 
 
 def plan_block(plan: ProgressPlan) -> Json:
-    """For a message; a stream takes `changes`."""
+    """A plan block for a message; a stream uses `changes`."""
     tasks = [
         {"type": "task_card", "task_id": step.id, "title": _title(step.title), "status": step.state}
         for step in plan.steps

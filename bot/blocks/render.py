@@ -206,7 +206,7 @@ def working(plan: ProgressPlan) -> SlackMessage:
 
 
 def apology(reference: str, *, question_id: str) -> SlackMessage:
-    """After an error; operators find `reference` in their logs."""
+    """The message after an error; operators find `reference` in their logs."""
     text = (
         "Sorry, I couldn't answer this: something went wrong on my side. "
         f"Please try again later, or ask a human. Reference: `{reference}`"

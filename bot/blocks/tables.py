@@ -17,7 +17,7 @@ from enrichment.language.words import stems
 
 MAX_COLUMNS = 20
 MAX_ROWS = 100
-"""Of one Slack table, header included: the older kind of table has no more."""
+"""Limit of one Slack table, header included; the older kind of table has the same limit."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Grid:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     bold_cells: tuple[int, ...] = field(default=(), compare=False)
-    """For each column, how many of its cells contain bold text."""
+    """Number of cells with bold text in each column."""
 
     @property
     def size(self) -> int:
@@ -46,7 +46,7 @@ class Grid:
         return sum(self.widths) + 3 * len(self.header) <= characters
 
     def ordered(self, columns: Sequence[int]) -> Grid:
-        """With its columns in this order."""
+        """The grid with its columns in this order."""
 
         def row(cells: tuple[str, ...]) -> tuple[str, ...]:
             return tuple(cells[at] for at in columns)
@@ -195,7 +195,7 @@ def _any_occurs_in(cells: Sequence[str], text: str) -> bool:
 
 
 def _occurs_in(cell: str, text: str) -> bool:
-    """As a whole word: `90` doesn't occur in `1990`."""
+    """Whether the text has it as a whole word: `90` doesn't occur in `1990`."""
     if len(cell) < 2:
         return False
     at = text.find(cell)

@@ -128,7 +128,7 @@ class SuggestionDecided(Event):
 
     kind: ClassVar[str] = "suggestion_outcome"
     id: str = ""
-    """Of the suggestion."""
+    """Id of the suggestion."""
     outcome: str = ""
     """accepted | dismissed | gone"""
     by: str = ""
@@ -136,5 +136,5 @@ class SuggestionDecided(Event):
     document: str = ""
     heading: str = ""
     words: str = ""
-    """As accepted."""
+    """The accepted text."""
     words_by: str = ""

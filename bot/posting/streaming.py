@@ -196,7 +196,7 @@ class LiveStream:
         self._parts = parts
         self._pace = pace
         self._shows: Literal["plan", "line", "words"] = "words"
-        """How the steps are shown: all of them, only the current one, or none."""
+        """Display of the steps: all of them, only the current one, or none."""
         self._refused = ""
         """Slack's error at the start; empty without one."""
         self._sent: ProgressPlan | None = None

@@ -35,7 +35,7 @@ from index.audit import AuditLog
 from index.permissions.rules import Person
 
 PATIENCE_SECONDS = 30.0
-"""For events that a worker has begun."""
+"""Seconds to wait for events that a worker has begun."""
 _SECRET = {"event_id"}
 
 
@@ -149,7 +149,8 @@ class PersonalData:
             connection.execute(change)
 
     def _empty_inbox(self, user: str) -> tuple[int, Sequence[StoredItem]]:
-        """How many items were deleted, and those that a worker has begun."""
+        """Deletes the person's items. Returns the number of deleted ones, and those that a worker
+        has begun."""
         if self.inbox is None:
             return 0, ()
         count, pauses = 0, iter([1.0] * int(PATIENCE_SECONDS))
@@ -237,7 +238,7 @@ class PrivacyCommands:
         )
 
     def person(self, name: str) -> Person:
-        """By Slack user id or e-mail address. Raises UsageError."""
+        """Finds a person by Slack user id or e-mail address. Raises UsageError."""
         return resolve_person(self.settings, name)
 
     def export(self, person: Person) -> dict[str, Any]:

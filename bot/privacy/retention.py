@@ -60,10 +60,10 @@ _PURGE = "purge"
 
 @dataclass(frozen=True, kw_only=True)
 class Purged:
-    """How much was deleted."""
+    """Counts of deleted rows."""
 
     questions: int = 0
-    """With their answers, feedback, hand-offs and posts."""
+    """Questions, with their answers, feedback, hand-offs and posts."""
     open_handoffs: int = 0
     """Questions whose text was deleted, and whose hand-off is still open."""
     threads: int = 0

@@ -74,7 +74,7 @@ class QuestionRecord:
 
 
 def encode_answer(answer: Answer) -> str:
-    """As JSON, without the context, which is large and can be retrieved again."""
+    """The answer as JSON, without the context, which is large and can be retrieved again."""
     return _answers.dump_json(dataclasses.replace(answer, context=())).decode()
 
 
@@ -151,7 +151,7 @@ class QuestionStore:
             return connection.execute(change).rowcount > 0
 
     def reopen(self, question_id: str, *, event_id: str, text: str) -> None:
-        """After an edit: the same post gets a new answer."""
+        """Reopen a question after an edit: the same post gets a new answer."""
         self.mark(question_id, event_id=event_id, text=text, state="working", answer=None)
 
     def in_thread(self, channel: str, thread_ts: str) -> list[QuestionRecord]:

@@ -27,9 +27,9 @@ from config.errors import ConfigError
 _CALENDAR = re.compile(r"^[^\S\n]*+BEGIN:VCALENDAR", re.IGNORECASE | re.MULTILINE)
 _REMEDY = "check escalation.rota"
 MAX_BYTES = 2_000_000
-"""Of a rota: 10,000 shifts, at about 1.2 ms each to read."""
+"""Maximum size of a rota: 10,000 shifts, at about 1.2 ms each to read."""
 MAX_SECONDS = 20.0
-"""For the whole download."""
+"""Limit for the whole download."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +128,8 @@ def _read(rota: str, relative_to: Path) -> str:
 
 
 def _content(file: IO[bytes]) -> bytes:
-    """At most one byte over the limit. A socket's timeout is per read: a server that sends a byte
-    now and then would delay every call."""
+    """Reads at most one byte over the limit. A socket's timeout is per read: a server that sends a
+    byte now and then would delay every call."""
     content, end = bytearray(), time.monotonic() + MAX_SECONDS
     read: Callable[[int], bytes] = getattr(file, "read1", file.read)
     while len(content) <= MAX_BYTES and (piece := read(MAX_BYTES + 1 - len(content))):
@@ -168,7 +168,7 @@ log = structlog.get_logger()
 
 FRESH_SECONDS = 600.0
 FOR_A_CALL_SECONDS = 60.0
-"""For a call, a recent swap counts."""
+"""Maximum age for a call, since a recent swap counts."""
 USABLE_SECONDS = 24 * 3_600.0
 """While a rota can't be read, the cached one is used: it covers the weeks ahead."""
 AHEAD, BACK = timedelta(days=35), timedelta(days=8)
@@ -202,7 +202,8 @@ class RotaCache:
         self._lock = threading.Lock()
 
     def of(self, domain: Domain, rota: str, *, within: float = FRESH_SECONDS) -> CachedRota:
-        """At most `within` seconds old, or a day while it can't be read. Raises ConfigError."""
+        """The rota, at most `within` seconds old, or a day while it can't be read. Raises
+        ConfigError."""
         entry = self._of(domain, rota)
         with entry.lock:
             if self._clock() - entry.tried_at > within:
@@ -241,7 +242,7 @@ class RotaCache:
 
 
 def zone_of(domain: Domain, cached: CachedRota | None) -> str:
-    """For display: the domain's, else the calendar's, else UTC."""
+    """The zone for display: the domain's, else the calendar's, else UTC."""
     return domain.escalation.time_zone or (cached.zone if cached else "") or "UTC"
 
 

@@ -129,8 +129,8 @@ class SlackClient:
         return response.data if isinstance(response.data, dict) else {}
 
     def _send(self, method: str, arguments: dict[str, object]) -> Any:
-        """By the SDK's own function, which knows whether arguments go as form, JSON or query; JSON
-        for methods that the SDK does not have yet."""
+        """Sends with the SDK's own function, which knows whether arguments go as form, JSON or
+        query; with JSON for methods that the SDK does not have yet."""
         send = getattr(self._client, method.replace(".", "_"), None)
         return send(**arguments) if send else self._client.api_call(method, json=arguments)
 

@@ -38,7 +38,7 @@ class AttachedFile:
 
     @property
     def is_picture(self) -> bool:
-        """By Slack's media type; the bytes may still say otherwise."""
+        """Whether it is a picture by Slack's media type; the bytes may still say otherwise."""
         return self.media_type.startswith("image/") or self.needs_a_look
 
 
@@ -169,7 +169,7 @@ Event = (
 )
 
 MAX_LINKS = 5
-"""Of one message; with more, none gets a preview."""
+"""Maximum links of one message; with more, none gets a preview."""
 
 _QUESTIONS = {"", "thread_broadcast", "file_share", "bot_message", "me_message"}
 

@@ -32,8 +32,8 @@ from loaders.text.markdown import code_span, escape
 from loaders.text.plain import markdown_parser, shared
 
 MAX_BRACKETS = 200
-"""Of one paragraph. The parser searches the end of each from the start, so 16 kB of them cost two
-seconds; no paragraph has a hundred links."""
+"""Maximum brackets of one paragraph. The parser searches the end of each from the start, so 16 kB
+of them cost two seconds; no paragraph has a hundred links."""
 MIN_DENSE = 300
 SIGN_SHARE, LINE_SHARE = 6, 12
 """Text with more than `MIN_DENSE` of them, where one character in six is markup or one in twelve

@@ -54,7 +54,8 @@ class EarlierThread:
 
 
 ThreadsForDomain = Callable[[Domain], Sequence[EarlierThread]]
-"""For the domain that answered; waits no longer than a second after the search began."""
+"""Earlier threads for the domain that answered; waits no longer than a second after the search
+began."""
 ThreadSearch = Callable[[IncomingMessage, Sequence[Domain], str], ThreadsForDomain]
 
 

@@ -58,7 +58,8 @@ class AnswerJob:
     """A bot's alert, the first of its kind: answered also without a runbook, and outside all
     limits."""
     others: tuple[Domain, ...] = ()
-    """Of a quiet question: other domains that its asker may ask, to which it may belong."""
+    """For a question that was not addressed to the bot: other domains that its asker may ask, to
+    which it may belong."""
     privately: bool = False
     """The channel belongs to no domain: not everyone in it may read the documents."""
     notes: tuple[str, ...] = ()
@@ -194,7 +195,8 @@ class AnsweringService:
     def _render(
         self, job: AnswerJob, text: str, answer: Answer, domain: Domain, threads: ThreadsForDomain
     ) -> list[SlackMessage]:
-        """For the thread; only the asker gets the answer when some there may not read it."""
+        """Messages for the thread; only the asker gets the answer when some there may not read
+        it."""
         privately = job.privately or (
             not job.event.direct and self.asking.is_private(domain, answer)
         )
@@ -238,7 +240,7 @@ class AnsweringService:
     def _audit_entries(
         self, job: AnswerJob, answer: Answer, domain: Domain, *, privately: bool
     ) -> Iterator[tuple[AuditEntry, Domain]]:
-        """For the audit log of each domain."""
+        """Entries for the audit log of each domain."""
         event, domains = job.event, {one.domain: one for one in job.domains}
         door = "direct" if event.direct else "channel" if event.starts_thread else "thread"
         for name, generation, documents in document_uses_by_domain(answer, domain.domain):
@@ -256,7 +258,7 @@ class AnsweringService:
             )
 
     def _apology(self, job: AnswerJob, error: Exception) -> list[SlackMessage]:
-        """For the asker; the log holds the traceback, under the same reference."""
+        """A message for the asker; the log holds the traceback, under the same reference."""
         reference, domain = new_reference(), job.domains[0]
         metrics.FAILED.labels(domain.domain).inc()
         log.exception("no answer", reference=reference, question=job.event.id, domain=domain.domain)

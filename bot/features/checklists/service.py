@@ -38,7 +38,7 @@ log = structlog.get_logger()
 MAX_FORWARDED = 3
 """Reports of one person about one step that go to the owner; the step shows all of them."""
 COMPARED_FOR = timedelta(days=14)
-"""How long an unfinished checklist is compared with its runbook."""
+"""Time for which an unfinished checklist is compared with its runbook."""
 TOUCHED_WITHIN = timedelta(days=7)
 """A checklist without a press for longer is not in the digest."""
 UNKNOWN_NAME = "somebody"

@@ -31,7 +31,7 @@ class Period:
 
     @property
     def subject(self) -> str:
-        """Of its timer."""
+        """Subject of the digest's timer."""
         return f"{self.domain}@{self.key}"
 
     @classmethod

@@ -72,7 +72,7 @@ class Sides:
 
 
 def suggestion_of(sides: Sides, choice: Choice, user: str) -> Suggestion:
-    """To the owner of the rejected side."""
+    """A suggestion to the owner of the rejected side."""
     kept_side, rejected = (sides.one, sides.other) if choice == "one" else (sides.other, sides.one)
     says = sides.one_says if choice == "one" else sides.other_says
     return Suggestion(

@@ -23,7 +23,7 @@ from config.domain import Domain
 
 MAX_NOTES = 2
 MAX_FLAGS_PER_DAY = 20
-"""Of one person: an owner gets five suggestions a day, and others flag, too."""
+"""Limit for one person: an owner gets five suggestions a day, and others flag, too."""
 OUTCOMES = frozenset({"accepted", "dismissed", "gone"})
 Address = Callable[[QuestionRecord], str]
 
@@ -36,7 +36,7 @@ class SourceFlagged(Event):
     question_id: str
     user: str
     number: int
-    """Of the citation."""
+    """Number of the citation."""
     words: str
 
 

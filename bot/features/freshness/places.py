@@ -58,7 +58,7 @@ def snapshots(published: Callable[[str], Snapshot] | None) -> SnapshotOf:
 
 
 def places_of(answer: Answer, snapshot: Snapshot) -> Iterator[CitedSection]:
-    """Of all its citations, each once."""
+    """The places of all its citations, each once."""
     keys: set[str] = set()
     for citation in answer.citations:
         for place in cited_sections(citation, snapshot):

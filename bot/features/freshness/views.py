@@ -28,12 +28,12 @@ from config.domain import Domain
 
 KEEP = "settle_contradiction"
 _MAX_SIDE_CHARS, _MAX_FIELD_CHARS = 700, 2_000
-"""Of a document's text, and of a section's field, in which `&` counts as five."""
+"""Characters of a document's text, and of a section's field, in which `&` counts as five."""
 _LABELS = {"one": "Keep A", "other": "Keep B", "none": "No contradiction"}
 
 
 def contradiction_blocks(domain: Domain, pairs: Sequence[Sides]) -> Iterator[Json]:
-    """For App Home: each pair side by side, with the buttons that settle it."""
+    """Blocks for App Home: each pair side by side, with the buttons that settle it."""
     if not pairs:
         return
     yield header(f"{sanitize_plain(domain.title)}: sources that say different things")

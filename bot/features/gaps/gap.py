@@ -173,7 +173,7 @@ def _most_central_first(
 
 
 def comparable_gaps(store: GapStore, domain: str) -> dict[str, KnownGap]:
-    """By id, in the order in which they were opened. Gaps of alerts are left out: no question
+    """Gaps by id, in the order in which they were opened. Gaps of alerts are left out: no question
     joins them by its words."""
     questions = [
         one for one in store.questions(domain).values() if one.gap and not is_of_alerts(one.gap)

@@ -100,7 +100,7 @@ def why_failed(signals: FailureSignals, answer: Answer, *, is_alert: bool) -> Wh
 
 
 def failed_questions(engine: Engine) -> dict[str, FailureSignals]:
-    """By question id, oldest first."""
+    """Failed questions by id, oldest first."""
     disliked = select(FeedbackRow.question_id).where(FeedbackRow.verdict == "unhelpful")
     query = (
         select(

@@ -1,4 +1,4 @@
-"""After documents changed: asks the questions of gaps again, the worst first and one by one, and
+"""Asks the questions of gaps again after documents changed, the worst first and one by one, and
 closes a gap that is answered from the document that it waited for.
 
 Questions asked here are not stored, and count against no limit of a person. In doubt a gap stays
@@ -35,7 +35,7 @@ from loaders.files.markdown import parse_markdown
 from telemetry import metrics
 
 MIN_WORD_SHARE = 0.8
-"""Of the words that name something."""
+"""Share of the words that name something."""
 ANSWERER = "answer"
 """The agent that writes the answer, as `Answer.degraded` names it."""
 Outcome = Literal["answered", "unanswered", "unknown"]
@@ -126,7 +126,7 @@ ASK_GAP = "gap_ask"
 MAX_GAPS = 20
 """Maximum number of gaps per generation; the others wait for the next."""
 MAX_QUESTIONS = 5
-"""Of one gap."""
+"""Maximum number of questions per gap."""
 PAUSE = timedelta(seconds=5)
 """Between two gaps: people's questions go first."""
 OUTAGE_DELAY = timedelta(hours=1)

@@ -147,7 +147,7 @@ class GapStore:
         create_tables(engine)
 
     def questions(self, domain: str = "") -> dict[str, GapQuestionRow]:
-        """By question id, oldest first: all that were examined, also those in no gap."""
+        """Questions by id, oldest first: all that were examined, also those in no gap."""
         query = select(GapQuestionRow).order_by(GapQuestionRow.asked_at, GapQuestionRow.question_id)
         if domain:
             query = query.where(GapQuestionRow.domain == domain)
@@ -197,7 +197,7 @@ class GapStore:
                     connection.execute(delete(row).where(row.question_id.in_(batch)))
 
     def vectors(self, ids: Collection[str]) -> dict[str, Vectors]:
-        """By question id."""
+        """Vectors by question id."""
         query = select(GapVectorRow.question_id, GapVectorRow.vector)
         vectors: dict[str, Vectors] = {}
         with self.engine.connect() as connection:
@@ -244,7 +244,7 @@ class GapStore:
         return self._gaps(GapRow.domain == domain)
 
     def move(self, gap: GapRow, state: GapState, *, by: str = "", generation: int = 0) -> bool:
-        """To another state, unless its state has changed since `gap` was read."""
+        """Move a gap to another state, unless its state has changed since `gap` was read."""
         if state == gap.state:
             return False
         change = update(GapRow).where(GapRow.id == gap.id, GapRow.state == gap.state)
@@ -284,7 +284,7 @@ class GapStore:
             return {(row[0], row[1]): int(row[2]) for row in connection.execute(query)}
 
     def changes(self, domain: str) -> list[GapChangeRow]:
-        """Of all its gaps, oldest first."""
+        """Changes of all its gaps, oldest first."""
         query = select(GapChangeRow).where(GapChangeRow.domain == domain).order_by(GapChangeRow.id)
         with self.engine.connect() as connection:
             return [GapChangeRow(**row) for row in connection.execute(query).mappings()]

@@ -57,7 +57,7 @@ def line(gap: Gap, may_see: MaySee, where: WhereIs) -> str:
 def home_blocks(
     domain: Domain, gaps: Sequence[Gap], may_see: MaySee, where: WhereIs
 ) -> Iterator[Json]:
-    """For App Home; none without a gap."""
+    """Blocks for App Home; none without a gap."""
     if not gaps:
         return
     yield header(domain)

@@ -36,7 +36,7 @@ REMINDER_DELAY = timedelta(hours=24)
 MAX_AGE = timedelta(days=7)
 """Older hand-offs are no longer escalated; digests still list them."""
 RETRY_DELAY = timedelta(hours=1)
-"""For one that waits and has no timer."""
+"""Delay for a hand-off that waits and has no timer."""
 
 
 NO_WAIT = timedelta(0)
@@ -46,7 +46,7 @@ NO_WAIT = timedelta(0)
 class CallStep:
     name: str
     wait: timedelta
-    """After the call before it."""
+    """Time after the previous call."""
     level: EscalationLevel | None = None
     """None: the one who is called first."""
 

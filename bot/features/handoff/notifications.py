@@ -82,7 +82,7 @@ class AskerNotifier:
         self._send(record, domain, key, handoff.taken_by, text, directly=True)
 
     def _asker(self, record: QuestionRecord, handoff: Handoff) -> str:
-        """Of an alert, the person who requested a human."""
+        """The asker; for an alert, the person who requested a human."""
         if record.asker and self.people.member(record.asker).standing != "bot":
             return record.asker
         return handoff.requested_by
@@ -146,7 +146,7 @@ def _is_notice_of(message: Message, record: QuestionRecord, step: str) -> bool:
 
 CALL_EVENT = "oncall_call"
 MAX_MEMBERS = 15
-"""Of a group, called one by one where the question is in a direct message."""
+"""Maximum members of a group, called one by one where the question is in a direct message."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,7 +289,7 @@ def call_text(call: HandoffCall, handoff: Handoff) -> str:
 
 
 def settled_text(call: HandoffCall, record: QuestionRecord, handoff: Handoff) -> str:
-    """For a person who was called in a direct message of their own."""
+    """The text for a person who was called in a direct message of their own."""
     asker = mention(record.asker)
     if record.state == WITHDRAWN:
         return f":wastebasket: {asker} asked me in a direct message, and took it back."

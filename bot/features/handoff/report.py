@@ -83,7 +83,7 @@ class HandoffReport:
             HANDOFFS_OLDEST.labels(name).set(oldest.total_seconds())
 
     def home(self, viewer: str, domains: Sequence[Domain]) -> Iterator[Json]:
-        """For admins: the week's figures, open hand-offs, and rotas that can't be read."""
+        """Blocks for admins: the week's figures, open hand-offs, and rotas that can't be read."""
         entries = self.by_domain() if domains else {}
         for domain in domains:
             problems = list(self._rota_problems(domain))

@@ -142,7 +142,7 @@ class HandoffCall:
     """UTC, without a zone."""
     ts: str = ""
     channel: str = ""
-    """Of a direct message, by Slack's reply."""
+    """The direct message's channel, from Slack's reply."""
 
 
 class CallStore:
@@ -156,7 +156,8 @@ class CallStore:
         return [one for one in calls if not one.step.startswith(NOTICE) and DIRECT not in one.step]
 
     def with_messages(self, question_id: str) -> Sequence[HandoffCall]:
-        """Also each notice, and each person who was called in a direct message."""
+        """Calls with messages, also each notice and each person who was called in a direct
+        message."""
         query = select(CallRow).where(CallRow.question_id == question_id)
         with self._engine.connect() as connection:
             rows = connection.execute(query.order_by(CallRow.called_at)).mappings().all()

@@ -30,7 +30,7 @@ REVIEW_FIRST = "Please open it at my *Home* tab and review it there before you a
 
 @dataclass(frozen=True, kw_only=True)
 class DraftAccepted(Event):
-    """As suggested, by its button."""
+    """The suggestion was accepted unchanged, by its button."""
 
     kind: ClassVar[str] = "owner_accepted"
     key: str

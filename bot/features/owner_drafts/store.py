@@ -112,7 +112,7 @@ def create_draft_tables(engine: Engine) -> None:
 
 DAY = timedelta(days=1)
 MAX_MESSAGES_PER_DAY = 5
-"""To one person in 24 hours, reminders included; further drafts wait in their App Home."""
+"""Messages to one person in 24 hours, reminders included; further drafts wait in their App Home."""
 REMINDER = 1
 
 
@@ -224,7 +224,7 @@ class DraftStore:
             return [_draft(row) for row in connection.execute(query)]
 
     def messages(self, key: str) -> dict[int, DraftMessage]:
-        """By part; also those that are about to be posted."""
+        """Messages by part; also those that are about to be posted."""
         query = select(OwnerMessageRow).where(OwnerMessageRow.key == key)
         with self._engine.connect() as connection:
             return {row.part: _message(row) for row in connection.execute(query)}

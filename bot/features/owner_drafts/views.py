@@ -207,7 +207,7 @@ def _outcome(draft: OwnerDraft) -> str:
 
 
 def copy_block(words: str) -> Json:
-    """To be copied: Slack makes neither links nor mentions of preformatted text."""
+    """Text to copy: Slack makes neither links nor mentions of preformatted text."""
     text = strip_invisible(words)[:MAX_COPY_CHARS]
     part = {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": text}]}
     return {"type": "rich_text", "elements": [part]}
