@@ -59,7 +59,7 @@ def date_in(text: str) -> date | None:
 
 
 def months_later(day: date, months: int) -> date | None:
-    """The same day `months` later, or that month's last day; None after the year 9999."""
+    """The same day `months` later, or that month's last day; None outside years 1 to 9999."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     if last := _last_day(year, month + 1):
         return last.replace(day=min(day.day, last.day))

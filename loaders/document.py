@@ -182,7 +182,7 @@ def _in_table(table: Table) -> Iterator[Image]:
 MAX_BYTES = 64 * 1024 * 1024
 """A 1,500-page Google Doc is about 20 MB of JSON."""
 MAX_CHARACTERS = 10_000_000
-"""Characters of text. Google's own limit is 1,020,000."""
+"""Characters of text. A merged cell counts once per position. Google's own limit is 1,020,000."""
 MAX_CELLS = 200_000
 """Grid positions of one table."""
 MAX_NESTING = 40

@@ -157,7 +157,7 @@ class _Matches:
             self.notes.append(f"{entry.path}: neither a file nor a folder, so it was not read")
 
     def _is_below(self, entry: os.DirEntry[str]) -> bool:
-        """Whether an entry is no link, or its target is below the root. Notes the reason if not."""
+        """Whether a link's target is below the root; True for other entries. Notes the reason."""
         if not entry.is_symlink():
             return True
         try:

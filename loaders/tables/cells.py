@@ -54,7 +54,7 @@ def lines_to_text(lines: Iterable[Line]) -> str:
 def lines_to_markdown(lines: Iterable[Line]) -> str:
     """One line of markdown: `<br>` between lines, `•` for bullets, `<ol>` for numbered items.
 
-    List numbers are markup, as in the source, because nobody typed them as text."""
+    List numbers are markup, not text, because the author didn't type them."""
     html: list[str] = []
     last: tuple[str, int] | None = None
     for line in lines:

@@ -49,7 +49,7 @@ def shared(parser: MarkdownIt) -> MarkdownIt:
 
 
 def read_blocks(text: str) -> list[Token]:
-    """Block tokens of an answer. `map` counts lines of `text`; inline content stays as written.
+    """Block tokens of an answer. `map` counts `\\n`-separated lines; inline content is unparsed.
 
     Tags are text: in answers `<cluster-name>` is a placeholder, and as HTML it would swallow the
     table below it."""
