@@ -1,4 +1,4 @@
-"""Documents to chunks, by structure: never across headings, never inside a table row."""
+"""Splits documents into chunks by structure: never across headings, never inside a table row."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _groups(
     options: ChunkOptions,
     embed: Callable[[Sequence[str]], Vectors] | None,
 ) -> Iterator[tuple[Sequence[Piece], tuple[ChunkRun, ...]]]:
-    """The pieces of each chunk of a section, and the lists and code blocks that it is a part of."""
+    """For each chunk of a section: its pieces, and the runs that continue in other chunks."""
     count = without_addresses(count_tokens)
     text = TextCutter(count_tokens=count, size=options.size, heading=section.title)
     cutter = SectionCutter(
@@ -78,7 +78,7 @@ def _groups(
 
 @dataclass(frozen=True)
 class _Draft:
-    """A chunk before it has its id."""
+    """A chunk without an id."""
 
     document: Document
     section: Section
@@ -86,7 +86,7 @@ class _Draft:
 
     @cached_property
     def content(self) -> str:
-        """What the id is made of: everything that is shown, embedded or opened."""
+        """Input of the id: everything that is displayed, embedded or opened."""
         section = self.section
         crumbs = breadcrumb(self.document, section)
         return "\x1f".join((self.document.id, section.url, crumbs, text_of(self.group)))
@@ -116,7 +116,7 @@ class _Draft:
 def _with_topics(
     pieces: list[Piece], threshold: float, embed: Callable[[Sequence[str]], Vectors]
 ) -> list[Piece]:
-    """Mark text pieces that have little to do with the one before."""
+    """Mark text pieces whose vector differs much from the piece before."""
     if len(pieces) < 2:
         return pieces
     vectors = embed([piece.plain for piece in pieces])
@@ -137,5 +137,5 @@ def _kind(group: Sequence[Piece]) -> Literal["text", "table", "code"]:
 
 
 def _id(content: str, occurrence: int) -> str:
-    """Twins within a document are told apart by their order among themselves."""
+    """`occurrence` distinguishes chunks of equal content in a document, from 1."""
     return hashlib.sha256(f"{content}\x1f{occurrence}".encode()).hexdigest()[:32]

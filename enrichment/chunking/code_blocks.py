@@ -1,4 +1,4 @@
-"""Code, console output and tables drawn in characters as pieces: whole inside their fence."""
+"""Turns code, console output and character-drawn tables into fenced pieces."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from enrichment.chunking.pieces import MAX_HEADING_CHARS, CountTokens, Piece, St
 from loaders.document import Block
 
 MAX_FENCE_CHUNKS = 4
-"""Chunks' sizes that a fence may fill before it is cut. Of 131 fences in six corpora three are
-larger than one chunk and none is larger than three."""
+"""Maximum size of an uncut fence, in chunk sizes. Of 131 fences in six corpora three are larger
+than one chunk and none is larger than three."""
 _CHARACTERS_FOR_TOKEN = 4
 _DRAWN_RULE = re.compile(r"\s*[|│┃║]?[+├┌└┬┴┼╔╚╠╞╪═─━┏┗┣│|=:-]{3,}[+┤┐┘┬┴┼╗╝╣╡═─━┓┛┫│|=:-]\s*")
 _DRAWN_ROW = re.compile(r"\s*[|│┃║].*[|│┃║]\s*")
@@ -23,14 +23,14 @@ _FENCE = re.compile(r"^\s*(`{3,})", re.M)
 
 @dataclass(frozen=True, kw_only=True)
 class CodeCutter:
-    """Turns a code block into one piece, or into parts of at most `LONGEST` times `size` tokens."""
+    """Turns a code block into pieces of at most `MAX_FENCE_CHUNKS` times `size` tokens."""
 
     count_tokens: CountTokens
     size: int
     heading: str
 
     def code(self, block: Block, leads: tuple[Piece, ...], run: str) -> list[Piece]:
-        """`run`: the block's id, for the case that it is cut; every part is fenced again."""
+        """`run`: the block's id, used if it is cut. Every part has its own fence."""
         groups = list(self._groups(block.text))
         total = sum(len(lines) for lines in groups)
         pieces: list[Piece] = []
@@ -84,7 +84,7 @@ class CodeCutter:
 
 
 def drawn_tables_as_code(blocks: Sequence[Block]) -> list[Block]:
-    """Paragraphs in a row that draw a table line by line, as one block that keeps its columns."""
+    """Joins consecutive paragraphs that draw a table line by line into one code block."""
     result: list[Block] = []
     for is_drawing, run in groupby(blocks, key=_is_drawn):
         lines = list(run)

@@ -1,4 +1,4 @@
-"""Blocks grouped by their heading, and each section's blocks → pieces: led in, joined, numbered."""
+"""Groups blocks into sections by heading, and turns each section's blocks into pieces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from loaders.document import Block, Document
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """The blocks between one heading and the next, of one tab."""
+    """The blocks between two headings of one tab."""
 
     title: str
     """Nearest heading, else the tab's title, else the document's."""
@@ -34,7 +34,7 @@ class Section:
 
 
 def sections(document: Document) -> list[Section]:
-    """In reading order; headings without content of their own make no section."""
+    """Sections in reading order; a heading without content of its own gives none."""
     result: list[Section] = []
     gathered: list[Block] = []
     for block in document.blocks:
@@ -88,7 +88,7 @@ _NUMBER = re.compile(r"(\d+)\W*$")
 
 @dataclass
 class SectionCutter:
-    """Cuts the blocks of one section. `section`: an id, for the lists and code blocks in it."""
+    """Cuts the blocks of one section. `section`: prefix of the ids of its lists and code blocks."""
 
     text: TextCutter
     tables: TableCutter
@@ -120,7 +120,7 @@ class SectionCutter:
     def _lead_in(
         self, block: Block, following: Block | None
     ) -> tuple[list[Piece], tuple[Piece, ...]]:
-        """What of a paragraph goes before, and what stands above the list, table or code below."""
+        """A paragraph's pieces before its lead-in, and the lead-in of the block that follows."""
         if not is_lead_in(block, following):
             return [], ()
         if len(block.text) <= _MAX_LEAD_IN_CHARS:
@@ -140,7 +140,7 @@ class SectionCutter:
         return [*self.text.paragraph(_readable(block), leads), *described]
 
     def _list(self, blocks: Sequence[Block], leads: tuple[Piece, ...]) -> list[Piece]:
-        """Each piece knows which of the outermost items it holds."""
+        """The pieces of a list, each with the outermost item that it belongs to."""
         run = self._run()
         branches = list(_branches(blocks))
         return [
@@ -156,7 +156,7 @@ class SectionCutter:
         ]
 
     def _branch(self, blocks: Sequence[Block], leads: tuple[Piece, ...]) -> list[Piece]:
-        """An item and what is below it stay together where they fit; else sub-items repeat it."""
+        """An item and its sub-items stay together if they fit; otherwise the item leads each."""
         item, below = blocks[0], blocks[1:]
         own = self.text.item(item, leads)
         result = own[:-1]
@@ -189,7 +189,7 @@ class SectionCutter:
 def is_lead_in(block: Block, following: Block | None) -> bool:
     """Whether a paragraph, or its last sentence, announces the list, table or code below it.
 
-    Code is hard to read without the sentence above it, however that ends."""
+    Any short paragraph above code counts: code is hard to read without it."""
     if block.kind != "paragraph" or following is None:
         return False
     announces = block.text.rstrip().endswith(_PARAGRAPH_END)
@@ -200,10 +200,10 @@ def is_lead_in(block: Block, following: Block | None) -> bool:
 
 
 def list_length(blocks: Sequence[Block]) -> int:
-    """How many blocks the list that begins here has: its items, and what stands between them.
+    """Number of blocks of the list that starts here: its items and the blocks between them.
 
-    Code, tables and text between two items belong to the list where its numbers go on after them,
-    and code right below its last item belongs to that item."""
+    Code, tables and text between two items belong to the list if its numbering continues after
+    them. Code right below the last item belongs to that item."""
     length = 1
     top = blocks[0]
     while length < len(blocks):
@@ -234,7 +234,7 @@ def _goes_on(top: Block, item: Block, between: Sequence[Block]) -> bool:
 
 
 def _branches(blocks: Sequence[Block]) -> Iterator[Sequence[Block]]:
-    """Each shallowest item with what is below it, up to the next."""
+    """Each outermost item with the blocks below it, up to the next such item."""
     start = 0
     for index in range(1, len(blocks) + 1):
         if index == len(blocks) or (
@@ -245,7 +245,7 @@ def _branches(blocks: Sequence[Block]) -> Iterator[Sequence[Block]]:
 
 
 def _readable(block: Block) -> Block:
-    """Boxes and images as text."""
+    """Converts boxes and images to text."""
     if block.table:
         cell = block.table.rows[0][0]
         return replace(block, text=cell.text, markdown=cell.markdown.replace("<br>", "\n\n"))

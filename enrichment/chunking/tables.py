@@ -1,6 +1,6 @@
-"""A table → pieces: whole when small, else groups of rows that repeat caption and header.
+"""Turns tables into pieces: whole if small, otherwise groups of rows that repeat the header.
 
-A form becomes lines; a merged value is written once."""
+A form becomes lines; a merged value is written once per chunk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_FIELD_CHARS = 60
 
 
 def is_form(table: Table) -> bool:
-    """Two columns without names, of which the left one names what the right one says."""
+    """Whether the table has two unnamed columns: field names on the left, values on the right."""
     if not table.rows or len(table.rows[0]) != 2 or any(header_paths(table)):
         return False
     if table.header_evidence == "model, verified":
@@ -37,11 +37,12 @@ def form_lines(body: Rows) -> list[str]:
 
 
 def table_lines(body: Rows, span: range, above: int, labels: int) -> list[str]:
-    """The rows of one chunk. `above`: header rows; `labels`: columns that tell rows apart.
+    """The rows of one chunk. `above`: number of header rows; `labels`: columns that identify a row.
 
-    A merged value longer than the words that point to it is written where it begins, and again
-    in the first row of each chunk. Labels stand in every row, and a row that is merged over the
-    whole width, as the rows below belong to it, also at the head of the next chunk."""
+    A merged value is written where it begins and in the first row of each chunk; other cells refer
+    to it, unless it is shorter than the reference. Labels are written in every row. A row merged
+    over the whole width is a title of the rows below, and is repeated at the top of the next
+    chunk."""
     titles = [row for row in span_before(body, span) if _is_title(row)]
     rows = [_row([_text(titles[-1][0])], len(titles[-1]))] if titles else []
     for at in span:
@@ -62,7 +63,7 @@ def table_lines(body: Rows, span: range, above: int, labels: int) -> list[str]:
 
 
 def span_before(body: Rows, span: range) -> Rows:
-    """The rows above, unless the first row of the span is a title itself."""
+    """The rows above the span; none if its first row is a title."""
     return () if _is_title(body[span.start]) else body[: span.start]
 
 
@@ -92,7 +93,7 @@ Row = tuple[str, ...]
 
 _MAX_LABEL_COLUMNS = 3
 _HEADER_SHARE = 8
-"""Characters of header for each token that a table's chunk may have: about two chunks full."""
+"""Maximum header characters per token of `size`: about two full chunks."""
 _MIN_NAME_CHARS = 8
 _ABOUT_READING = re.compile(
     r"\b(cells?|rows?|columns?|tables?|header|heading|empty|blank|merged|spans?)\b|[✓✗*†‡]", re.I
@@ -109,7 +110,7 @@ class TableCutter:
     document_id: str
 
     def pieces(self, block: Block, leads: tuple[Piece, ...], note: Block | None) -> list[Piece]:
-        """`note` is a line below the table that says how to read it; every group carries it."""
+        """`note`: a line below the table that explains it; every group repeats it."""
         table = block.table
         if table is None or not table.rows:
             return []
@@ -142,8 +143,8 @@ class TableCutter:
         ]
 
     def _names(self, table: Table) -> Row:
-        """One for each column. Every group and row repeats them, so a header that would fill
-        several chunks by itself is shortened, and its longest names first."""
+        """Column names. Every group and row repeats them, so a header that would fill several
+        chunks is shortened by cutting its longest names."""
         names = header_paths(table)
         room = _HEADER_SHARE * self.size
         if sum(map(len, names)) <= room:
@@ -171,8 +172,8 @@ class TableCutter:
         )
 
     def _groups(self, lines: Sequence[str], spare: int) -> list[range]:
-        """Consecutive rows. Filled from the top: a row added below leaves the groups above as
-        they are, and with them their ids and vectors."""
+        """Ranges of consecutive rows, filled from the top: a row added below doesn't change the
+        groups above, nor their ids and vectors."""
         most = max(spare, self.size // 3)
         groups: list[range] = []
         start, spent = 0, 0
@@ -241,7 +242,7 @@ class TableCutter:
 
 
 def tells_how_to_read(block: Block) -> bool:
-    """`An empty cell means no extra rule.`: useless away from its table."""
+    """Whether a block explains a table: `An empty cell means no extra rule.`"""
     return (
         block.kind == "paragraph"
         and len(block.text) <= 160
@@ -250,12 +251,12 @@ def tells_how_to_read(block: Block) -> bool:
 
 
 def is_box(table: Table) -> bool:
-    """One cell is a frame around text, not a table."""
+    """Whether the table is one cell: a frame around text."""
     return len(table.rows) == 1 and len(table.rows[0]) == 1
 
 
 def telling_columns(rows: Sequence[Row]) -> int:
-    """How many leading columns it takes to tell every row from the others; 1 when none do."""
+    """Number of leading columns that make every row unique; 1 if up to three don't."""
     width = len(rows[0])
     for columns in range(1, min(_MAX_LABEL_COLUMNS, width - 1) + 1):
         labels = [row[:columns] for row in rows]
@@ -265,7 +266,7 @@ def telling_columns(rows: Sequence[Row]) -> int:
 
 
 def _without_repeats(header: Row, cells: Row) -> Iterator[tuple[str, str]]:
-    """Header and value; a value merged across columns is said once, under all its headers."""
+    """Pairs of header and value; a value merged across columns comes once, with all its headers."""
     column = 0
     while column < len(cells):
         end = column + 1
@@ -292,6 +293,6 @@ def _plain(cell: Cell) -> str:
 
 
 def _caption(leads: Sequence[Piece], heading: str) -> str:
-    """A lead-in that announces the table names it; any other sentence doesn't."""
+    """The lead-in if it ends with a colon, otherwise the heading."""
     lead_in = leads[-1].plain.strip() if leads else ""
     return lead_in.rstrip(" :：") if lead_in.endswith((":", "：")) else heading

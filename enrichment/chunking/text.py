@@ -1,7 +1,7 @@
-"""Paragraphs, quotes and list items → pieces: whole, or by sentence when long.
+"""Turns paragraphs, quotes and list items into pieces: whole, or by sentence when long.
 
-Long web addresses are shortened, footnotes follow what refers to them, and descriptions of
-pictures are pieces of their own under a line that says so."""
+Long web addresses are shortened. Footnotes follow their first reference. Descriptions of pictures
+are separate pieces under a line that marks them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from loaders.text.markdown import escape
 from loaders.text.plain import plain_text
 
 MAX_ADDRESS_CHARS = 80
-"""Characters of an address that are indexed: host and path, seldom a query's values."""
+"""Indexed characters of an address: host and path, rarely a query's values."""
 _ADDRESS = re.compile(r"(?:https?|ftp)://[^\s<>|\"`\])]+|(?<=\]\()[^\s()<>]+", re.I)
 _AS_LONG_AS = "a link to some page of another site here"
-"""Evidence in 12,000 and 24,000 characters of public documents: 0.70 and 0.79 where an address
-counts as one word, 0.73 and 0.79 as these nine, 0.72 and 0.79 as it is written."""
+"""Words that replace an address when tokens are counted. Evidence in 12,000 and 24,000 characters
+of public documents: 0.70 and 0.79 if an address counts as one word, 0.73 and 0.79 as these nine
+words, 0.72 and 0.79 in full."""
 _ONLY_LINK = re.compile(r"\s*!?\[[^\[\]]*\]\([^()\s]*\)[\s.,;]*")
 _LETTERS = re.compile(r"[^\W_]{2,}")
 
@@ -32,8 +33,8 @@ def is_address(word: str) -> bool:
 
 
 def without_addresses(count_tokens: Callable[[str], int]) -> Callable[[str], int]:
-    """Counts each address as a few words: what is embedded has only its beginning, if anything,
-    but whoever reads the chunk reads all of it."""
+    """A counter that counts each address as a few words: the embedded text has at most its
+    beginning, and the displayed text has all of it."""
     return lambda text: count_tokens(_ADDRESS.sub(_AS_LONG_AS, text))
 
 
@@ -42,14 +43,14 @@ def shortened_addresses(text: str) -> str:
 
 
 def says_only_where(markdown: str) -> bool:
-    """Whether a link stands here and nothing else: what it says stands elsewhere."""
+    """Whether the text is only a link."""
     bare = is_address(markdown) and not _LETTERS.search(_ADDRESS.sub(" ", markdown))
     return bare or _ONLY_LINK.fullmatch(markdown) is not None
 
 
 _MAX_WORD_CHARS = 200
 _MAX_SOURCE_ADDRESS_CHARS = 2_000
-"""What browsers and servers take; longer ones are data."""
+"""Limit of browsers and servers; longer addresses are data."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +60,7 @@ class TextCutter:
     count_tokens: CountTokens
     size: int
     heading: str
-    """Nearest heading: units are indexed under it."""
+    """Nearest heading; the units' index text starts with it."""
 
     def paragraph(self, block: Block, leads: tuple[Piece, ...] = ()) -> list[Piece]:
         prefix = "> " if block.kind == "quote" else ""
@@ -70,7 +71,7 @@ class TextCutter:
         return self._fitting(block, block.markdown or block.text, marker, "\n", leads)
 
     def by_sentence(self, block: Block) -> list[Piece]:
-        """Each sentence for itself, however short the paragraph."""
+        """One piece per sentence, even for a short paragraph."""
         return list(
             self._sentence_pieces(block, self._short_sentences(block.markdown), "", "\n\n", ())
         )
@@ -131,7 +132,7 @@ class TextCutter:
             yield " ".join(gathered)
 
     def _units(self, kind: Literal["sentence", "item"], texts: Iterable[str]) -> tuple[Unit, ...]:
-        """A link alone is no statement: it matches every question about what it leads to."""
+        """Units without bare links, which would match every question about their target."""
         heading = self.heading[:MAX_HEADING_CHARS]
         return tuple(
             Unit(kind=kind, text=text, index_text=f"{heading}: {shortened_addresses(text)}")
@@ -151,7 +152,7 @@ class TextCutter:
         return Piece(
             text=text,
             plain=shortened_addresses(plain),
-            tokens=max(1, self.count_tokens(text)),  # signs that a tokenizer drops fill it too
+            tokens=max(1, self.count_tokens(text)),  # at least 1: a tokenizer may drop all signs
             units=units,
             leads=leads,
             joiner=joiner,
@@ -166,7 +167,7 @@ def _prefixed(prefix: str, text: str) -> str:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Words that a chunk can hold; an address that a browser would open is never cut."""
+    """Words, the long ones cut; an address that a browser can open is never cut."""
     for word in text.split():
         longest = _MAX_SOURCE_ADDRESS_CHARS if is_address(word) else _MAX_WORD_CHARS
         for start in range(0, len(word), longest):
@@ -174,7 +175,7 @@ def _words(text: str) -> Iterator[str]:
 
 
 Notes = dict[str, list[Piece]]
-"""Mark, as `[^1]`, → the footnote, as one piece or, when long, several."""
+"""Mark such as `[^1]` → the footnote's pieces, several for a long one."""
 _MARK = re.compile(r"\[\^[^\[\]]+\]")
 _MAX_REPEATED = 3
 
@@ -189,7 +190,8 @@ def note_pieces(footnotes: Sequence[Block], cutter: TextCutter) -> Notes:
 
 
 def with_footnotes(pieces: Sequence[Piece], notes: Notes) -> list[Piece]:
-    """Each footnote below the first piece that refers to it; alone when none does."""
+    """Pieces with each footnote below the first piece that refers to it. A footnote without a
+    reference comes last."""
     below: list[list[Piece]] = [[piece] for piece in pieces]
     first: dict[str, int] = {}
 
@@ -211,7 +213,7 @@ def with_footnotes(pieces: Sequence[Piece], notes: Notes) -> list[Piece]:
 
 
 def with_notes_repeated(group: Sequence[Piece], notes: Notes, most_tokens: int) -> list[Piece]:
-    """The group, and below it the short notes that it refers to and that stand in another."""
+    """The group, followed by up to three short footnotes that it cites and another group has."""
     text = "\n".join(piece.text for piece in group)
     missing = [
         replace(own[0], units=())
@@ -227,13 +229,13 @@ _MAX_NAME_CHARS = 200
 
 
 def picture_pieces(block: Block, text: TextCutter) -> list[Piece]:
-    """Of all described pictures of a block, each once."""
+    """Pieces for the described pictures of a block; equal descriptions come once."""
     described = {image.description: image for image in images_of(block) if image.description}
     return [piece for image in described.values() for piece in _pieces(image, block, text)]
 
 
 def _pieces(image: Image, block: Block, text: TextCutter) -> Iterator[Piece]:
-    """The author's words lead."""
+    """A line with the author's caption, which leads the lines of the description."""
     name = escape(said_of(image)[:_MAX_NAME_CHARS])
     mark = replace(
         _paragraph(block, f"[Image{f': {name}' if name else ''}] {DESCRIBED}", text)[0],
@@ -248,12 +250,12 @@ def _pieces(image: Image, block: Block, text: TextCutter) -> Iterator[Piece]:
 
 
 def _item(unit: Unit) -> Unit:
-    """Shown as an item of a list, not run on behind what stands before it."""
+    """The unit as a list item, so that it is not joined to the text before it."""
     return replace(unit, kind="item", text=unit.text.removeprefix("- "))
 
 
 def said_of(image: Image) -> str:
-    """What its author says of it."""
+    """The author's title and alternative text."""
     return " ".join(": ".join(filter(None, (image.title, image.alt))).split())
 
 
@@ -265,5 +267,5 @@ def _paragraph(block: Block, markdown: str, text: TextCutter) -> list[Piece]:
 
 
 def _escaped(line: str) -> str:
-    """Signs in a picture are no markdown; an item stays one."""
+    """Escapes markdown in a description's line, except the marker of a list item."""
     return f"- {escape(line[2:])}" if line.startswith("- ") else escape(line)

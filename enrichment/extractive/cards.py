@@ -1,5 +1,6 @@
-"""Enrichment without a model: what installations without a key get, and the fallback of a
-failed call. A document's summary is in its own words, or empty."""
+"""Enrichment without a model: for installations without a key, and the fallback for a failed call.
+
+A document's summary quotes its own sentences, or is empty."""
 
 from __future__ import annotations
 
@@ -50,8 +51,9 @@ _PAIRS = (("(", ")"), ("[", "]"), ("“", "”"))
 def summarize(document: Document, *, most: int = 2, characters: int = 300) -> str:
     """Up to `most` whole sentences in reading order, or ''.
 
-    Only those that say what the document is for: `This page sets …`, or, at its beginning, what
-    its title names. Any other sentence is one detail of many and says less than the headings."""
+    Only sentences about the document itself (`This page sets …`), and opening sentences about the
+    subject of its title. Any other sentence is one detail of many and says less than the
+    headings."""
     title = frozenset(stems(document.title))
     candidates = _candidates(document, title)
     of_itself = [each for each in candidates if _OF_ITSELF.match(each) and " not " not in each]
@@ -69,7 +71,7 @@ def summarize(document: Document, *, most: int = 2, characters: int = 300) -> st
 
 def _candidates(document: Document, title: frozenset[str]) -> list[str]:
     paragraphs = (block.text for block in document.blocks if block.kind == "paragraph")
-    # A quote is somebody else speaking.
+    # Quotes are not the document's own words.
     candidates = (sentence for text in paragraphs for sentence in sentences(text))
     return [
         sentence
@@ -79,7 +81,7 @@ def _candidates(document: Document, title: frozenset[str]) -> list[str]:
 
 
 def _stands_alone(sentence: str) -> bool:
-    """Whole, and understood without what is around it."""
+    """Whether the sentence is complete and clear without its context."""
     return (
         len(prose_words(sentence)) in _WORDS
         and _ENDS.search(sentence) is not None
@@ -99,8 +101,8 @@ _MAX_HEADING_CHARS = 80
 def table_of_contents(document: Document) -> tuple[str, ...]:
     """Tabs and headings in reading order, each once, without the title.
 
-    A level that doesn't fit any more is left out from where it no longer fits, and so are all
-    deeper ones: what is said of the whole document matters more than where it goes into detail."""
+    Upper levels come first: at the first heading that doesn't fit, the rest of its level and all
+    deeper levels are omitted. An outline of the whole document matters more than details."""
     places: dict[str, tuple[int, int]] = {}
     for tab in document.tabs:
         places.setdefault(tab.title, (0, len(places)))
@@ -159,7 +161,7 @@ def extractive_chunks(document: Document, chunks: Sequence[Chunk]) -> tuple[Chun
 
 
 def table_summary(table: ChunkTable) -> str:
-    """Two lines: what the table lists by what, and which rows are here."""
+    """Two lines: the caption with the columns, and the labels of this chunk's rows."""
     names = [name for name in table.header if name]
     by, values = names[: table.label_columns], names[table.label_columns :]
     first = f"{table.caption}: {', '.join(values) or 'values'} by {', '.join(by) or 'row'}."

@@ -27,7 +27,7 @@ _VAGUE = frozenset(_VAGUE_LISTED.split())
 
 
 def document_keywords(document: Document, *, most: int = 12) -> tuple[str, ...]:
-    """Best first. Words of the title and of headings count as if said three times more."""
+    """Best first. Headings count three times, the title twice."""
     texts: list[str] = []
     characters = 0
     for block in document.blocks:
@@ -94,7 +94,7 @@ def _c_value(phrase: str, count: int, longer: Iterable[int]) -> float:
 
 
 def _spread(ranked: Iterable[str], most: int) -> list[str]:
-    """Skip what only repeats the words of a phrase already taken."""
+    """The first `most` phrases, without those whose words all occur in an earlier one."""
     result: list[str] = []
     stem_sets: list[set[str]] = []
     for phrase in ranked:
@@ -152,7 +152,7 @@ _MAX_ENTITIES = 40
 
 
 def entities(markdown: str, *, systems: Iterable[str] = ()) -> tuple[Entity, ...]:
-    """At most 40, in order of kind, then appearance. `systems`: names to look for."""
+    """At most 40, by kind, then in order of appearance. `systems`: names to search for."""
     result: dict[Entity, None] = {}
     ticked = [match[1] for match in _TICKED.finditer(markdown)]
     prose = _TICKED.sub(" ", markdown)
@@ -177,7 +177,7 @@ def entities(markdown: str, *, systems: Iterable[str] = ()) -> tuple[Entity, ...
 
 
 def system_names(document: Document) -> tuple[str, ...]:
-    """Names used like proper nouns: capitalized inside sentences, twice or more, never small."""
+    """Names used as proper nouns: capitalized inside sentences at least twice, never lower-case."""
     counts: Counter[str] = Counter()
     small: set[str] = set()
     for text in _prose(document):

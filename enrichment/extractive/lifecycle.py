@@ -1,4 +1,4 @@
-"""A document's review date, and which document replaces which, from the documents' own text."""
+"""Finds a document's review date, successor and predecessors in its text."""
 
 from __future__ import annotations
 
@@ -69,16 +69,17 @@ _ABOUT_ITSELF = re.compile(
     re.IGNORECASE,
 )
 _FIRST, _LAST = 8, 3
-"""Blocks, headings and rules apart, in which a document speaks of itself."""
+"""Number of blocks at the beginning and the end, without headings and rules, in which a document
+describes itself."""
 _MAX_BLOCK_CHARS = 600
-"""Characters of such a block."""
+"""Maximum characters of such a block."""
 _FIELDS = 12
-"""Rows, or columns, of a table of fields."""
+"""Maximum rows, or columns, of a table of fields."""
 
 
 @dataclass(frozen=True)
 class _ReviewStatements:
-    """What a document says of its reviews, each list in its order."""
+    """A document's statements about its reviews, each list in reading order."""
 
     review: list[date] = field(default_factory=list)
     valid: list[date] = field(default_factory=list)
@@ -105,12 +106,11 @@ class _ReviewStatements:
 
 
 def review_date(document: Document) -> date | None:
-    """The latest one that it names, or the end of its validity where that comes first; else so many
-    months after its last review as it says. None where it says none of this.
+    """The latest review date in the text, or else the last review plus the review interval; the end
+    of validity if that is earlier. None if the text has none of them.
 
-    Counted are fields (`Next review: 2026-09-01`, a small table of them) at its beginning and end,
-    and sentences about the document itself: that certificates are valid until some day is no
-    review of the page that says so."""
+    Reads fields (`Next review: 2026-09-01`, also in a small table) at the beginning and end, and
+    sentences about the document itself: the validity of a certificate is not the page's own."""
     blocks = [block for block in document.blocks if block.kind not in ("heading", "rule")]
     statements = _ReviewStatements()
     for block in (*blocks[:_FIRST], *blocks[max(_FIRST, len(blocks) - _LAST) :]):
@@ -135,7 +135,7 @@ def _read_words(text: str, statements: _ReviewStatements) -> None:
 
 
 def _read_fields(table: Table, statements: _ReviewStatements) -> None:
-    """Of a table whose rows, or whose one row, are fields of the document."""
+    """Reads a table whose rows, or whose single row, are fields of the document."""
     rows = [[cell.text.strip() for cell in row] for row in table.rows]
     if len(rows) == 2 and len(rows[0]) <= _FIELDS:
         pairs = list(zip(*rows, strict=True))
@@ -178,15 +178,15 @@ _DOCUMENT_ID = re.compile(r"(?:^doc:|/d/|[?&]id=)([\w-]+)")
 
 
 def says_it_is_out_of_force(document: Document) -> bool:
-    """By the source's own status, or by what the first lines say."""
+    """Whether the source's status or the first lines say so."""
     return document.status.lower() in OUT_OF_FORCE or bool(_OUT_OF_FORCE.search(_opening(document)))
 
 
 def successor(document: Document) -> str:
     """Id of the document that this one names as its replacement, or ''.
 
-    A mere `the current rules are in …`, or a link to a document of nearly the same name, counts
-    only in a document that is out of force: anywhere else it points sideways."""
+    `The current rules are in …`, or a link to a document of nearly the same name, counts only in a
+    document that is out of force: elsewhere it is an ordinary reference."""
     opening = _opening(document)
     out_of_force = says_it_is_out_of_force(document)
     candidates = [
@@ -208,10 +208,9 @@ def predecessors(document: Document) -> tuple[str, ...]:
 
 
 def with_successors(cards: Iterable[DocumentCard]) -> list[DocumentCard]:
-    """Cards of a whole domain, joined: what a successor says of its predecessor counts too.
+    """The cards of a whole domain, with successors also taken from `replaces` of other cards.
 
-    Dates are not asked: a superseded page is often touched again after its successor was written.
-    """
+    Dates are ignored: a superseded page is often edited after its successor was written."""
     all_cards = list(cards)
     after = {old: card.id for card in all_cards for old in card.replaces}
     return [
@@ -235,7 +234,7 @@ def document_id(target: str) -> str:
 
 
 def _named_alike(label: str, title: str) -> bool:
-    """Whether the shorter name, editions aside, is all in the longer: `Retention Schedule 2024`."""
+    """Whether the longer name has all words of the shorter, without numbers such as years."""
     names = [{stem for stem in stems(name) if not stem.isdigit()} for name in (label, title)]
     return all(names) and len(names[0] & names[1]) == min(map(len, names))
 

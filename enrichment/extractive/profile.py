@@ -1,7 +1,7 @@
-"""A document's type, how technical it is, and the questions that it answers by its form.
+"""A document's type, its share of technical terms, and its FAQs, by rule.
 
-Questions come from headings that ask and sentences that define. One that nobody understands
-away from its page is worse than none: it takes a better one's place and matches by chance."""
+Questions come from headings that ask and sentences that define. A question that is unclear without
+its page is worse than none: it displaces a better one and matches by chance."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def _faqs_of_headings(document: Document) -> Iterator[Faq]:
 
 
 def _faqs_of_definitions(document: Document) -> Iterator[Faq]:
-    """Only what a title or heading names: other sentences of this form rather say something of it
-    (`A contractor is a guest in the vault`) than what it is."""
+    """Definitions of terms in the title or headings. Other sentences of this form rarely define
+    their subject: `A contractor is a guest in the vault`."""
     for section in sections(document):
         about = stems(" ".join((document.title, *section.heading_path)))
         for block in section.blocks:
@@ -135,7 +135,8 @@ def profile(document: Document) -> Profile:
 
 
 def _type(document: Document, text: str) -> str:
-    """The title decides by its last matching word (`Incident Response Plan Guide` is a guide)."""
+    """The type by the title's last matching word (`Incident Response Plan Guide` is a guide), else
+    by the text."""
     names = [
         (match.end(), kind)
         for kind, pattern in _TITLE_WORDS.items()

@@ -1,8 +1,8 @@
-"""Words that every text of a language is made of, for telling languages apart without a model.
+"""Function words by language, for detecting a language without a model.
 
 Articles, pronouns, prepositions, question words and auxiliaries, as grammars list them: closed
-classes, which no company or product adds to. Languages without spaces or in a script of their own
-are told by their letters."""
+classes, to which no company or product adds words. Languages without spaces or with their own
+script are detected by their letters."""
 
 from __future__ import annotations
 
@@ -103,10 +103,10 @@ _ALSO_LISTED = """
     hem var or si est et pro de le du van der das des los las el re te ta se ti ci
 """
 _ENGLISH_TOO = frozenset(_ALSO_LISTED.split())
-"""What an English text may hold besides: English words, abbreviations (`EST`, `PAS`, `CI`), names
-(`Los Angeles`, `van der`). These say nothing by themselves."""
+"""Function words that also occur in English texts: as English words, abbreviations (`EST`, `PAS`,
+`CI`) or names (`Los Angeles`, `van der`). They prove no language."""
 
 
 def telling(language: str) -> frozenset[str]:
-    """The function words of a language that no English text holds."""
+    """The function words of a language that don't occur in English texts."""
     return FUNCTION_WORDS[language] - _ENGLISH_TOO - STOP_WORDS

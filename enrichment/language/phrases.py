@@ -1,5 +1,5 @@
-"""Messages that ask nothing of the documents (greetings, thanks, objections), and the
-abbreviations that a document explains: `Incident Commander (IC)`, `IC (Incident Commander)`."""
+"""Detects messages without a question (greetings, thanks, objections), and finds abbreviations
+that a document explains: `Incident Commander (IC)`, `IC (Incident Commander)`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHORT_LONG = re.compile(
     r"\(([A-Za-z][\w/&-]{0,40}+(?:\s{1,3}+[\w/&-]{1,40}+){0,6})\)"
 )
 _MAX_PHRASES = 100
-"""More than this no document explains; each is looked for in every chunk."""
+"""No document explains more; each one is searched in every chunk."""
 _SMALL_WORDS = frozenset({"a", "an", "and", "at", "by", "for", "in", "of", "on", "or", "the", "to"})
 
 
@@ -37,7 +37,7 @@ def abbreviations(text: str) -> dict[str, str]:
 
 
 def expansions(text: str, meanings: Mapping[str, str]) -> tuple[str, ...]:
-    """The other form of each abbreviation that `text` has in one form only."""
+    """The other form of each abbreviation that `text` uses in one form only."""
     expanded: list[str] = []
     lower = text.lower()
     for short, long in meanings.items():
@@ -49,7 +49,7 @@ def expansions(text: str, meanings: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _explains(words: list[str], short: str) -> list[str]:
-    """The last words whose initials spell `short`, or none."""
+    """The last words whose initials spell `short`; empty if they don't."""
     initials = re.sub(r"[^a-z0-9]", "", short.lower())
     for count in range(1, len(words) + 1):
         tail = words[-count:]
@@ -72,7 +72,7 @@ _COURTESIES_LISTED = """
     yes no worries never mind nevermind sorry good bot job solved done see later again man mate guys
     team everyone"""
 _COURTESIES = frozenset(_COURTESIES_LISTED.split()) | _GREETINGS
-# A phrase, since its words by themselves begin questions.
+# A phrase, because its single words also begin questions.
 _WILL_DO = re.compile(r"\bwill do\b", re.IGNORECASE)
 _EMOJI = re.compile(r":[a-z0-9_+-]{1,40}:|[👍🙏✅🎉❤]", re.IGNORECASE)
 
@@ -97,7 +97,7 @@ _DOUBTS = re.compile(r"^\W*(?:really|seriously)\W*$|\b(?:sure|certain|correct|ri
 
 
 def objects(text: str) -> bool:
-    """Nothing but a complaint about the answer before: `no, that's wrong`, `that didn't help`."""
+    """Whether it is only a complaint about the last answer: `no, that's wrong`."""
     words = _words(text)
     return _are_about_an_answer(words) and (
         bool(_OBJECTS.search(text)) or all(word in ("no", "nope", "nah") for word in words)
@@ -105,7 +105,7 @@ def objects(text: str) -> bool:
 
 
 def doubts(text: str) -> bool:
-    """Nothing but a question whether the answer before is right: `are you sure?`."""
+    """Whether it only asks if the last answer is right: `are you sure?`."""
     return "?" in text and _are_about_an_answer(_words(text)) and bool(_DOUBTS.search(text))
 
 
@@ -119,7 +119,7 @@ def is_greeting(text: str) -> bool:
 
 
 def is_courtesy(text: str) -> bool:
-    """Nothing but thanks or an acknowledgement, in words or emoji; a mere greeting is none."""
+    """Whether it is only thanks or an acknowledgment, in words or emoji. A greeting is not."""
     if "?" in text or is_greeting(text):
         return False
     plain = _WILL_DO.sub(" ok ", _EMOJI.sub(" ok ", text))
@@ -128,7 +128,7 @@ def is_courtesy(text: str) -> bool:
 
 
 def says_only_yes_or_no(text: str) -> bool:
-    """An answer to what was asked back, or a disagreement: no thanks."""
+    """Whether it is only yes or no: an answer to a clarifying question, or a disagreement."""
     words = _words(text)
     return bool(words) and all(word in ("yes", "no") for word in words)
 

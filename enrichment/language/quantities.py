@@ -1,6 +1,6 @@
-"""Numbers with what they count: `24h`, `two business days`, `€1,200`, `12 August 2026`.
+"""Parses numbers with their units: `24h`, `two business days`, `€1,200`, `12 August 2026`.
 
-The figures of one text are compared with another's."""
+Also compares the quantities and figures of two texts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORDS: dict[str, float] = {
     **{"hundred": 100, "thousand": 1000, "dozen": 12, "half": 0.5},
 }
 _AS_IN_ONE = frozenset({"a", "an", "one", "half a", "half an", "per", "each", "every"})
-"""Count something only before a unit of measure."""
+"""Words that count as a number only before a unit of measure."""
 _UNITS = {
     "ms": ("time", 0.001), "millisecond": ("time", 0.001), "s": ("time", 1), "sec": ("time", 1),
     "second": ("time", 1), "min": ("time", 60), "minute": ("time", 60), "h": ("time", 3600),
@@ -43,7 +43,7 @@ _UNITS = {
     "kg": ("weight", 1), "g": ("weight", 0.001), "kilogram": ("weight", 1),
     "°c": ("celsius", 1), "°f": ("fahrenheit", 1),
 }  # fmt: skip
-"""Unit → what it measures, and how much of it."""
+"""Unit → its measure, and its size in the measure's base unit."""
 _WORKING = frozenset({"business", "working", "work"})
 _MONTHS = {name: number for number, name in enumerate(_MONTHS_LISTED.split(), start=1)}
 _MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}"
@@ -76,23 +76,23 @@ _ORDINAL = re.compile(r"(?:st|nd|rd|th)\b", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Quantity:
-    """One number of a text."""
+    """A number of a text, with its unit."""
 
     value: str
-    """Normalized: in the base of its measure, `10:30`, `1.2.3`, or `month-day` of a date."""
+    """Normalized: in the measure's base unit, `10:30`, `1.2.3`, or `month-day` of a date."""
     measure: str
-    """`time`, `working time`, `percent` …, `date`; '' when nothing says what is counted."""
+    """`time`, `working time`, `percent` …, `date`; '' without a unit."""
     text: str
     start: int
     """Offset in its text."""
     end: int
     year: str = ""
-    """Of a date, where it is given."""
+    """Year of a date; '' if not given."""
     counts: str = ""
-    """The word that follows a number without a measure: `3 nodes`."""
+    """The word after a number without a unit: `nodes` in `3 nodes`."""
 
     def agrees(self, other: Quantity) -> bool:
-        """Whether both can mean the same: what one of them leaves open agrees."""
+        """Whether both can mean the same; a missing year, day or unit matches any."""
         if self.measure == other.measure == "date":
             same_year = not self.year or not other.year or self.year == other.year
             mine, theirs = self.value.split("-"), other.value.split("-")
@@ -107,7 +107,7 @@ class Quantity:
 
 
 def quantities(text: str) -> tuple[Quantity, ...]:
-    """In order. Linear in the length of the text. Digits inside a code (`SEC-1234`) are none."""
+    """Quantities in order. Skips digits inside a code (`SEC-1234`). Linear in the text's length."""
     dates = list(_dates(text))
     date_spans = [(date.start, date.end) for date in dates]
     quantities: list[Quantity] = []
@@ -178,7 +178,7 @@ def _unit(text: str, end: int, currency: str) -> tuple[str, float, int]:
 
 
 def _units_shared(text: str, quantities: list[Quantity]) -> list[Quantity]:
-    """`5 to 10 minutes`: both are minutes."""
+    """Gives both numbers of a range their unit: `5 to 10 minutes`."""
     shared = list(quantities)
     for place in range(len(shared) - 2, -1, -1):
         this, following = shared[place], shared[place + 1]
@@ -216,7 +216,7 @@ def _dates(text: str) -> Iterator[Quantity]:
 
 
 def _plain(number: str) -> str:
-    """The bare number, whatever it counts."""
+    """The number without its unit."""
     leading = _leading(number)
     word = leading.lower()
     if word in _WORDS:
@@ -231,5 +231,5 @@ _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
 def figures(text: str) -> frozenset[str]:
-    """As written, each once: `3`, `10:30`, `1.2.3`; `1,200` and `1200` are the same."""
+    """Figures of a text, each once: `3`, `10:30`, `1.2.3`; `1,200` and `1200` are the same."""
     return frozenset(_THOUSANDS.sub("", figure) for figure in _FIGURE.findall(text))

@@ -1,6 +1,6 @@
 """Words, stems and sentences of a text: one tokenizer, stop list and stemmer for every layer.
 
-Documents are searched, questions read and key phrases counted over the same words."""
+Search, questions and key phrases use the same words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 MAX_CHARACTERS = 100_000
-"""What of a text is read for search terms."""
+"""Characters of a text that are read for search terms."""
 
 # A word, or a code or compound joined by - _ . / : + & ' as in SEC-1234, v1.2, read/write, R&D.
 TOKEN = re.compile(r"[^\W_]+(?:(?:[-./:+&'’]|_+)[^\W_]+)*(?:\+\+|#(?!\w))?")
@@ -23,11 +23,11 @@ _CODE = re.compile(r"[_-]|^[A-Z]{2,}$|[a-z][A-Z]")
 _LETTER = re.compile(r"[A-Za-z]")
 _DIGIT = re.compile(r"\d")
 _NO_WORD = re.compile(r"[^\w\s]{64,}+")
-"""Signs in a row. Combining marks among them are sorted in a time that grows with their square."""
+"""A long run of signs. Normalization sorts combining marks in quadratic time."""
 # Scripts written without spaces between words.
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 _SHOUTING = 3
-"""More words than this, all in capitals, are a tone of voice and no abbreviations."""
+"""More words than this, all in capitals, are shouting, not abbreviations."""
 
 STOP_WORDS = frozenset(
     """
@@ -51,8 +51,8 @@ STOP_WORDS = frozenset(
     afaik atm btw fyi idk imho imo lol np pls plz rn thx ty u ur
     """.split()  # noqa: SIM905 - a list of strings would take 300 lines
 )
-"""Words that ask, join and greet rather than name; the last line is what dictionaries of chat
-English list."""
+"""Words that ask, join or greet and name nothing. The last line is from dictionaries of chat
+English."""
 
 CHAT_SHORTHAND = {
     "b4": "before",
@@ -64,24 +64,24 @@ CHAT_SHORTHAND = {
     "w/": "with",
     "w/o": "without",
 }
-"""What dictionaries of chat English list beside the stop words. What a team shortens by itself
-belongs in its domain's glossary."""
+"""Shorthand from dictionaries of chat English. A team's own abbreviations belong in its domain's
+glossary."""
 _SHORTHAND = re.compile(r"(?<![\w/])(?:w/o?|[a-z]+4?)(?![\w/])")
 
 
 def tokens(text: str) -> list[str]:
-    """Words as written, full-width letters as plain ones; `SEC-1234` and `read/write` are one."""
+    """Words as written, full-width letters normalized. `SEC-1234` and `read/write` are one each."""
     return TOKEN.findall(unicodedata.normalize("NFKC", _NO_WORD.sub(" ", text)))
 
 
 def is_code(token: str) -> bool:
-    """`P1`, `SEC-1234`, `max_age`, `maxAge`, `TLS`: worth an exact match."""
+    """Whether a token deserves an exact match: `P1`, `SEC-1234`, `max_age`, `maxAge`, `TLS`."""
     numbered = bool(_DIGIT.search(token) and _LETTER.search(token))
     return len(token) > 1 and (numbered or bool(_CODE.search(token)))
 
 
 def codes(text: str) -> tuple[str, ...]:
-    """Exact terms of a question, as written, once."""
+    """Codes of a text as written, each once."""
     return tuple(dict.fromkeys(token for token in tokens(text) if is_code(token)))
 
 
@@ -91,10 +91,10 @@ def written_out(text: str) -> str:
 
 
 def search_terms(text: str) -> list[str]:
-    """Search terms in order, repeats kept.
+    """Search terms in order, with repeats.
 
-    A compound gives itself, its parts and, of letters alone, its joined form: `on-call` is found
-    by `oncall`, `SEC-1234` by itself before everything that merely holds 1234."""
+    A compound gives itself, its parts and, if it has only letters, its joined form: `oncall` finds
+    `on-call`, and `SEC-1234` ranks above texts that only contain 1234."""
     words = tokens(text[:MAX_CHARACTERS])
     names = _abbreviations(words)
     return [
@@ -106,13 +106,13 @@ def search_terms(text: str) -> list[str]:
 
 @lru_cache(maxsize=16_384)
 def stems(text: str) -> frozenset[str]:
-    """What a passage can be matched by: its search terms, each once."""
+    """The search terms of a text, each once."""
     return frozenset(search_terms(text))
 
 
 def naming_words(text: str) -> dict[str, str]:
-    """Stem → word of what a question names, in order: a code whole, a compound of words in its
-    parts, since it is mostly asked for by one of them."""
+    """Stem → word for the words that name something, in order. A code stays whole; a compound of
+    words is split, since questions mostly use one of its parts."""
     words = tokens(text)
     names = _abbreviations(words)
     forms: dict[str, str] = {}
@@ -126,12 +126,12 @@ def naming_words(text: str) -> dict[str, str]:
 
 
 def prose_words(text: str) -> list[str]:
-    """Words of running text as written, without figures and the codes that begin with one."""
+    """Words as written, without those that begin with a digit."""
     return [token for token in tokens(text) if token[0].isalpha()]
 
 
 def stem(word: str) -> str:
-    """English stem of a lower-case word; a word with a digit is a code and stays."""
+    """English stem of a lower-case word; a word with other signs than letters stays unchanged."""
     if not word.isalpha():
         return word
     stemmed: str = _stemmer().stemWord(word)
@@ -139,7 +139,7 @@ def stem(word: str) -> str:
 
 
 def _abbreviations(words: list[str]) -> frozenset[str]:
-    """Tokens in capitals that only look like stop words: `US`, `IT`."""
+    """Tokens in capitals that look like stop words: `US`, `IT`."""
     if len(words) > _SHOUTING and all(token.isupper() for token in words):
         return frozenset()
     return frozenset(
@@ -176,7 +176,7 @@ def _named_by(token: str) -> list[str]:
 
 
 def _pairs(token: str) -> Iterator[str]:
-    """Neighboring characters of unspaced scripts, other words as they are."""
+    """Pairs of neighboring characters of unspaced scripts, then the stems of other words."""
     for run in _UNSPACED.findall(token):
         yield from (run[i : i + 2] for i in range(max(1, len(run) - 1)))
     yield from (stem(part) for part in _JOINT.split(_UNSPACED.sub("-", token)) if part)
@@ -186,7 +186,7 @@ _stemmers = threading.local()
 
 
 def _stemmer() -> Any:
-    # A stemmer keeps state between calls: one for each thread.
+    # A stemmer has state: one per thread.
     if not hasattr(_stemmers, "english"):
         import Stemmer
 
@@ -211,7 +211,7 @@ _OPENS_LOWER = re.compile(r"""\s+["'“‘(\[*_]*[a-z]""")
 
 
 def sentences(text: str) -> list[str]:
-    """Verbatim sentences in order; lines are never joined, and nothing but space is lost.
+    """Verbatim sentences in order. Lines are never joined; only white space is dropped.
 
     A period after an abbreviation, an initial or a list number doesn't end a sentence, and
     neither does one inside backticks. Linear in the length of the text."""
@@ -235,7 +235,7 @@ def _in_line(line: str) -> list[str]:
 
 def _ends_sentence(line: str, start: int, mark: re.Match[str]) -> bool:
     if mark[0][0] not in ".…":
-        # `Really? he asked` goes on; a question before a new sentence ends.
+        # A question mark before a lower-case word ends no sentence: `Really? he asked`.
         return not _OPENS_LOWER.match(line, mark.end())
     before = _LAST_WORD.search(line[max(start, mark.start() - 40) : mark.start()])
     word = before[1].lower() if before else ""
