@@ -52,7 +52,7 @@ class ChunkTable:
 class ChunkRun:
     """The part of a list or code block in a chunk, when the block is longer than one chunk.
 
-    The parts of a run are consecutive chunks of one section and together cover the whole block.
+    The parts of a run are chunks of one section, in order, and together cover the whole block.
     For tables see `ChunkTable`."""
 
     id: str

@@ -239,7 +239,7 @@ def observe_closed(domain: str, *, domains: int) -> None:
 
 
 def watch_disk(folder: Path) -> None:
-    """From now on each scrape reads the free space of the disk that holds this folder."""
+    """From now on each scrape reads free space and size of the disk that holds this folder."""
 
     def of(figure: Literal["free", "total"]) -> float:
         try:

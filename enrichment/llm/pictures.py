@@ -87,7 +87,6 @@ class PendingPictureStore:
 
 
 MAX_DESCRIPTION_CHARS = 6_000
-"""Characters."""
 _MAX_LINE_CHARS = 600
 
 
