@@ -1,7 +1,7 @@
 """`oncall demo`: the whole product on one machine, with stand-ins for Slack and Google.
 
-The documents, the workspace and its people are invented; everything between them is real: the
-Google client, the index, the agents, the Slack app over its WebSocket."""
+Documents, workspace and people are invented. Everything else is real: the Google client, the
+index, the agents, the Slack app over its WebSocket."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ if TYPE_CHECKING:
 PAGE_PORT = 8787
 GOOGLE_PORT = 8788
 PATIENCE = 120.0
-"""Seconds for an answer; a model that is slow has this long."""
+"""Maximum seconds for an answer, enough for a slow model."""
 KINDS = {
     "company_specific_rag_success": "An answer",
     "passages_found": "Passages found",
     "ambiguous_query": "A question back",
     "no_answer_found": "No answer found",
 }
-"""What the page calls a reply, by the path it took; other replies are no examples."""
+"""Answer path → label on the page. Replies of other paths are not listed as examples."""
 
 
 def run_demo(build: Callable[[Settings], Copilot], settings: Settings, *, once: bool) -> None:
-    """Start everything, ask a question, print its thread; then serve until Ctrl-C, or `once`.
+    """Start everything, ask a question, print its thread; then serve until Ctrl-C, unless `once`.
 
-    Raises ConfigError when a demo already works in the data folder, before anything is written."""
+    Raises ConfigError, before writing anything, if a demo already uses the data folder."""
     console = lines_console()
     logging.getLogger("dbos").setLevel(logging.ERROR)
     with ExitStack() as stack:
@@ -85,8 +85,10 @@ def run_demo(build: Callable[[Settings], Copilot], settings: Settings, *, once: 
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[IO[str]]:
-    """Hold the data folder: two demos would write into one index. The file, emptied, takes the
-    page's address; the system frees it however the process ends."""
+    """Lock the data folder: two demos would write to the same index.
+
+    Yields the empty lock file, to which the caller writes the page's address. The system releases
+    the lock when the process ends for any reason."""
     with (private_folder(folder) / "demo.lock").open("a+") as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -103,7 +105,7 @@ def _alone(folder: Path) -> Iterator[IO[str]]:
 
 
 def _servers(stack: ExitStack) -> tuple[GoogleStandIn, SlackStandIn]:
-    """On the ports wished for, or the next free ones."""
+    """Start the stand-ins on their preferred ports, or on the next free ones."""
     try:
         google = stack.enter_context(GoogleStandIn(port=GOOGLE_PORT))
         return google, stack.enter_context(SlackStandIn(port=PAGE_PORT))
@@ -124,7 +126,7 @@ def _about_the_model(name: str) -> str:
 
 
 def _local(settings: Settings, google: GoogleStandIn, slack: SlackStandIn) -> Settings:
-    """The same settings, with the stand-ins for Slack and Google. A model stays as it is set."""
+    """Returns the settings with the stand-ins for Slack and Google. The model is unchanged."""
     return settings.model_copy(
         update={
             "slack_api_url": slack.api_url,
@@ -164,7 +166,7 @@ def _replied(slack: SlackStandIn, sample: ShownQuestion, thread: str) -> dict[st
 def _kind(
     slack: SlackStandIn, bot: Bot, sample: ShownQuestion, thread: str
 ) -> Iterator[KindOfReply]:
-    """What came of a question; nothing when it is no example of anything."""
+    """Yields the kind of a question's reply, or nothing if its path has no label."""
     with suppress(TimeoutError):
         reply = _replied(slack, sample, thread)
         record = bot.records.of_post(sample.channel, reply["ts"])

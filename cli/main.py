@@ -21,7 +21,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    # Boxes around the help are rich's, and loading it took more than half of the help's time.
+    # Boxes around the help need rich, and loading rich took over half of the help's time.
     rich_markup_mode=None,
     context_settings={"max_content_width": 120},
     help="A Slack on-call copilot that answers from your team's Google Docs.",
@@ -45,7 +45,7 @@ evaluate.evaluate_app.command("show")(history.evaluate_show)
 
 
 class _Output(io.FileIO):
-    """Standard output whose reader may leave, as `head` does: the command still does its work."""
+    """Standard output that survives a closed reader such as `head`, so the command finishes."""
 
     def write(self, data: Any, /) -> int:
         try:
@@ -95,7 +95,7 @@ def main() -> None:
 
 
 def _failed_storage(error: Exception) -> CopilotError | None:
-    """What a command met that had no words for it: a full disk, a damaged database."""
+    """Describes storage errors that commands do not handle: a full disk, a damaged database."""
     if not isinstance(error, OSError) and type(error).__module__.partition(".")[0] not in {
         "sqlalchemy",
         "sqlite3",

@@ -27,9 +27,10 @@ _M_ARENA_MAX = -8
 
 
 def few_arenas(most: int = 2) -> None:
-    """To be called before threads begin. The C library of Linux gives each thread memory of its
-    own, and keeps what the thread gave back: a runner of jobs with 1,230 MB has 530 MB so, and is
-    as fast. Does nothing where there is no such thing."""
+    """Limit the memory arenas of glibc. Must be called before threads start.
+
+    glibc gives each thread its own arena and does not return freed memory to the system. A job
+    runner of 1,230 MB needs 530 MB with this limit, at the same speed. No effect without glibc."""
     import ctypes
 
     with suppress(OSError, AttributeError):
@@ -37,9 +38,9 @@ def few_arenas(most: int = 2) -> None:
 
 
 def wired(*, at_a_terminal: LogLevel = "info") -> Copilot:
-    """The product over this process's settings.
+    """Builds the product from this process's settings.
 
-    `at_a_terminal`: from which level on people see its log, where no other is set."""
+    `at_a_terminal`: default log level if standard error is a terminal."""
     from config.settings import read_settings
     from oncall import Copilot
 
@@ -50,7 +51,7 @@ def wired(*, at_a_terminal: LogLevel = "info") -> Copilot:
 
 
 def free_port(port: int) -> None:
-    """Of --health-port; 0 asks for none. Raises CopilotError where another program listens."""
+    """Check the port of --health-port; 0 is none. Raises CopilotError if it is in use."""
     import os
     import socket
 
@@ -58,7 +59,7 @@ def free_port(port: int) -> None:
 
     try:
         if port:
-            socket.create_server(("0.0.0.0", port)).close()  # noqa: S104 - as it will be listened on
+            socket.create_server(("0.0.0.0", port)).close()  # noqa: S104 - as the health server
     except OSError as error:
         raise CopilotError(
             f"port {port} can't be listened on: {os.strerror(error.errno or 0)}",
@@ -67,8 +68,7 @@ def free_port(port: int) -> None:
 
 
 def plain_console(*, stderr: bool = False) -> Console:
-    """For tables and lines with words of others: square brackets in them are no markup. In a pipe
-    no line is broken."""
+    """For untrusted text: square brackets are not markup. Lines are not wrapped in a pipe."""
     from rich.console import Console
 
     out = sys.stderr if stderr else sys.stdout

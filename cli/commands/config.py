@@ -1,4 +1,4 @@
-"""`oncall config`: domain files checked, shown and compared, and the Slack manifest."""
+"""`oncall config`: checks, prints and compares domain files; prints the Slack manifest."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def config_manifest(
     from config.settings import read_settings
 
     folder = read_settings().config_dir
-    # The app comes before the first domain file; a broken one is told by `config check`.
+    # The app is created before any domain file; `config check` reports a broken one.
     domains = check_domains(folder)[0] if domain_paths(folder) else {}
     sys.stdout.write(manifest_yaml(url=url, domains=domains.values()))
 
@@ -128,7 +128,7 @@ def config_diff_eval(
                 remedy="name golden files, or write them in the domain file: evaluation.golden",
             )
         questions = load_golden(files)
-        # What nobody has merged starts no program, and has no token sent anywhere.
+        # An unmerged file must not start programs or send tokens.
         was, now = (one.model_copy(update={"tools": []}) for one in (was, now))
         before, after = _reports(was, now, changes, questions, judge=judge)
         policy = now.evaluation.canary
@@ -162,7 +162,7 @@ def _reports(
     *,
     judge: bool,
 ) -> tuple[EvaluationReport, EvaluationReport]:
-    """Of both; over what is published, unless the edit needs an index of its own."""
+    """Evaluate both versions, over the published index unless the edit needs its own index."""
     from config.errors import CopilotError
     from config.settings import read_settings
     from oncall import Copilot
@@ -179,7 +179,7 @@ def _reports(
         before = _report(copilot, was, questions, judge=judge)
         return before, _report(copilot, now, questions, judge=judge)
     with tempfile.TemporaryDirectory(prefix="oncall-diff-eval-") as folder:
-        # One after the other over one folder: what both hold is embedded once.
+        # In sequence and in one folder, so that shared texts are embedded once.
         before, after = (
             _report_of_its_own(copilot, domain, Path(folder) / which, questions, judge=judge)
             for which, domain in (("old", was), ("new", now))
@@ -195,8 +195,9 @@ def _report_of_its_own(
     *,
     judge: bool,
 ) -> EvaluationReport:
-    """Over documents that are ingested for it. Raises what an ingestion does: Drive folders need
-    Google's credentials."""
+    """Evaluate over documents ingested for this purpose.
+
+    Raises the errors of an ingestion: Drive folders need Google's credentials."""
     import yaml
 
     from config.errors import CopilotError

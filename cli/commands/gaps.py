@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 LONGEST_SHOWN = 160
-"""Characters of a question; `--json` has all of it."""
+"""Maximum characters of a printed question; `--json` has the full text."""
 
 
 @app.command("gaps")

@@ -111,7 +111,7 @@ def jobs_history(
     runs = [run for name in names or copilot.domains for run in copilot.runs.of(name, last)]
     for name in names or ():
         if not any(run.domain == name for run in runs):
-            copilot.domain(name)  # neither there now nor once: the name is wrong
+            copilot.domain(name)  # neither configured nor on record: the name is wrong
     runs.sort(key=lambda run: run.started_at, reverse=True)
     if as_json:
         print_json([as_row(run) for run in runs])
@@ -165,7 +165,7 @@ def _several(copilot: Copilot, workers: int, health_port: int, *, once: bool) ->
 
 
 def _once(copilot: Copilot, runner: JobRunner) -> int:
-    """The exit code: 1 when a run that ended meanwhile did not end well."""
+    """Returns the exit code: 1 if a run failed or could not read a document meanwhile."""
     began = datetime.now(UTC)
     runner.start()
     runner.run_what_is_due()
@@ -177,14 +177,15 @@ def _once(copilot: Copilot, runner: JobRunner) -> int:
 
 
 def _end_with_the_parent(stopped: threading.Event) -> None:
-    """It holds the other end of standard input open while it lives."""
+    """Stop when standard input closes: the parent holds its other end open."""
     sys.stdin.buffer.read()
     stopped.set()
 
 
 def _end_at_once(code: int) -> None:
-    """A run that goes on would hold the process until it is over; its work is stored, and is gone
-    on with at the next start, or elsewhere."""
+    """Exit without waiting for a run that is still active.
+
+    Its work is stored; the next start or another process continues it."""
     logging.shutdown()
     sys.stdout.flush()
     os._exit(code)

@@ -1,4 +1,4 @@
-"""Personal data, the audit log and cached answers: exported, purged, erased."""
+"""Commands that export, purge and erase personal data, the audit log and cached answers."""
 
 from __future__ import annotations
 
@@ -115,14 +115,14 @@ def cache_clear(
     """Forget the answers of a domain, or of all: each question is answered anew."""
     copilot = wired()
     store = copilot.cached_answers
-    # A domain whose file was deleted can be cleared as long as it has cached answers.
+    # A domain without a file can be cleared while it still has cached answers.
     if domain and domain not in store.counts():
         copilot.domain(domain)
     typer.echo(f"{store.clear(domain)} answers forgotten")
 
 
 def _write_json(file: Path | None, values: Iterable[object], *, indent: int | None = None) -> None:
-    """Each value as JSON on a line of its own; a new file is 0600, an existing one is refused.
+    """Write each value as JSON on its own line. A new file is 0600; an existing one is refused.
 
     Raises UsageError if the file cannot be written."""
     lines = (json.dumps(one, ensure_ascii=False, indent=indent, default=str) for one in values)

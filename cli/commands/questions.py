@@ -68,9 +68,9 @@ def ask(
 
 
 def read_history(path: Path) -> tuple[Turn, ...]:
-    """A JSON or YAML list of {role: user | assistant, content}, oldest first.
+    """Read a JSON or YAML list of {role: user | assistant, content}, oldest first.
 
-    Raises UsageError that names the file and the entry."""
+    Raises a UsageError that names the file and the entry."""
     from pydantic import TypeAdapter, ValidationError
 
     from agents.answer import Turn
@@ -93,8 +93,9 @@ def read_history(path: Path) -> tuple[Turn, ...]:
 
 
 def _domain_and_question(words: Sequence[str], domains: Collection[str]) -> tuple[str, str]:
-    """(domain, question), or (question, "") without a domain. Quotes around the question are
-    optional."""
+    """Returns (domain, question), or (question, "") without a domain.
+
+    Quotes around the question are optional."""
     from difflib import get_close_matches
 
     if not words:
@@ -107,9 +108,9 @@ def _domain_and_question(words: Sequence[str], domains: Collection[str]) -> tupl
 
 
 def _domains_to_ask(copilot: Copilot, first: str, second: str) -> tuple[list[Domain], str]:
-    """The domains, and the question.
+    """Returns the domains and the question.
 
-    Raises UsageError where nothing is published, before a model loads."""
+    Loads no model. Raises an error if nothing is published."""
     if second:
         copilot.snapshot(first)
         return [copilot.domain(first)], second

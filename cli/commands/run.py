@@ -95,13 +95,13 @@ def serve(
     from api.auth.server import PlainStart, server_of
 
     copilot = wired()
-    # A bot token alone lets it look up who is a member of what; questions come by the socket then.
+    # With only a bot token it checks membership; questions then arrive over the socket.
     slack = copilot.settings.slack_signing_secret is not None
     with _listening(host, port, anywhere=copilot.tokens.demanded()) as listener:
         served_app = PlainStart(copilot.api(slack=slack))
         server = server_of(served_app)
         _say_what_is_missing(copilot)
-        with suppress(KeyboardInterrupt, SystemExit):  # Ctrl-C is how it ends; a failed start exits
+        with suppress(KeyboardInterrupt, SystemExit):  # Ctrl-C ends it; a failed start exits
             server.run(sockets=[listener])
     if served_app.failure:
         raise served_app.failure
@@ -126,9 +126,9 @@ def mcp(
 
 
 def _say_what_is_missing(copilot: Copilot) -> None:
-    """Which domains answer nobody yet, before a model loads.
+    """Print the domains without a published index, before a model loads.
 
-    It starts nevertheless: what is published later is answered from at once."""
+    The program starts anyway: it uses an index as soon as it is published."""
     for name in copilot.domains:
         try:
             copilot.index.snapshot(name)
@@ -137,10 +137,10 @@ def _say_what_is_missing(copilot: Copilot) -> None:
 
 
 def _listening(host: str, port: int, *, anywhere: bool) -> socket.socket:
-    """`anywhere`: others may reach it, because they need a token.
+    """Open the listening socket. `anywhere`: other machines may connect, because tokens are set.
 
-    Raises CopilotError when the address is taken, or none of this machine's, and UsageError for
-    one that others reach."""
+    Raises CopilotError if the address is in use or not local to this machine. Raises UsageError
+    for a non-loopback address without `anywhere`."""
     from api.auth.middleware import is_loopback
 
     try:

@@ -31,9 +31,9 @@ def print_status(
     closed_groups: Callable[[Domain], Mapping[str, str]],
     freshness: Callable[[str], Freshness],
 ) -> None:
-    """One line a fact; a missing one says what to set or run.
+    """Print one fact per line; a missing part comes with its remedy.
 
-    `closed_groups`: those that documents are shared with and that open nothing, with the reason."""
+    `closed_groups` returns a domain's shared groups that give no access → the reason."""
     from rich.markup import escape
 
     console = lines_console()
@@ -62,7 +62,7 @@ def print_status(
 
 
 def _print_runs(fresh: Freshness, console: Console) -> None:
-    """The last run and the next; also where a first run failed, and nothing is published."""
+    """Print the last and the next run, also if the first run failed and nothing is published."""
     from rich.markup import escape
 
     console.print(f"{'':>12}  {escape(fresh.sentence())}")

@@ -1,4 +1,4 @@
-"""`oncall evaluate agreement`: the judge's scores against those of people, and what it learns."""
+"""`oncall evaluate agreement`: compares the judge's scores with people's, and its learning."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from oncall import Copilot
 
 
 def run_agreement(paths: Sequence[Path], named: str, *, learn: bool, as_json: bool) -> None:
-    """Raises CopilotError. Exits 1 when some rows didn't count."""
+    """Raises CopilotError. Exits 1 if some rows are not counted."""
     copilot = wired()
     report = report_named(copilot, named)
     if not report.run.judge_model:
@@ -61,7 +61,6 @@ def run_agreement(paths: Sequence[Path], named: str, *, learn: bool, as_json: bo
 
 
 def print_card(report: EvaluationReport, result: Agreement, card: JudgeCard) -> None:
-    """The judge's report card."""
     from rich import box
     from rich.table import Table
 
@@ -135,7 +134,7 @@ def _learn(
     scores: Sequence[HumanScore],
     answers: Mapping[str, ScoredAnswer],
 ) -> None:
-    """Cross-fitted: each answer is judged again with what people said of other questions."""
+    """Judge each answer again, with people's corrections of other questions (cross-fitting)."""
     from agents.judging.corrections import CorrectionStore, ScoredPair, measure_learning
     from agents.judging.judge import Correction, verdict_cache
     from jobs.evaluation.agreement import ScoredTwice

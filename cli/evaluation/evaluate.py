@@ -1,4 +1,4 @@
-"""`oncall evaluate` and `oncall canary`: golden questions, asked and scored, or searched again."""
+"""`oncall evaluate` and `oncall canary`: ask and score golden questions, or search them again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ app = typer.Typer()
 
 
 class _RunUnlessNamed(TyperGroup):
-    """`oncall evaluate GOLDEN…` is `oncall evaluate run GOLDEN…`."""
+    """Treats `oncall evaluate GOLDEN…` as `oncall evaluate run GOLDEN…`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] != "--help" and args[0] not in self.commands:

@@ -90,7 +90,7 @@ def golden_import(
 
 
 def _table_at(source: str) -> bytes:
-    """Bytes of a file, or of the first sheet of a spreadsheet of Google's."""
+    """Returns the bytes of a file, or of the first sheet of a Google spreadsheet."""
     import re
 
     from config.errors import ConfigError
@@ -112,7 +112,7 @@ def _table_at(source: str) -> bytes:
 
 
 def _held(path: Path, kinds: Counter[str]) -> str:
-    """`security.yaml: 61 questions: 20 table, 18 lookup, 3 proposed (not counted …)`."""
+    """E.g. `security.yaml: 61 questions: 20 table, 18 lookup, 3 proposed (not counted …)`."""
     named = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
     later = " (not counted until somebody confirms them)" if kinds["proposed"] else ""
     noun = "question" if kinds.total() == 1 else "questions"

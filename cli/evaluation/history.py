@@ -85,7 +85,7 @@ def _print_runs(earlier: list[KeptRun]) -> None:
 
 
 def _with_change(name: str, run: KeptRun, before: KeptRun | None) -> str:
-    """`0.83 +0.02`."""
+    """E.g. `0.83 +0.02`."""
     from jobs.pages.metric_names import figure
 
     value = run.metrics.get("all", {}).get(name)

@@ -38,7 +38,7 @@ from oncall import Copilot
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationRun:
-    """What was asked for on the command line."""
+    """The command line options."""
 
     golden: tuple[Path, ...]
     domain: str
@@ -57,8 +57,9 @@ class EvaluationRun:
 
 
 def run(options: EvaluationRun) -> None:
-    """Of one domain, or of each that names golden files. Raises CopilotError; exits 1 when a
-    limit isn't kept."""
+    """Evaluate one domain, or all that name golden files.
+
+    Raises CopilotError. Exits 1 if a limit is violated."""
     copilot = wired()
     if options.domain:
         fine = [_run(copilot, copilot.domain(options.domain), options)]
@@ -69,7 +70,7 @@ def run(options: EvaluationRun) -> None:
 
 
 def _every_domain(copilot: Copilot, options: EvaluationRun) -> list[tuple[Domain, EvaluationRun]]:
-    """Those that name golden files, each with a folder of its own. Raises UsageError."""
+    """Returns the domains that name golden files, each with its own folder. Raises UsageError."""
     if options.golden:
         names = ", ".join(copilot.domains)
         raise UsageError(f"these questions are asked of one domain; add --domain: {names}")
@@ -86,7 +87,7 @@ def _every_domain(copilot: Copilot, options: EvaluationRun) -> list[tuple[Domain
 
 
 def _run(copilot: Copilot, domain: Domain, options: EvaluationRun) -> bool:
-    """Whether its limits are kept."""
+    """Returns whether the limits are met."""
     options = replace(options, golden=options.golden or tuple(domain.golden_files))
     golden = load_golden(options.golden)
     if options.judge and copilot.judge_model is None:
@@ -103,7 +104,7 @@ def _run(copilot: Copilot, domain: Domain, options: EvaluationRun) -> bool:
         require_mlflow()
     if options.out:
         check_writable(options.out)
-    copilot.snapshot(domain.domain)  # where nothing is published, that is said before a model loads
+    copilot.snapshot(domain.domain)  # fails before a model loads if nothing is published
     if options.matrix:
         return _matrix(copilot, domain, golden, options)
     report = _evaluated(copilot, domain, golden, options)
@@ -135,7 +136,7 @@ def _run(copilot: Copilot, domain: Domain, options: EvaluationRun) -> bool:
 
 
 def _to_mlflow(report: EvaluationReport) -> None:
-    """With its files, wherever else they are written."""
+    """Log the report with its files to MLflow, regardless of the output folder."""
     with tempfile.TemporaryDirectory() as folder:
         write_report(report, Path(folder), as_page(report))
         typer.echo(f"MLflow run {export_run(report, Path(folder))}", err=True)
@@ -172,7 +173,7 @@ def _evaluated(
 def _matrix(
     copilot: Copilot, domain: Domain, golden: Sequence[GoldenQuestion], options: EvaluationRun
 ) -> bool:
-    """A report for each combination of settings, and one table; whether all keep the limits."""
+    """Report each combination of settings and print one table. Returns whether all meet limits."""
     reports: dict[str, EvaluationReport] = {}
     single = replace(options, baseline=False)
     for one in variations(domain, parse_axes(options.matrix)):
@@ -204,7 +205,7 @@ def prices_of(text: str) -> Prices | None:
 
 @contextmanager
 def _progress(domain: str, total: int) -> Iterator[Callable[[GivenReply], None]]:
-    """A bar while questions are asked; nothing when standard error isn't a terminal."""
+    """Shows a progress bar if standard error is a terminal."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as Remaining
 

@@ -1,5 +1,4 @@
-"""The systems that golden questions are asked of (the agents, plain RAG), the judge, and reports by
-name."""
+"""The evaluated systems (the agents, plain RAG), the judge, and reports by name."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 
 WITH_A_MODEL = 8
-"""Questions, or verdicts, at a time: they mostly wait for it."""
+"""Concurrent questions or verdicts; they mostly wait for the model."""
 
 
 def at_a_time(copilot: Copilot) -> int:
@@ -26,7 +25,7 @@ def at_a_time(copilot: Copilot) -> int:
 
 
 def agents(copilot: Copilot, domain: Domain, *, ask_again: bool = False) -> System:
-    """The domain's agents, as this domain file would have them."""
+    """The domain's agents, built from the given domain file."""
     from jobs.evaluation.asking import version_of
     from jobs.evaluation.evaluate import System
 
@@ -83,7 +82,7 @@ def _reply_store(copilot: Copilot, domain: Domain, version: str, ask_again: bool
 
 
 def _index_of(copilot: Copilot, name: str) -> str:
-    """Its content and embedder; empty where nothing is published, which asking will say."""
+    """Returns digest and embedder of the current generation; empty if nothing is published."""
     for one in copilot.index.generations(name):
         if one.is_current:
             return f"{one.digest} {one.embedder}"
@@ -97,9 +96,9 @@ def judge_of(
     parallel: int | None = None,
     on_verdict: Callable[[GivenReply], None] = lambda reply: None,
 ) -> Judge:
-    """The judge's model, taught by what people corrected in this domain.
+    """Returns the judge, with people's corrections of this domain as examples.
 
-    Raises ConfigError where there is no model: then nobody can judge."""
+    Raises ConfigError without a judge model."""
     from functools import partial
 
     from agents.judging.corrections import CorrectionStore, nearest_corrections
@@ -131,8 +130,9 @@ def judge_of(
 
 
 def report_named(copilot: Copilot, named: str, domain: str | None = None) -> EvaluationReport:
-    """A report.json or its folder, else a run that was kept: its id, a beginning that only one
-    has, or `last`. Raises ConfigError or UsageError."""
+    """Read a report.json or its folder, else a stored run by id, unique prefix of an id, or `last`.
+
+    Raises ConfigError or UsageError."""
     from jobs.evaluation.evaluate import read_report
     from jobs.evaluation.history import run_report
 

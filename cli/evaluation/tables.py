@@ -14,11 +14,11 @@ HEADLINES = (
     "acceptable", "incorrect", "cited", "facts_all", "evidence_all", "refusal_recall", "words",
     "total_ms", "calls", "cost",
 )  # fmt: skip
-"""What the combinations of a matrix are compared by, as far as they were measured."""
+"""Metrics that compare the combinations of a matrix, if measured."""
 
 
 def print_report(report: EvaluationReport, folder: Path | None = None) -> None:
-    """The metrics as a table: one column for all questions, one for each kind."""
+    """Print the metrics as a table: one column for all questions, one for each kind."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -54,7 +54,7 @@ def print_report(report: EvaluationReport, folder: Path | None = None) -> None:
 
 
 def _print_change(change: Comparison) -> None:
-    """What moved, with the interval of the paired difference."""
+    """Print changed metrics, with the interval of the paired difference."""
     from rich import box
     from rich.table import Table
 
@@ -79,7 +79,7 @@ def _print_change(change: Comparison) -> None:
 
 
 def print_matrix(reports: Mapping[str, EvaluationReport]) -> None:
-    """A row for each combination of settings, with intervals."""
+    """Print one row for each combination of settings, with intervals."""
     from rich import box
     from rich.table import Table
 

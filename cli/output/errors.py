@@ -13,7 +13,7 @@ _UNKNOWN = re.compile(r"No such (command|option)[: ]+'?([^\s'.]+)'?")
 
 
 def usage_error(error: typer.TyperException) -> str:
-    """What goes to standard error: the help where nothing was asked, else one line."""
+    """Text for standard error: the help if no arguments were given, else one line."""
     context: Any = getattr(error, "ctx", None)
     message = error.format_message().strip()
     if context is None:
@@ -39,8 +39,8 @@ def _in_words(message: str, context: Any) -> str:
 
 
 def _meant(name: str, context: Any, path: str) -> list[str]:
-    """By its very name anywhere, as `oncall config check` for `oncall check`; else the nearest one
-    of this group, or of all."""
+    """Suggests commands: exact names in any group (`oncall config check` for `oncall check`), else
+    the nearest name of this group, or of all."""
     everywhere = [*_commands(context.find_root().command, "oncall")]
     if exact := [full for full in everywhere if full.split()[-1] == name]:
         return exact[:3]
@@ -65,5 +65,5 @@ def _option(name: str, context: Any) -> str:
 
 
 def _path(context: Any) -> str:
-    """`oncall ingest`, however the program was called."""
+    """E.g. `oncall ingest`, independent of the program's own name."""
     return " ".join(["oncall", *context.command_path.split()[1:]])

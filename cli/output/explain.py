@@ -19,7 +19,7 @@ _DROPPED = 5
 
 
 def explain(answer: Answer, documents: Mapping[str, DocumentCard], console: Console) -> None:
-    """Prints the answer, then plan, sources, hits, what was left out, context and timings."""
+    """Print the answer, then plan, sources, hits, omitted passages, context and timings."""
     from rich.panel import Panel
 
     trace = answer.trace or Trace()
@@ -161,7 +161,7 @@ def _cut(text: str, length: int) -> str:
 
 
 def _plain(text: str) -> str:
-    """Brackets in documents are text, not markup for the terminal."""
+    """Escape brackets in documents: they are text, not markup."""
     from rich.markup import escape
 
     return escape(text)

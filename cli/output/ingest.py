@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ProgressBar(IngestProgress):
-    """One line on the terminal while a domain is ingested; nothing when it isn't a terminal."""
+    """Shows one progress line on a terminal; prints nothing elsewhere."""
 
     def __init__(self, domain: str, *, visible: bool = True) -> None:
         from rich.console import Console
@@ -55,7 +55,7 @@ class ProgressBar(IngestProgress):
 
 
 def print_reports(reports: Sequence[IngestReport]) -> None:
-    """A row per domain, then whatever needs somebody's attention."""
+    """Print a row per domain, then everything that needs attention."""
     from rich.table import Table
 
     console = lines_console()
@@ -100,7 +100,7 @@ def print_reports(reports: Sequence[IngestReport]) -> None:
 
 
 def _of_pictures(pictures: PictureReport) -> str:
-    """What became of them, in one line."""
+    """Summarizes the results for pictures in one line."""
     parts = [
         f"{pictures.described} described",
         f"{pictures.asked} asked of the model",
@@ -115,8 +115,7 @@ def _of_pictures(pictures: PictureReport) -> str:
 def print_canaries(
     canaries: Sequence[CanaryOutcome], console: Console, *, all_of_them: bool = False
 ) -> None:
-    """What golden questions lost, and what they rest on that is gone. `all_of_them`: also where
-    that is nothing."""
+    """Print lost golden questions and missing evidence. `all_of_them`: also domains without any."""
     for one in canaries:
         has_news = bool(one.lost or one.stale)
         if has_news or all_of_them:
@@ -128,7 +127,7 @@ def print_canaries(
 
 
 def escaped(text: str) -> str:
-    """As it is: square brackets mean nothing."""
+    """Escape square brackets, which would be markup."""
     from rich.markup import escape
 
     return escape(text)

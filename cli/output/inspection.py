@@ -16,7 +16,7 @@ from loaders.google.drive.source import AccessReport
 
 
 def print_retrieved(response: Mapping[str, Any]) -> None:
-    """The response for a person at a terminal."""
+    """Print the response as readable text."""
     for number, document in enumerate(response["documents"], start=1):
         headings = filter(None, [document["title"], document["tab"], *document["headings"]])
         place = " › ".join(headings)
@@ -35,7 +35,7 @@ def print_retrieved(response: Mapping[str, Any]) -> None:
 
 
 def print_documents(snapshot: Snapshot) -> None:
-    """The document list as the source identifier reads it."""
+    """Print the document list that the source identifier reads."""
     for card in sorted(snapshot.documents.values(), key=lambda card: card.id):
         successor = card.superseded_by and f"superseded by {card.superseded_by}"
         over = successor or (standing(card) if is_out_of_force(card) else "")
@@ -50,9 +50,9 @@ def print_documents(snapshot: Snapshot) -> None:
 
 
 def print_document(snapshots: Mapping[str, Snapshot], document_id: str) -> None:
-    """One document as the bot sees it: its card, then every chunk, tables drawn as tables.
+    """Print a document as the bot sees it: its card, then every chunk, with tables drawn.
 
-    Raises UsageError that names the nearest id."""
+    Raises a UsageError that names the nearest id."""
     from config.domain_files import nearest
 
     holder = next((s for s in snapshots.values() if document_id in s.documents), None)
@@ -95,16 +95,16 @@ def _print_card(card: DocumentCard) -> None:
 
 
 def _readers(card: DocumentCard) -> str:
-    """As its source said when it was read; with `audience: asker` it is asked again."""
+    """Permissions at load time; with `audience: asker` they are checked again for each question."""
     if card.permissions:
         return ", ".join(f"{p.kind} {p.value}".strip() for p in card.permissions)
     return "as `access.files` says" if card.source == "file" else "nobody"
 
 
 def print_generations(domain: str, generations: Iterable[GenerationInfo]) -> None:
-    """Newest first; the one that answers is marked.
+    """Print generations, newest first; the current one is marked.
 
-    Raises IndexUnavailable when there are none."""
+    Raises IndexUnavailable if there are none."""
     rows = list(generations)
     if not rows:
         raise IndexUnavailable(
@@ -121,9 +121,9 @@ def print_generations(domain: str, generations: Iterable[GenerationInfo]) -> Non
 def print_access(
     domain: str, audience: Literal["channel", "asker"], reports: Iterable[AccessReport]
 ) -> bool:
-    """What the service account can read, folder by folder; False when something is in the way.
+    """Print what the service account can read, per folder. Returns False if access is blocked.
 
-    `audience`: the domain's own."""
+    `audience`: that of the domain."""
     fine = True
     for report in reports:
         bad = report.in_the_way(audience)

@@ -26,36 +26,37 @@ _OBEYED = {code: " " for code in (*range(32), *range(127, 160)) if chr(code) not
 
 
 def visible(text: str) -> str:
-    """Without what would move the cursor, colour the screen or name a window."""
+    """Replace control characters that move the cursor, set colors or rename the window."""
     return text.translate(_OBEYED)
 
 
 def lines_console(*, stderr: bool = False) -> Console:
-    """For lines with markup: the terminal breaks them where it ends, and a pipe nowhere."""
+    """For lines with markup. The terminal wraps them at its width; a pipe gets them whole."""
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, soft_wrap=True)
 
 
 def table_console() -> Console:
-    """For tables: at the terminal's width, and in a pipe one line a row."""
+    """For tables: at the terminal's width, and in a pipe one line per row."""
     from rich.console import Console
 
     return Console(highlight=False, width=None if sys.stdout.isatty() else _NEVER_BROKEN)
 
 
 _NEVER_BROKEN = 10_000
-"""Columns."""
+"""Width in columns for output that must not wrap."""
 
 
 def markdown_shown(text: str) -> Markdown:
-    """What looks like HTML, such as `--key <id>`, is text, and code is not broken."""
+    """Treats HTML-like text such as `--key <id>` as plain text, and does not wrap code."""
     return _as_markdown(_parser().parse(text))
 
 
 def print_markdown(text: str, *, margin: int = 0) -> None:
-    """On a terminal prose at its width, with links and words that are longer in one piece; in a
-    pipe the text as it is, one line a paragraph."""
+    """Wrap prose at the terminal's width, without breaking links and long words.
+
+    In a pipe the text stays as is, one line per paragraph."""
     text = visible(text)
     if not sys.stdout.isatty():
         lines = text.strip().splitlines()
@@ -77,7 +78,7 @@ def print_markdown(text: str, *, margin: int = 0) -> None:
 
 
 def _print_wrapped(line: list[Segment], margin: int, console: Console) -> None:
-    """At blanks alone; what follows stands under the line's first word."""
+    """Wrap at spaces only; continuation lines are indented to the first word."""
     from rich.cells import cell_len
     from rich.text import Text
 
@@ -108,7 +109,7 @@ def _parser() -> MarkdownIt:
 
 
 def _blocks(tokens: Iterable[Token]) -> Iterator[list[Token]]:
-    """Paragraphs, lists, tables and so on, one after the other."""
+    """Split tokens into blocks: paragraphs, lists, tables and so on."""
     block: list[Token] = []
     depth = 0
     for token in tokens:
@@ -120,11 +121,11 @@ def _blocks(tokens: Iterable[Token]) -> Iterator[list[Token]]:
 
 
 _BLANK_IN_CODE = "\ue000"
-"""Where no line may end. It is of nobody's alphabet."""
+"""A non-breaking placeholder for spaces in code, from Unicode's private use area."""
 
 
 def _as_markdown(tokens: list[Token], blank: str = " ") -> Markdown:
-    """`blank`: what stands for a blank within code."""
+    """`blank` replaces spaces within code."""
     from rich.console import ConsoleOptions, RenderResult
     from rich.markdown import CodeBlock, Markdown
     from rich.padding import Padding
@@ -147,9 +148,9 @@ def _as_markdown(tokens: list[Token], blank: str = " ") -> Markdown:
 
 
 def print_answer(answer: Answer, *, question: str = "", domain: str = "") -> None:
-    """The answer and its sources, in the words of a reply in a thread.
+    """Print the answer and its sources, worded like a reply in a thread.
 
-    `question` and `domain`: what was asked, and of whom, for commands to go on with."""
+    `question` and `domain`: for the suggested follow-up commands."""
     print_markdown(answer.lead if answer.passages else answer.text)
     _print_passages(answer.passages, origin=answer.from_title)
     for other in answer.beside:
@@ -163,7 +164,7 @@ def print_answer(answer: Answer, *, question: str = "", domain: str = "") -> Non
 
 
 def _commands(answer: Answer, question: str, domain: str) -> Iterator[str]:
-    """What to ask next, ready to be copied."""
+    """Follow-up commands to copy."""
     for option in answer.options:
         yield f"oncall ask {domain} {shlex.quote(option)}"
     for other in answer.beside:
@@ -171,7 +172,7 @@ def _commands(answer: Answer, question: str, domain: str) -> Iterator[str]:
 
 
 def _print_passages(passages: tuple[Passage, ...], *, origin: str) -> None:
-    """`origin`: title of their domain, where it was chosen."""
+    """`origin`: the domain's title, if the domain was chosen automatically."""
     if passages and origin:
         typer.echo("\n" + typer.style(f"From {visible(origin)}", bold=True))
     for passage in passages:
@@ -184,7 +185,7 @@ def _print_passages(passages: tuple[Passage, ...], *, origin: str) -> None:
 
 
 def _print_sources(answer: Answer) -> None:
-    """Citations of one place share its lines."""
+    """Citations of the same place share its lines."""
     if answer.citations:
         marks: dict[str, list[str]] = {}
         for citation in answer.citations:
@@ -213,7 +214,7 @@ def _address(citation: Citation) -> str:
 
 
 def _notes(answer: Answer) -> Iterator[str]:
-    """What a reader should know before relying on it; nothing of how it came about."""
+    """Yields caveats for the reader, without details of how the answer was made."""
     has_note = answer.passages or answer.beside or answer.found_nothing
     if answer.from_title and not has_note:
         yield f"From {answer.from_title}."

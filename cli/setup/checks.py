@@ -1,7 +1,7 @@
 """Checks of an installation besides Slack.
 
-Checks of a domain file that depend on this machine: its files, its rota, its documents. The bot
-skips them at its start, because it needs none of the files to answer."""
+Some checks of a domain file depend on this machine: its files, its rota, its documents. The bot
+skips these at its start, because it needs none of the files to answer."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 
 def all_problems(settings: Settings) -> tuple[dict[str, Domain], list[Problem]]:
-    """The valid domains, and what is wrong with any file, in the order of the files.
+    """Returns the valid domains, and the problems of all files in file order.
 
-    Raises ConfigError where there is no file, or the database can't be reached."""
+    Raises ConfigError if there is no file or the database is unreachable."""
     from oncall import runtime_checks
 
     domains, problems = check_domains(settings.config_dir, runtime_checks(settings))
@@ -44,7 +44,7 @@ def all_problems(settings: Settings) -> tuple[dict[str, Domain], list[Problem]]:
 
 
 def misses(domain: Domain, published: frozenset[str] | None) -> Iterator[Problem]:
-    """What the file refers to and isn't there. `published`: document ids; None when unknown."""
+    """Yields missing targets of references. `published`: document ids; None if unknown."""
     paths: list[Path] = []
     drive = domain.sources.google_drive
     all_known = published is not None or not (drive.folders or drive.documents)
@@ -62,7 +62,7 @@ def misses(domain: Domain, published: frozenset[str] | None) -> Iterator[Problem
 
 
 def reserve(domain: Domain, settings: Settings) -> Iterator[str]:
-    """What `answer.max_wrong` comes to at present, in one line. Creates nothing."""
+    """Describes the current effect of `answer.max_wrong` in one line. Creates nothing."""
     most = domain.answer.max_wrong
     if most is None:
         return
@@ -88,7 +88,7 @@ def _closed_files(domain: Domain) -> Iterator[Problem]:
 
 
 def _rotas(domain: Domain) -> Iterator[Problem]:
-    """A rota behind a URL is left alone: to check a file should ask nobody else."""
+    """Skips rotas behind a URL: checking a file must not send requests."""
     escalation = domain.escalation
     places: list[tuple[list[str | int], str]] = [(["escalation", "rota"], escalation.rota)]
     for number, level in enumerate(escalation.levels):
@@ -130,7 +130,7 @@ def _examples(
 
 
 def _document_id(path: Path) -> str:
-    """A file that can't be read is reported by the ingestion; its name is known all the same."""
+    """Returns the id also for an unreadable file, which the ingestion reports."""
     try:
         return load_file(path).id
     except LoadError:
@@ -143,7 +143,7 @@ TIMEOUT = 15.0
 
 
 def check_domain_files(settings: Settings) -> tuple[dict[str, Domain], list[Finding]]:
-    """The valid domains, and a finding for each problem of a file; one when all is well."""
+    """Returns the valid domains, and one finding per problem, or a single one if all is well."""
 
     check = "domain files"
     try:
@@ -161,7 +161,7 @@ def check_domain_files(settings: Settings) -> tuple[dict[str, Domain], list[Find
 
 
 def check_storage(settings: Settings) -> Iterator[Finding]:
-    """The data folder, and the database."""
+    """Checks the data folder and the database."""
     from config.parsing.secret_files import private_folder
     from index.store.database import open_database
 
@@ -180,7 +180,7 @@ def check_storage(settings: Settings) -> Iterator[Finding]:
 
 
 def model_setting(settings: Settings) -> Finding:
-    """Which chat model is asked, without asking it."""
+    """Reports the configured chat model without calling it."""
     check, name = "language model", settings.chat_model
     if not name:
         return fine(
@@ -197,7 +197,7 @@ def model_setting(settings: Settings) -> Finding:
 
 
 def check_models(settings: Settings) -> Iterator[Finding]:
-    """The models answer; what they say doesn't matter."""
+    """Checks that the models answer; ignores the text."""
     from config.chat_model import build_chat_model, build_vision_model
     from config.embeddings import build_embedder
     from config.models import Prompt
@@ -212,7 +212,7 @@ def check_models(settings: Settings) -> Iterator[Finding]:
             yield fine("language model", f"{model.name} answers")
 
     def pictures() -> Iterator[Finding]:
-        """The bot doesn't start without one that is named; asked no longer than the other."""
+        """Checks the vision model, with the chat model's timeout. The bot needs it if it is set."""
         if build_vision_model(settings, someone_waits=True):
             seer = settings.model_copy(update={"chat_model": settings.vision_model})
             model = build_chat_model(seer, timeout_seconds=TIMEOUT, retries=0)
@@ -232,7 +232,7 @@ def check_models(settings: Settings) -> Iterator[Finding]:
 
 
 def check_google(settings: Settings, domains: Mapping[str, Domain]) -> Iterator[Finding]:
-    """The key, and the folders of each domain that reads Google Drive."""
+    """Checks the key, and the folders of each domain that reads Google Drive."""
     reading = [
         domain
         for domain in domains.values()
@@ -253,14 +253,14 @@ def check_google(settings: Settings, domains: Mapping[str, Domain]) -> Iterator[
 
 
 def drive_to_check(settings: Settings) -> GoogleDrive:
-    """Gives up soon: somebody waits. Raises as `open_drive` does."""
+    """Opens Drive with a short timeout, because a user waits. Raises the errors of `open_drive`."""
     from loaders.google.drive.source import open_drive
 
     return open_drive(settings, attempts=ATTEMPTS, timeout=TIMEOUT)
 
 
 def folder_findings(domain: Domain, reports: Iterable[AccessReport]) -> list[Finding]:
-    """One for each folder or document that is in the way; else one that counts."""
+    """Returns one finding per blocking folder or document; else one with the counts."""
     check, access = f"documents of {domain.domain}", list(reports)
     bad = [
         wrong(check, f"{one.kind} {one.name or one.id}: {one.problem}", one.remedy)
@@ -271,7 +271,7 @@ def folder_findings(domain: Domain, reports: Iterable[AccessReport]) -> list[Fin
 
 
 def counted(reports: Iterable[AccessReport]) -> str:
-    """`14 Google Docs, 2 PDF in 3 folders; 1 file is of no kind that is read`"""
+    """E.g. `14 Google Docs, 2 PDF in 3 folders; 1 file is of no kind that is read`."""
     kinds: dict[str, int] = {}
     folders = unread = 0
     for report in reports:
@@ -286,7 +286,7 @@ def counted(reports: Iterable[AccessReport]) -> str:
 
 
 def check_published(copilot: Copilot, names: Iterable[str]) -> Iterator[Finding]:
-    """What each domain answers from, and what is amiss with its refreshing."""
+    """Checks each domain's published index and its freshness."""
     for name in names:
 
         def index(name: str = name) -> Iterator[Finding]:

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 MARKS = {"ok": ("✓", "green"), "wrong": ("✗", "red"), "skipped": ("–", "yellow")}
 WIDTH = 24
-"""Characters of the column that says what was looked at."""
+"""Characters of the column with the name of the check."""
 
 
 def examined() -> Iterator[Finding]:
-    """Each check as it is done; one that fails keeps none of the others from being done."""
+    """Run the checks and yield each finding at once; a failed check does not stop the others."""
     from config.settings import read_settings
     from oncall import Copilot
     from telemetry.logs import log_to_stderr
@@ -74,7 +74,7 @@ def _slack(settings: Settings, domains: Mapping[str, Domain]) -> Iterator[Findin
 
 
 def show(findings: Iterable[Finding]) -> bool:
-    """A line for each as it comes, never broken; whether nothing is wrong."""
+    """Print each finding at once, without wrapping. Returns whether nothing is wrong."""
     bad = 0
     for one in findings:
         print_finding(one)
@@ -85,7 +85,7 @@ def show(findings: Iterable[Finding]) -> bool:
 
 
 def print_finding(finding: Finding, *, indent: str = "", named: bool = True) -> None:
-    """`named`: with what was looked at."""
+    """`named`: print the name of the check too."""
     mark, color = MARKS[finding.state]
     name = f"{finding.check:<{WIDTH}} " if named else ""
     typer.echo(f"{indent}{typer.style(mark, fg=color)} {name}{visible(finding.said)}")

@@ -1,4 +1,4 @@
-"""`oncall init`: where the documents are, and the key for those in Google Drive."""
+"""`oncall init`: the locations of the documents, and the key for Google Drive."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SERVICE_ACCOUNT = "https://console.cloud.google.com/iam-admin/serviceaccounts"
 
 @dataclass(frozen=True, kw_only=True)
 class Documents:
-    """What `sources` of a domain file says."""
+    """Values for `sources` of a domain file."""
 
     folders: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class Documents:
 def documents_step(
     asker: Prompter, settings: Settings, env_file: EnvFile, options: InitOptions
 ) -> tuple[Documents, Settings]:
-    """Documents that can be read, in Drive or on this machine."""
+    """Ask for readable documents, in Drive or on this machine."""
     asker.heading("Documents")
     shelf = _Shelf(asker, settings, env_file, options)
     sources = [("--folder", one) for one in options.folders] + [
@@ -54,7 +54,7 @@ def documents_step(
 
 
 class _Shelf:
-    """Looks at what was named; the first that is in Drive has the key asked for."""
+    """Checks each location; the first one in Drive triggers the question for the key."""
 
     def __init__(
         self, asker: Prompter, settings: Settings, env_file: EnvFile, options: InitOptions
@@ -73,7 +73,7 @@ class _Shelf:
 
 
 def is_of_drive(text: str) -> bool:
-    """A link to it, or an id that is no path on this machine."""
+    """Whether it is a Drive link, or an id that is no path on this machine."""
     if _OF_DRIVE.match(text):
         return True
     return bool(_LIKELY_ID.fullmatch(text)) and not Path(text).expanduser().exists()
@@ -82,7 +82,7 @@ def is_of_drive(text: str) -> bool:
 def key_step(
     asker: Prompter, settings: Settings, env_file: EnvFile, options: InitOptions
 ) -> Settings:
-    """A service account that Google lets in; its address, to share folders with, is shown."""
+    """Ask for a working service account key. Prints its address, for sharing folders."""
     key_file = options.google_key or settings.google_credentials
     if key_file is None and asker.asks:
         asker.say(f"  A service account reads them. Make one: {SERVICE_ACCOUNT}")

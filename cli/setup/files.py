@@ -1,5 +1,6 @@
-"""A team's own files: domain file, its schema, the manifest, and settings in `.env`, which keeps
-all other lines and is readable by its owner alone."""
+"""A team's own files: domain file, its schema, the manifest, and settings in `.env`.
+
+Other lines of `.env` stay unchanged, and only its owner can read it."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from config.settings import Settings
 
 
 class EnvFile:
-    """What this run of `oncall init` writes, as soon as it is known to be right."""
+    """The `.env` file. Each setting is written as soon as it is validated."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -32,9 +33,9 @@ class EnvFile:
         self._overruled: list[str] = []
 
     def keep(self, variable: str, value: str) -> None:
-        """Unless it is there already, or stands in a file of its own (`…_FILE`).
+        """Save a setting, unless it is already there or comes from its own file (`…_FILE`).
 
-        Raises ConfigError when the file can't be written."""
+        Raises ConfigError if the file can't be written."""
         if os.environ.get(f"{variable}{SUFFIX}"):
             return
         if os.environ.get(variable, value) not in {value, ""}:
@@ -56,7 +57,7 @@ class EnvFile:
         (self._replaced if before else self._added).append(variable)
 
     def lines(self) -> Iterator[str]:
-        """What became of the file; secrets by their names alone."""
+        """Describes the changes to the file; secrets appear by name only."""
         if self._added:
             yield f"{self._path}: {', '.join(self._added)}; only you can read it"
         if self._replaced:
@@ -74,21 +75,21 @@ class EnvFile:
 
 
 APART = Path("team")
-"""Where a team's files go when the usual folder holds the demo's."""
+"""Folder for a team's files if the usual folder contains the demo's."""
 SCHEMA = "domain.schema.json"
 MANIFEST = "slack-manifest.yaml"
 
 
 @dataclass(frozen=True)
 class TeamPlace:
-    """Where a team's files and data are."""
+    """Folders of a team's files and data."""
 
     config_dir: Path
     data_dir: Path
     domains: tuple[Domain, ...] = ()
-    """Those that it has already."""
+    """The team's existing domains."""
     apart: bool = False
-    """They are not where the settings point."""
+    """Whether the folders differ from the settings."""
 
     def applied(self, settings: Settings) -> Settings:
         return settings.model_copy(
@@ -97,9 +98,9 @@ class TeamPlace:
 
 
 def place_for(settings: Settings) -> TeamPlace:
-    """Beside the team's own domains if there are any, else apart from the demo's.
+    """Returns the folders of the settings, or separate ones if only the demo's domains are there.
 
-    Raises ConfigError that lists what is wrong with a domain file."""
+    Raises a ConfigError that lists the problems of domain files."""
     own, demo = _own_domains(settings.config_dir)
     if own or not demo:
         return TeamPlace(settings.config_dir, settings.data_dir, own)
@@ -107,7 +108,7 @@ def place_for(settings: Settings) -> TeamPlace:
 
 
 def _own_domains(config_dir: Path) -> tuple[tuple[Domain, ...], bool]:
-    """A team's own domains, and whether the demo's are there."""
+    """Returns the team's own domains, and whether the demo's are present."""
     if not domain_paths(config_dir):
         return (), False
     domains, problems = check_domains(config_dir)
@@ -121,7 +122,7 @@ def _own_domains(config_dir: Path) -> tuple[tuple[Domain, ...], bool]:
 
 @dataclass(frozen=True, kw_only=True)
 class DomainDraft:
-    """A domain file to be."""
+    """Values for a new domain file."""
 
     domain: str
     title: str
@@ -135,7 +136,7 @@ class DomainDraft:
 
 
 def domain_text(draft: DomainDraft) -> str:
-    """Short: what is left out has a default, which the editor knows by the schema."""
+    """Renders a short file: omitted keys have defaults, which editors read from the schema."""
     channel = " ".join(draft.channel_name.split())
     lines = [
         f"# yaml-language-server: $schema=../{SCHEMA}",
@@ -162,7 +163,7 @@ def _sources(draft: DomainDraft) -> Iterator[str]:
 
 
 def _escalation(draft: DomainDraft) -> Iterator[str]:
-    """A person until somebody names a group: *Ask a human* has to call somebody."""
+    """Lists one person until a group is named: *Ask a human* needs someone to call."""
     if draft.admin:
         yield (
             f"escalation: {{user: {draft.admin}}}    # whom *Ask a human* calls; "
@@ -171,12 +172,12 @@ def _escalation(draft: DomainDraft) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """JSON's strings are YAML's, too."""
+    """Quote as JSON: JSON strings are valid YAML."""
     return json.dumps(" ".join(text.split()), ensure_ascii=False)
 
 
 def write_domain(config_dir: Path, draft: DomainDraft) -> Path:
-    """A new file, with its schema beside it. Raises ConfigError where there is one by its name."""
+    """Write a new file and its schema. Raises ConfigError if the file exists."""
     path = config_dir / "domains" / f"{draft.domain}.yaml"
     if path.exists():
         raise ConfigError(f"{path} is there already", remedy="edit it, or choose another name")
@@ -190,7 +191,7 @@ def write_domain(config_dir: Path, draft: DomainDraft) -> Path:
 
 
 def write_shared(path: Path, text: str) -> bool:
-    """For colleagues and containers to read: nothing in it is secret. False: it says so already.
+    """Write a world-readable file without secrets. Returns False if it has this text already.
 
     Raises ConfigError."""
     try:
@@ -209,9 +210,10 @@ def write_shared(path: Path, text: str) -> bool:
 
 
 def as_written(file: str, config_dir: Path) -> str:
-    """A path or pattern as the domain file names it: by its way from there, if it lies beside the
-    configuration, so that both can move together."""
-    absolute = os.path.abspath(Path(file).expanduser())  # noqa: PTH100 - resolves no link
+    """Returns a path or pattern for the domain file.
+
+    It is relative if it is next to the configuration folder, so that both can move together."""
+    absolute = os.path.abspath(Path(file).expanduser())  # noqa: PTH100 - must not resolve links
     home = config_dir.absolute().parent
     if Path(absolute).is_relative_to(home):
         return os.path.relpath(absolute, config_dir.absolute() / "domains")

@@ -35,12 +35,12 @@ from config.settings import Settings, read_settings
 from telemetry.logs import log_to_stderr
 
 ADDRESSES = {"slack_api_url": "SLACK_API_URL", "google_api_url": "GOOGLE_API_URL"}
-"""Settings that say where the services are, and are kept where they are not the usual ones."""
+"""Settings for the services' URLs; saved if they differ from the defaults."""
 
 
 def run_init(asker: Prompter, options: InitOptions) -> None:
-    """Raises UsageError for a missing answer, ConfigError for a wrong one that can't be asked
-    again."""
+    """Raises UsageError for a missing answer, ConfigError for a wrong one if asking again is
+    impossible."""
     begun = time.monotonic()
     settings = read_settings()
     log_to_stderr("error", settings.log_format, secrets=settings.secrets())
@@ -87,7 +87,7 @@ def domain_step(
     env_file: EnvFile,
     options: InitOptions,
 ) -> tuple[Domain, Settings]:
-    """The domain that is there, or a new one with its file."""
+    """Returns the existing domain, or a new one with its file."""
     if place.domains and not (options.channel or options.domain):
         asker.heading("Domains")
         for domain in place.domains:
@@ -96,7 +96,7 @@ def domain_step(
                 asker.show(check_channel(app, channel))
         for finding in check_google(settings, {one.domain: one for one in place.domains}):
             asker.show(finding)
-        # Enter keeps what there is: who runs it again has seldom come for another channel.
+        # Enter selects the existing domain: a second run seldom adds another channel.
         if not asker.asks or not asker.agrees_to_more("Another channel?"):
             return place.domains[0], settings
     channel, name = channel_step(asker, app, options)
@@ -137,7 +137,7 @@ def _named(asker: Prompter, place: TeamPlace, channel: str, options: InitOptions
 
 
 def _ingested(asker: Prompter, settings: Settings, domain: Domain, options: InitOptions) -> int:
-    """Documents that it answers from now; 0 when nothing was read."""
+    """Returns the number of published documents; 0 if none was loaded."""
     if not asker.agrees("Read the documents now?", options.ingest):
         return 0
     from cli.output.ingest import ProgressBar, print_reports

@@ -1,5 +1,5 @@
-"""Questions on the terminal or over a pipe, validated at once and repeated; options of the command
-line answer them in advance."""
+"""Questions on the terminal or over a pipe. Each answer is validated at once; a wrong one is asked
+again. Command line options answer questions in advance."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ T = TypeVar("T")
 
 
 class OutOfAnswersError(UsageError):
-    """The pipe has ended, or nothing may be asked."""
+    """The pipe has ended, or questions are disabled."""
 
 
 @dataclass(frozen=True)
 class Prompter:
-    """Lines are never broken by us: links and commands in them stay whole."""
+    """Asks and prints without wrapping, so that links and commands stay whole."""
 
     asks: bool = True
-    """False: what has not been told is missing."""
+    """False: a question without an answer in advance is an error."""
 
     def say(self, text: str = "") -> None:
         typer.echo(text)
@@ -39,9 +39,9 @@ class Prompter:
         print_finding(finding, indent="  ", named=False)
 
     def ask(self, prompt: str, *, hidden: bool = False, default: str = "", told_by: str) -> str:
-        """The line that was typed, or `default` for an empty one; what is hidden is not shown.
+        """Returns the typed line, or `default` for an empty one. `hidden`: do not echo the input.
 
-        `told_by`: what could have told it. Raises OutOfAnswersError."""
+        `told_by`: the variable or option that answers in advance. Raises OutOfAnswersError."""
         if not self.asks:
             raise OutOfAnswersError(f"{prompt}: not told", remedy=f"set {told_by}")
         if sys.stdin.isatty():
@@ -60,7 +60,7 @@ class Prompter:
         return line.strip() or default
 
     def agrees(self, prompt: str, decision: bool | None) -> bool:
-        """Without a `decision`, Enter means yes, and a pipe that has ended no."""
+        """Returns `decision`; yes if it may not ask. Enter means yes, the end of a pipe no."""
         if decision is not None or not self.asks:
             return decision is not False
         try:
@@ -70,7 +70,7 @@ class Prompter:
         return answer.lower() in {"", "y", "yes"}
 
     def agrees_to_more(self, prompt: str) -> bool:
-        """Enter, or a pipe that has ended, means no."""
+        """Asks; Enter or the end of a pipe means no."""
         try:
             return self.ask(f"{prompt} [y/N]", told_by="").lower() in {"y", "yes"}
         except OutOfAnswersError:
@@ -79,11 +79,11 @@ class Prompter:
 
 @dataclass(frozen=True, kw_only=True)
 class ToBeTold:
-    """One thing to be told."""
+    """One question."""
 
     prompt: str
     told_by: str
-    """Variable or option that tells it unasked."""
+    """Variable or option that answers in advance."""
     hidden: bool = False
     default: str = ""
 
@@ -94,10 +94,10 @@ def settled(
     initial: str,
     check: Callable[[str], tuple[Finding, T | None]],
 ) -> T:
-    """What `check` makes of the first answer that it finds right; `initial` is tried before asking.
+    """Ask until `check` accepts an answer, and return its value. `initial` is tried first.
 
-    An empty line tries the answer before again: something was mended elsewhere. Raises ConfigError
-    when nothing may be asked and `initial` is wrong."""
+    An empty line tries the previous answer again, after a fix elsewhere. Raises ConfigError if
+    `initial` is wrong and questions are disabled."""
     last = initial
     text = initial or _ask(asker, question, last)
     while True:
@@ -133,7 +133,7 @@ def _check(check: Callable[[str], tuple[Finding, T | None]], text: str) -> tuple
 
 @dataclass(frozen=True, kw_only=True)
 class InitOptions:
-    """Empty or None: asked for, or taken as it comes."""
+    """Answers given as options. Empty or None: ask, or use the default."""
 
     channel: str = ""
     folders: tuple[str, ...] = ()

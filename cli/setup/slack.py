@@ -29,7 +29,7 @@ _HELP = re.compile(r"^(help|ask|team|support)-|-(help|support)$")
 
 
 def tell_how(asker: Prompter, manifest: Path, settings: Settings) -> None:
-    """Where the tokens come from, for whoever has none yet."""
+    """Explain how to get the tokens."""
     write_shared(manifest, manifest_yaml())
     if settings.slack_bot_token:
         return
@@ -43,7 +43,7 @@ def tell_how(asker: Prompter, manifest: Path, settings: Settings) -> None:
 def slack_step(
     asker: Prompter, settings: Settings, env_file: EnvFile, config_dir: Path
 ) -> tuple[SlackApp, Settings]:
-    """Both tokens, each of which Slack takes."""
+    """Ask for both tokens until Slack accepts each."""
     asker.heading("Slack")
     tell_how(asker, config_dir / MANIFEST, settings)
 
@@ -78,7 +78,7 @@ def slack_step(
 
 
 def channel_step(asker: Prompter, app: SlackApp, options: InitOptions) -> tuple[str, str]:
-    """(id, name) of a channel that the bot is in."""
+    """Returns (id, name) of a channel that the bot has joined."""
     asker.heading("Channel")
     if not options.channel and asker.asks:
         asker.say(f"  In Slack, write /invite @{app.identity.name} in the help channel.")
@@ -93,7 +93,7 @@ def channel_step(asker: Prompter, app: SlackApp, options: InitOptions) -> tuple[
 
 
 def admin_step(asker: Prompter, app: SlackApp, options: InitOptions) -> str:
-    """Member id of who is told of trouble; empty for nobody."""
+    """Returns the member id of the admin who gets notices; empty for none."""
     if not options.admin and not asker.asks:
         return ""
 
@@ -112,7 +112,7 @@ def admin_step(asker: Prompter, app: SlackApp, options: InitOptions) -> str:
 
 
 def name_of_domain(channel: str) -> str:
-    """`help-security` → `security`"""
+    """E.g. `help-security` → `security`."""
     slug = re.sub(r"[^a-z0-9]+", "-", channel.lower()).strip("-")
     return (_HELP.sub("", slug) or slug or "help")[:63].strip("-")
 
@@ -122,7 +122,7 @@ def title_of(domain: str) -> str:
 
 
 def checked_name(text: str, existing: set[str]) -> str:
-    """Raises ConfigError for one that is no domain's, or that is taken."""
+    """Raises ConfigError for an invalid or existing domain name."""
     from pydantic import TypeAdapter, ValidationError
 
     from config.domain import DomainId
