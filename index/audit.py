@@ -41,7 +41,7 @@ from index.store.database import RowId
 log = structlog.get_logger()
 
 LEAST_DAYS = 30
-"""The database keeps a row this long, whatever the setting says."""
+"""The database keeps a row at least this long, whatever the setting."""
 _METADATA = MetaData()
 
 _ENTRIES = Table(
@@ -102,13 +102,13 @@ _POSTGRESQL = (
     "FOR EACH ROW EXECUTE FUNCTION audit_gives_up()",
 )
 for _statement in _POSTGRESQL:
-    # With the tables, in one transaction: never one without the other.
+    # Tables and triggers are created in one transaction: neither exists without the other.
     event.listen(_METADATA, "after_create", DDL(_statement).execute_if(dialect="postgresql"))  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditEntry:
-    """Documents that somebody is about to see something of."""
+    """Documents whose content is about to be shown to someone."""
 
     door: str
     """channel | thread | direct | private | api/… | mcp/…"""
@@ -117,36 +117,36 @@ class AuditEntry:
     documents: Mapping[str, Sequence[str]]
     """How → ids. How: cited, nearest, drawn_from (seen by the answerer only), passages, listed."""
     asker: str = ""
-    """Slack user id or e-mail address; empty: nobody in particular."""
+    """Slack user id or e-mail address; empty for an unknown asker."""
     place: str = ""
     """Slack channel, or the API token's name."""
     showing: str = ""
-    """Recorded once under this id; always, without one."""
+    """Id under which the entry is recorded only once; empty: it is always recorded."""
 
 
 Audit = Callable[[AuditEntry, Domain], None]
-"""Called before documents of a domain are shown; what it raises, keeps them from being shown."""
+"""Called before documents of a domain are shown. An exception prevents showing them."""
 
 
 class AuditUnavailable(CopilotError):
-    """What is for single readers can't be recorded, and so is not shown."""
+    """The audit log can't be written, so documents with reader permissions are not shown."""
 
 
 class AuditLog:
-    """Its table in the state database. Safe to use from several threads and processes."""
+    """The audit tables in the state database. Safe for several threads and processes."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         migrate(engine, _METADATA, "audit")
         if engine.dialect.name == "sqlite":
-            # SQLite makes tables and triggers one by one, and a process may die between them.
+            # SQLite creates tables and triggers one by one; a process may die between them.
             with engine.begin() as connection:
                 for statement in _SQLITE:
                     connection.execute(text(statement))
 
     def __call__(self, entry: AuditEntry, domain: Domain) -> None:
-        """Record it. Raises AuditUnavailable where permissions are each reader's own; a channel
-        that reads everything alike goes on, with an error in the log."""
+        """Records the entry. If the log can't be written, raises AuditUnavailable where permissions
+        differ between readers; where the whole channel reads everything, it only logs an error."""
         try:
             self.record(entry)
         except SQLAlchemyError as error:
@@ -172,7 +172,7 @@ class AuditLog:
             try:
                 connection.execute(insert(_ENTRIES).values(**values))
             except IntegrityError:
-                return  # the same, again after a crash
+                return  # already recorded before a crash
             connection.commit()
 
     def export(
@@ -183,7 +183,7 @@ class AuditLog:
         domain: str = "",
         document: str = "",
     ) -> Iterator[dict[str, Any]]:
-        """What was shown, oldest first; read as it is asked for, however long the log is."""
+        """Yields recorded entries, oldest first, in batches: the log may be longer than memory."""
         query = select(_ENTRIES).order_by(_ENTRIES.c.id)
         if since:
             query = query.where(_ENTRIES.c.at >= since.astimezone(UTC).replace(tzinfo=None))
@@ -203,7 +203,7 @@ class AuditLog:
                 }  # fmt: skip
 
     def forget(self, connection: Connection, *, before: datetime) -> int:
-        """Delete what was shown before then, and say so in the log; within a transaction.
+        """Deletes entries older than `before` and records the purge, in the given transaction.
 
         The database refuses a time less than `LEAST_DAYS` ago."""
         given_up = before.astimezone(UTC).replace(tzinfo=None)

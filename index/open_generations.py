@@ -1,4 +1,6 @@
-"""The generations that this process has open: swapped whole, in the background, within bounds."""
+"""The generations that this process has open, within limits of memory and number.
+
+A generation is replaced as a whole, in the background."""
 
 from __future__ import annotations
 
@@ -20,10 +22,10 @@ logger = logging.getLogger(__name__)
 
 
 class OpenGenerations:
-    """One generation a domain. Thread-safe.
+    """One open generation for each domain. Thread-safe.
 
-    A newer one is opened by a thread of its own while the open one answers: whoever asks waits for
-    nothing but a domain that isn't open."""
+    A separate thread opens a newer generation while the open one answers. A caller waits only for
+    a domain that isn't open yet."""
 
     def __init__(
         self,
@@ -34,8 +36,8 @@ class OpenGenerations:
         most_domains: int,
         on_swap: Callable[[str], object] = lambda domain: None,
     ) -> None:
-        """`most_bytes`, `most_domains`: beyond either, what was asked longest ago is closed.
-        `on_swap`: called when a domain's generation has taken the place of another."""
+        """`most_bytes`, `most_domains`: beyond either, the least recently used domain is closed.
+        `on_swap`: called with the domain after a generation has replaced another."""
         self._store = store
         self._open_generation = open_generation
         self._most_bytes, self._most_domains = most_bytes, most_domains
@@ -48,18 +50,18 @@ class OpenGenerations:
         self._watching = False
 
     def current(self, domain: str) -> Generation:
-        """Raises IndexUnavailable when there is none, or it can't be opened."""
+        """Raises IndexUnavailable when there is no generation or it can't be opened."""
         generation = self._generations.get(domain) or self._first(domain)
         self._last_used[domain] = time.monotonic()
         return generation
 
     def swap(self, domain: str) -> None:
-        """Open what is current now, in the calling thread; nothing where the domain isn't open."""
+        """Opens the current generation in the calling thread, if the domain is open."""
         if domain in self._generations:
             self._renew(domain, self._store.current(domain))
 
     def refresh(self) -> None:
-        """Swap every open domain whose generation isn't current any more."""
+        """Swaps every open domain whose generation is no longer current."""
         numbers = self._store.currents()
         for domain, generation in list(self._generations.items()):
             if numbers.get(domain) != generation.generation:
@@ -121,7 +123,7 @@ class OpenGenerations:
         return len(self._generations) > self._most_domains or size > self._most_bytes
 
     def _drop(self, domain: str) -> None:
-        """Questions still being answered hold it; the last one closes it."""
+        """Running questions hold references; the generation is freed after the last one."""
         with self._lock:
             self._generations.pop(domain, None)
             self._last_used.pop(domain, None)
@@ -133,7 +135,7 @@ class OpenGenerations:
 
 
 def _watch(generations: weakref.ref[OpenGenerations], closed: Event) -> None:
-    """Looks until closed, or until nobody has the generations any more."""
+    """Refreshes until `closed` is set or the generations are garbage-collected."""
     last_message = ""
     while not closed.wait(LOOK_EVERY_SECONDS):
         target = generations()
@@ -143,10 +145,10 @@ def _watch(generations: weakref.ref[OpenGenerations], closed: Event) -> None:
             target.refresh()
             last_message = ""
         except CopilotError as error:
-            if str(error) != last_message:  # not every second of an outage
+            if str(error) != last_message:  # log an outage once, not every second
                 logger.warning("staying with the open generations: %s", error)
             last_message = str(error)
-        except Exception as error:  # whatever it is, the next look may succeed
+        except Exception as error:  # any error: the next refresh may succeed
             if repr(error) != last_message:
                 logger.exception("staying with the open generations")
             last_message = repr(error)

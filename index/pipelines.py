@@ -1,7 +1,7 @@
 """Retrieval without an answer: `oncall retrieve` and `/api/retrieve`.
 
-A passage shows its best sentence or row with the question's words in bold; facets count what the
-passages name, to narrow a search by."""
+A passage shows its best sentence or row with the question's words in bold. Facets count values in
+the passages, so that a user can narrow the search."""
 
 from __future__ import annotations
 
@@ -55,34 +55,36 @@ def shorten(text: str, limit: int = MAX_CHARACTERS) -> str:
 
 
 VALUES = 20
-"""Most frequent values shown of each facet; all are counted."""
+"""Number of most frequent values returned for each facet; all values are counted."""
 MAX_COUNTED = 1_000
-"""Best hits that are looked through: each is read from the database, and where every reader has
-permissions of their own, Drive is asked about its document."""
+"""Number of best hits counted. Each is read from the database, and where permissions differ between
+readers, Drive may be asked about its document."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Facets:
     facets: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
-    """Facet → `{value, count, documents}`: passages that have the value and documents that these
-    are of, each counted once; most frequent first, at most VALUES.
+    """Facet → `{value, count, documents}`: the number of passages with the value and of their
+    documents; most frequent first, at most VALUES.
 
-    One for each kind of entity (`code`, `system`, …), and `document_type`, `document`, `tab`."""
+    There is a facet for each kind of entity (`code`, `system`, …), and `document_type`,
+    `document` and `tab`."""
     totals: Mapping[str, Any] | None = None
-    """`{passages, documents, complete, values: facet → how many different ones there are}`."""
+    """`{passages, documents, complete, values: facet → number of distinct values}`."""
 
 
 NO_FACETS = Facets()
 
 
 def is_found(hit: Hit) -> bool:
-    """A vector is somewhere near every other: found is what holds a word that was searched for,
-    or is not far behind the best hundred of one ranking (see `fusion.blend`)."""
+    """Whether a hit contains a searched word or scores close to the best hundred of a ranking.
+
+    A vector search ranks every chunk, however distant. See `fusion.blend`."""
     return "keywords" in hit.ranks or hit.score > 0
 
 
 def count_facets(hits: Sequence[Hit], documents: Mapping[str, DocumentCard]) -> Facets:
-    """Of the first MOST_COUNTED hits, best first; none of them comes twice."""
+    """Counts the first MAX_COUNTED hits. `hits`: best first, without duplicates."""
     having: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     counted = hits[:MAX_COUNTED]
     for hit in counted:
@@ -127,7 +129,7 @@ Pipeline = Literal["standard", "rerank", "advanced", "facets"]
 SearchType = Literal["hybrid", "vector", "semantic", "keyword"]
 """`vector` is another name of `semantic`."""
 JUDGED_FOR_EACH_WANTED = 3
-"""Hits that a second look goes through."""
+"""Number of hits reranked for each one returned."""
 ANSWERS = 3
 MAX_TOP_K = 200
 _STRATEGIES: Mapping[str, Strategy] = {
@@ -137,14 +139,14 @@ _STRATEGIES: Mapping[str, Strategy] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Switches:
-    """What is done besides searching for the question's own words."""
+    """Optional steps of a retrieval."""
 
     query_expansion: bool = False
-    """Search for its parts and other wordings as well."""
+    """Also search for the question's parts and other wordings."""
     hyde: bool = False
-    """Search for a hypothetical answer as well (Gao et al., ACL 2023)."""
+    """Also search for a hypothetical answer (Gao et al., ACL 2023)."""
     rerank: bool = False
-    """Have the best hits judged again."""
+    """Rerank the best hits."""
 
 
 SWITCHES: Mapping[Pipeline, Switches] = {
@@ -153,24 +155,24 @@ SWITCHES: Mapping[Pipeline, Switches] = {
     "advanced": Switches(query_expansion=True, hyde=True, rerank=True),
     "facets": Switches(),
 }
-"""What each pipeline does by itself; whatever a request switches on or off wins."""
+"""The defaults of each pipeline; a request may override them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Searches:
-    """What is searched for."""
+    """The texts of a search."""
 
     queries: tuple[str, ...]
     """The question first, then its parts and other wordings."""
     keywords: tuple[str, ...] = ()
     hypothetical_answer: str = ""
-    """Empty where no model wrote one."""
+    """Empty when no model wrote one."""
     model_failed: bool = False
-    """A model was to plan it, and rules did instead."""
+    """Whether the model failed and rules planned the search instead."""
 
 
 Planner = Callable[[str], Searches]
-"""What to search for, to answer a question. Raises nothing: at worst, the question alone."""
+"""Question → its searches. Raises nothing; after a failure it returns the question alone."""
 
 
 def retrieve(
@@ -189,8 +191,8 @@ def retrieve(
     """The response of `/api/retrieve`. Raises UsageError for an unknown pipeline or search type.
 
     `query_expansion`, `hyde`, `enable_rerank`: None leaves it to the pipeline, see `SWITCHES`.
-    The advanced one also shows what stands around each passage; facets counts what all hits name,
-    and shows of these alone. What was wanted and could not be done is in `degraded`."""
+    `advanced` also returns the text around each passage. `facets` counts values over all hits that
+    match, and returns only such hits. `degraded` lists requested steps that could not be done."""
     pipeline_name: Pipeline = _one_of(pipeline, "pipeline", get_args(Pipeline))
     strategy = _STRATEGIES[_one_of(search_type, "search type", get_args(SearchType))]
     if not 1 <= top_k <= MAX_TOP_K:
@@ -204,7 +206,7 @@ def retrieve(
     searches = _searches(question, switches, plan)
     limit = JUDGED_FOR_EACH_WANTED * top_k if switches.rerank else top_k
     counts = pipeline_name == "facets"
-    # One more than is counted tells whether there are more.
+    # One hit more than is counted shows whether the counts are complete.
     hits = snapshot.search(_query(searches, strategy, MAX_COUNTED + 1 if counts else limit))
     matches = [hit for hit in hits if is_found(hit)] if counts else hits
     reranked = Reranked(hits=tuple(matches))
@@ -249,7 +251,7 @@ def _either(requested: bool | None, otherwise: bool) -> bool:
 
 
 def _searches(question: str, switches: Switches, plan: Planner | None) -> Searches:
-    """Of what was planned, the parts that are wanted."""
+    """The parts of the plan that are switched on."""
     alone = Searches(queries=(question,))
     if plan is None or not (switches.query_expansion or switches.hyde):
         return alone
@@ -270,14 +272,14 @@ def _degraded(
     hits: Sequence[Hit],
     strategy: Strategy,
 ) -> list[str]:
-    """What was wanted and not done, or done without the model that is configured for it."""
+    """Requested steps that were not done, or done without their model."""
     not_judged = bool(hits) and (not reranked.by or bool(reranked.failed))
     by_vector = any(hit.unit is not None or hit.similarity for hit in hits)
     missed = {
         "query_expansion": switches.query_expansion and searches.model_failed,
         "hyde": switches.hyde and not searches.hypothetical_answer,
         "rerank": switches.rerank and not_judged,
-        # During an outage of the embedding model, words alone are searched for.
+        # During an outage of the embedding model, only keywords are searched.
         "vectors": strategy != "keyword" and bool(hits) and not by_vector,
     }
     return [name for name, is_missed in missed.items() if is_missed]
@@ -320,7 +322,7 @@ def _document(snapshot: Snapshot, hit: Hit, question: str, *, around: bool) -> d
 
 
 def _around(snapshot: Snapshot, hit: Hit) -> list[dict[str, Any]]:
-    """The rest of a table, or what stands beside it in the section."""
+    """The other rows of the hit's table, or its neighbors in the section."""
     chunk = hit.chunk
     around = row_group(snapshot, chunk) if chunk.table else adjacent(snapshot, chunk)
     return [

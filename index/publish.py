@@ -1,4 +1,4 @@
-"""The index as the composition root opens it: publish one side, read the other."""
+"""The index: publishes generations and opens the current one for reading."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from index.vectors.quantized import one_thread_each
 from index.vectors.search import QuestionVectors
 
 RETAINED = 3
-"""Newest generations that stay in the database, to roll back to."""
+"""Number of newest generations that stay in the database for rollback."""
 WAIT_SECONDS = 600.0
 
 logger = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ def open_index(settings: Settings, embedder: Embedder) -> Index:
 
 
 def published_documents(settings: Settings, domain: str) -> frozenset[str] | None:
-    """Ids of what a domain answers from; None when nothing is published. Creates nothing.
+    """Ids of the published documents; None when nothing is published. Creates nothing.
 
     Raises ConfigError for a database that can't be reached."""
     if not (settings.database_url or (settings.data_dir / FILE_NAME).exists()):
@@ -89,10 +89,10 @@ class Index:
         self._holding = Lock()
 
     def snapshot(self, domain: str) -> Snapshot:
-        """The current generation; a publication by any process is seen within seconds, and opened
-        in the background.
+        """The current generation. One published by any process is opened in the background within
+        seconds.
 
-        Raises IndexUnavailable when there is none, or it was made by another embedding model."""
+        Raises IndexUnavailable when there is none or another embedding model made it."""
         return self._open_ones.current(domain)
 
     @contextmanager
@@ -104,12 +104,12 @@ class Index:
         wait_seconds: float = WAIT_SECONDS,
         on_wait: Callable[[str], None] = logger.warning,
     ) -> Iterator[Staging]:
-        """Make the next generation. A second run on the same domain waits and says so.
+        """Makes the next generation. A second run on the same domain waits and calls `on_wait`.
 
-        `accepts` sees it whole before anybody else does, and is asked only when something changed;
-        False: it is removed again, and the current one stays, where there is one.
+        `accepts` gets a changed generation before it is published. False discards it; the current
+        one stays. A domain's first generation is published in any case.
 
-        Raises PublishError when the first one isn't finished after `wait_seconds`."""
+        Raises PublishError when the other run hasn't finished after `wait_seconds`."""
         with self._alone(domain, wait_seconds, on_wait):
             base = self._base(domain)
             with Staging(
@@ -127,8 +127,9 @@ class Index:
             self._clean(domain, keep_texts=staging.in_steps)
 
     def embed_ahead(self, domain: str, chunks: Sequence[Chunk]) -> int:
-        """Have the vectors of these chunks ready for whoever publishes them, on any machine; how
-        many texts went through the model. Raises ModelUnavailable."""
+        """Computes and stores the vectors of these chunks for the machine that publishes them.
+
+        Returns the number of texts embedded. Raises ModelUnavailable."""
         unpublished = self._unpublished(domain)
         here = self._held_here(domain)
         source = VectorSource(
@@ -140,11 +141,11 @@ class Index:
         return source.embedded
 
     def generations(self, domain: str) -> list[GenerationInfo]:
-        """Kept generations, newest first."""
+        """Stored generations, newest first."""
         return self._store.generations(domain)
 
     def rollback(self, domain: str) -> GenerationInfo:
-        """Make the newest kept generation before the current one current again."""
+        """Makes the newest stored generation before the current one current again."""
         with self._alone(domain, 0.0):
             current = self._store.current(domain)
             older = [
@@ -208,14 +209,14 @@ class Index:
 
     @property
     def _is_shared(self) -> bool:
-        """Other machines may publish what was made here."""
+        """Whether other machines may publish vectors that this one made."""
         return self.engine.dialect.name == "postgresql"
 
     def _unpublished(self, domain: str) -> UnpublishedVectors:
         return UnpublishedVectors(self.engine, domain)
 
     def _held_here(self, domain: str) -> Folder | None:
-        """The current generation, where this machine has its folder."""
+        """The current generation's folder; None if this machine doesn't have it."""
         info = self._current(domain)
         if info is None or info.embedder != self._embedder.name:
             return None
@@ -226,13 +227,13 @@ class Index:
             return cached[1]
 
     def _published(self, domain: str, step: int) -> None:
-        """`step`: a part of the same run that was published before, which nobody rolls back to."""
+        """`step`: an intermediate generation of the same run, which is deleted; 0 for none."""
         self._open_ones.swap(domain)
         self._clean(domain, step, keep_texts=step > 0)
 
     def _clean(self, domain: str, step: int = 0, *, keep_texts: bool) -> None:
-        """`keep_texts`: of what goes, until the next run, as steps follow each other while other
-        machines still read or build the one before."""
+        """`keep_texts`: keep the texts of deleted generations until the next run, because other
+        machines may still read or build the previous step."""
         generations = [one for one in self._store.generations(domain) if one.number != step]
         retained = [
             one for place, one in enumerate(generations) if place < RETAINED or one.is_current
@@ -244,15 +245,15 @@ class Index:
         self._folders.remove_vectors_except(domain, needed)
 
     def _remove_older(self, domain: str) -> None:
-        """On a machine that only reads nobody else would."""
+        """Deletes older folders; on a machine that only reads, nothing else does."""
         generations = self._store.generations(domain)
         current = next((one.number for one in generations if one.is_current), 0)
         self._folders.remove_before(domain, current, [one.number for one in _needed(generations)])
 
 
 def _needed(generations: Sequence[GenerationInfo]) -> list[GenerationInfo]:
-    """Whose folders stay: of the current generation, of the one before, which is rolled back to,
-    and of newer ones that were rolled back. `generations`: newest first."""
+    """Generations whose folders stay: the current one, the one before it (for rollback) and newer
+    ones that were rolled back. `generations`: newest first."""
     current = next((one.number for one in generations if one.is_current), 0)
     newer = [one for one in generations if one.number >= current]
     return [*newer, *[one for one in generations if one.number < current][:1]]

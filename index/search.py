@@ -24,14 +24,15 @@ class SearchQuery:
     documents: frozenset[str] | None = None
     """Restrict to these documents; None searches all."""
     escape: int = 3
-    """Unrestricted hits let through beside a restriction, so that it can't hide the answer."""
+    """Number of best hits from outside the restriction that are also allowed, so that a wrong
+    restriction can't hide the answer."""
     readable: frozenset[str] | None = None
-    """Documents that there are for whoever asks: no escape goes beyond. None: all of them."""
+    """Documents that the asker may read; `escape` stays within them. None: all documents."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hit:
-    """A chunk that was found, and why."""
+    """A chunk that matched, with its scores."""
 
     chunk: Chunk
     score: float
@@ -43,7 +44,7 @@ class Hit:
     unit: int | None = None
     """Index in `chunk.units` of the unit that matched best."""
     escaped: bool = False
-    """Let through although outside the restriction."""
+    """Whether it is outside `SearchQuery.documents`, see `SearchQuery.escape`."""
 
 
 class Snapshot(Protocol):
@@ -64,8 +65,10 @@ class Snapshot(Protocol):
         ...
 
     def cards(self, documents: Iterable[str]) -> list[DocumentCard]:
-        """Of these documents, in this order, without unknown ones. `documents` lists what was
-        readable when last heard of; what is shown to anybody comes from here."""
+        """The cards of these documents, in this order; unknown ids are left out.
+
+        Use this for anything shown to a user: `documents` may list a document that was readable
+        only at its last check."""
         ...
 
     def search(self, query: SearchQuery) -> list[Hit]:
@@ -83,11 +86,11 @@ class Snapshot(Protocol):
         ...
 
     def rarity(self, term: str, *, readable: frozenset[str] | None = None) -> float:
-        """Inverse document frequency of a term after tokenization, 0 for one in every chunk;
-        unseen terms get the highest value. `readable`: counted among these documents alone."""
+        """Inverse document frequency of a term after tokenization: 0 for a term in every chunk,
+        highest for an unseen one. `readable`: count only these documents."""
         ...
 
     def is_unheard_of(self, term: str, *, readable: frozenset[str] | None = None) -> bool:
-        """Whether no chunk holds it and no common language knows it: the name of something that
-        these documents aren't about, or a typing error. `readable`: as above."""
+        """Whether no chunk contains the term and it is no common word: a name that these
+        documents don't cover, or a typing error. `readable`: as for `rarity`."""
         ...

@@ -1,6 +1,6 @@
 """One open generation: the Snapshot port over a folder and the database.
 
-Also what surrounds a hit: its section, and the other rows of its table."""
+Also finds the neighbors of a hit in its section and the other rows of its table."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ MAX_VARIANTS = 16
 MIN_DEPTH = 100
 DEPTH_PER_LIMIT = 3
 CACHED_CHUNKS = 2_000
-"""Of one domain; 8 kB each as objects."""
+"""Per domain; a chunk takes 8 kB in memory."""
 CACHED_MASKS = 16
-"""One byte a chunk each."""
+"""Per domain; a mask takes one byte for each chunk."""
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class Generation:
         extra = search_terms(" ".join(query.keywords))
         bags = [[*search_terms(variant), *extra] for variant in variants]
         depth = max(MIN_DEPTH, DEPTH_PER_LIMIT * query.limit)
-        # Without vectors, during an outage of their model, keywords still find something.
+        # Without vectors, during an outage of the embedding model, keywords still give hits.
         strategy = query.strategy if len(vectors) else "keyword"
 
         def ranked(allowed: Mask | None, limit: int | None = query.limit) -> list[Fused[int]]:
@@ -105,7 +105,7 @@ class Generation:
             escapes = [one.row for one in fused if not inside[one.row]][: max(0, query.escape)]
             reachable = inside.copy() if allowed is None else inside & allowed
             reachable[escapes] = True
-            # One ranking over both: an escape no better than what is inside stays below it.
+            # One ranking over both: an escape ranks below better hits from inside.
             fused = ranked(reachable)
         return self._hits(fused, vectors, inside)
 
@@ -119,7 +119,7 @@ class Generation:
     def unit_similarities(
         self, question: str, chunk_ids: Collection[str]
     ) -> Mapping[str, Sequence[float]]:
-        """As the port says; unknown chunks are left out, and all of them during an outage of the
+        """See the port. Unknown chunks are left out; the result is empty during an outage of the
         embedding model."""
         vectors = self._embed_if_possible([question])
         if not len(vectors):
@@ -162,14 +162,14 @@ class Generation:
         return vectors
 
     def _frequency(self, term: str, readable: frozenset[str] | None) -> int:
-        """Rows that hold the term, of these documents or of all."""
+        """Number of rows with the term, in these documents or in all."""
         keywords = self.folder.keywords
         if readable is None:
             return keywords.frequency(term)
         return int(np.count_nonzero(keywords.scores([term])[self._mask_of(readable)]))
 
     def _mask_of(self, documents: frozenset[str]) -> Mask:
-        """Their rows. The same reader asks for the same documents all through a question."""
+        """The rows of these documents. Cached: the searches of one question use the same set."""
         mask = self._masks.get(documents)
         if mask is None:
             among = np.fromiter((one in documents for one in self._cards), bool, len(self._cards))
@@ -234,7 +234,7 @@ class Generation:
 
 
 def _distinct(texts: Sequence[str]) -> list[str]:
-    """Texts that hold something to search for, each once, in order, at most MAX_VARIANTS."""
+    """Texts with printable characters, each once, in order, at most MAX_VARIANTS."""
     distinct = dict.fromkeys(
         text.strip() for text in texts if any(c.isprintable() for c in text.strip())
     )
@@ -242,7 +242,7 @@ def _distinct(texts: Sequence[str]) -> list[str]:
 
 
 def adjacent(snapshot: Snapshot, chunk: Chunk, *, before: int = 1, after: int = 1) -> list[Chunk]:
-    """Chunks of the same section beside `chunk`, in reading order, without it."""
+    """Neighbors of `chunk` in its section, in reading order, without `chunk` itself."""
     return [
         other
         for other in snapshot.chunks(chunk.document_id)
@@ -253,7 +253,7 @@ def adjacent(snapshot: Snapshot, chunk: Chunk, *, before: int = 1, after: int = 
 
 
 def row_group(snapshot: Snapshot, chunk: Chunk) -> list[Chunk]:
-    """All chunks of the table that `chunk` holds rows of, in order; alone when it has none."""
+    """All chunks of the table of `chunk`, in order; only `chunk` when it has no table."""
     if chunk.table is None:
         return [chunk]
     table = chunk.table.id

@@ -1,4 +1,4 @@
-"""The arrays of a generation's folder, written as its documents come."""
+"""Writes the arrays of a generation's folder, document by document."""
 
 from __future__ import annotations
 
@@ -21,27 +21,28 @@ from index.vectors.sketch import sketch_of
 
 KEY = np.dtype("S32")
 NEW = -1
-"""No row of the base."""
+"""Marks a row that is not in the base."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FreshDocument:
-    """One that the base doesn't hold: its share of every array."""
+    """The rows of a document that is not in the base."""
 
     row_ids: Sequence[int]
     chunk_ids: Sequence[str]
     unit_counts: Sequence[int]
     keys: Sequence[str]
-    """Of each chunk's vector, then of each unit's."""
+    """Key of each chunk's vector, then of each unit's."""
     vectors: NDArray[np.float32]
     """(len(keys), dimensions)"""
     terms: Sequence[Sequence[str]]
-    """Of each chunk, each as often as it counts."""
+    """Terms of each chunk, repeated by field weight."""
 
 
 class FolderArrays:
-    """Takes documents in their order, from the base or fresh, and writes what a folder holds of
-    them. Vectors go to the disk at once: they can be larger than memory."""
+    """Takes carried and fresh documents in order and writes a folder's arrays.
+
+    Vectors are written at once: they can be larger than memory."""
 
     def __init__(
         self, target: Path, revisions: Sequence[Revision], width: int, base: Folder | None
@@ -70,7 +71,7 @@ class FolderArrays:
         self._units.close()
 
     def carry(self, base: Folder, place: int) -> None:
-        """The document that stands at `place` in the base."""
+        """Copies the document at index `place` of the base."""
         first, last = base.row_starts[place], base.row_starts[place + 1]
         rows = slice(first, last)
         units = slice(int(base.unit_starts[first]), int(base.unit_starts[last]))
@@ -104,7 +105,7 @@ class FolderArrays:
             self._bags.add(row + place, terms)
 
     def save(self) -> None:
-        """Write the rest."""
+        """Writes the remaining arrays."""
         chunks, units = self._chunks.finished(), self._units.finished()
         self._save_sketches(chunks, units)
         target = self._target
@@ -119,7 +120,7 @@ class FolderArrays:
         self._save_keywords()
 
     def _save_sketches(self, chunks: Quantized, units: Quantized) -> None:
-        """Of matrices that are too large for an exact pass."""
+        """Writes sketches of matrices that are too large for an exact search."""
         base = self._base
         if len(chunks) > EXACT_ROWS:
             before = base.chunk_sketch if base else None
@@ -143,14 +144,14 @@ class FolderArrays:
 
 
 class _Places:
-    """Row → the base's row, NEW for a new one."""
+    """Maps each row to its row in the base, or to NEW."""
 
     def __init__(self) -> None:
         self._runs: list[tuple[int, int]] = []
         self.count = 0
 
     def run(self, first: int, count: int) -> None:
-        """`first`: in the base, or NEW for all of these."""
+        """Adds `count` rows. `first`: the first one's row in the base, or NEW for all."""
         self._runs.append((first, count))
         self.count += count
 
@@ -163,7 +164,7 @@ class _Places:
 
 
 class _MatrixFiles:
-    """The files of one matrix, appended to."""
+    """The files of one matrix; rows are appended."""
 
     def __init__(self, target: Path, kind: str, rows: int, width: int, base: Folder | None) -> None:
         self._paths = [target / f"{kind}_{part}.npy" for part in VECTOR_PARTS]
@@ -199,7 +200,7 @@ class _MatrixFiles:
             file.write(np.ascontiguousarray(getattr(rows, part)).tobytes())
 
     def finished(self) -> Quantized:
-        """The matrix, mapped."""
+        """Closes the files and returns the memory-mapped matrix."""
         self._copy()
         self.close()
         return Quantized(*(mapped(path) for path in self._paths))
@@ -211,7 +212,7 @@ class _MatrixFiles:
             source.close()
 
     def _copy(self) -> None:
-        """What of the base was to be carried over, in one piece."""
+        """Copies the pending run of base rows in one piece."""
         first, count = self._run
         self._run = (0, 0)
         if count:
@@ -221,7 +222,7 @@ class _MatrixFiles:
 
 
 class _ArrayFile:
-    """An array's file, whose rows are copied without being read into this process."""
+    """An array's file. The kernel copies its rows where it can, without reading them here."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")
@@ -247,12 +248,12 @@ class _ArrayFile:
 
 
 def _copied(source: BinaryIO, target: BinaryIO, at: int, size: int) -> int:
-    """Bytes copied, at most `size`."""
+    """Copies at most `size` bytes and returns the number copied."""
     try:
         copied = os.copy_file_range(source.fileno(), target.fileno(), size, at)
         if copied:
             return copied
-    except (AttributeError, OSError):  # not on this system, or not between these disks
+    except (AttributeError, OSError):  # unsupported on this system or between these disks
         pass
     source.seek(at)
     piece = source.read(min(size, 1 << 20))
@@ -269,8 +270,9 @@ def _save_keys(target: Path, name: str, keys: NDArray[np.bytes_]) -> None:
 
 
 def _ordered(keys: NDArray[np.bytes_]) -> NDArray[np.int64]:
-    """As a stable sort; keys are sorted by their first eight bytes, ten times as fast, where these
-    tell different ones apart."""
+    """The order of a stable sort.
+
+    Sorts by the first eight bytes, ten times as fast, when these distinguish all distinct keys."""
     if len(keys) and keys.dtype.itemsize >= 8:
         leading = np.ascontiguousarray(keys).view(np.uint8).reshape(len(keys), -1)[:, :8]
         numbers = np.ascontiguousarray(leading).view(">u8").ravel().astype(np.uint64)

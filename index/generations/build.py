@@ -1,6 +1,6 @@
-"""Builds a generation's folder from database revisions, reusing what its base has.
+"""Builds a generation's folder from database revisions and reuses the base's rows.
 
-A journal stores vectors of a generation that isn't published yet: a crash loses none."""
+A journal stores the vectors of an unpublished generation, so a crash loses none."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ Lookup = Callable[[Sequence[str]], Mapping[str, Vectors]]
 
 
 def key_of(embedder: str, text: str) -> str:
-    """Content address of a text's vector, 32 hexadecimal digits."""
+    """Content address of a text's vector: 32 hexadecimal digits."""
     content = f"{embedder}\0{text}".encode("utf-8", "surrogatepass")
     return hashlib.sha256(content).hexdigest()[:32]
 
 
 def embedded_texts(chunks: Sequence[Chunk]) -> list[str]:
-    """What vectors are made of: each chunk, then each unit, in order."""
+    """The texts to embed: of each chunk, then of each unit, in order."""
     units = (unit.index_text for chunk in chunks for unit in chunk.units)
     return [*(chunk.index_text for chunk in chunks), *units]
 
 
 class VectorSource:
-    """Vectors of texts: looked up where they may exist already, embedded where not."""
+    """Vectors of texts: existing ones are looked up, the others embedded."""
 
     def __init__(
         self,
@@ -77,9 +77,9 @@ def build_folder(
     cards: Callable[[Revision], DocumentCard],
     vectors: VectorSource,
 ) -> None:
-    """Write everything but the seal.
+    """Writes everything but the manifest.
 
-    `base` must be of the same embedder: its documents are copied, the others read from `store`."""
+    `base` must have the same embedder. Its documents are copied, the others read from `store`."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     place_of = {revision: place for place, revision in enumerate(base.revision_ids if base else ())}
@@ -120,7 +120,7 @@ KEY_BYTES = 32
 
 
 class Journal:
-    """An append-only file of (key, checksum, vector) records, read back whole when opened."""
+    """An append-only file of (key, checksum, vector) records, read completely when opened."""
 
     def __init__(self, path: Path, dimensions: int) -> None:
         self._path = path
@@ -154,12 +154,12 @@ class Journal:
         self._vectors.update(vectors)
 
     def discard(self) -> None:
-        """Forget everything: the vectors are published."""
+        """Deletes all records: the vectors are published."""
         self._file.truncate(0)
         self._vectors.clear()
 
     def _read(self) -> dict[str, Vectors]:
-        """Whole records; from the first torn one on the file is cut off."""
+        """Reads the valid records and truncates the file at the first torn one."""
         if not self._path.is_file():
             return {}
         data = self._path.read_bytes()

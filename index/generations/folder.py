@@ -1,13 +1,13 @@
-"""A generation on disk: arrays to be memory-mapped, sealed by checksums, never changed.
+"""A generation on disk: memory-mapped arrays, sealed by checksums, never changed.
 
-A folder is derived from the database; a damaged or missing one is built again (`build.py`).
+A folder is derived from the database; a damaged or missing one is rebuilt (`build.py`).
 
-manifest.json      what it was made of, and size and checksums of every file below
-keywords/          BM25 columns as bm25s saves them, and where each term's column is
-*_sketch/          of a large matrix, see `index/vectors/sketch.py`
+manifest.json      its source, and size and checksums of every file below
+keywords/          BM25 columns in the format of bm25s, and the place of each term's column
+*_sketch/          sketch of a large matrix, see `index/vectors/sketch.py`
 *.npy, *.json      rows in one order everywhere: documents by id, chunks in reading order
 
-Everything is mapped when the folder is opened: whoever has it open reads on when it is removed."""
+All files are mapped when the folder is opened, so they stay readable after its removal."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from index.vectors.quantized import Quantized
 from index.vectors.sketch import Sketch, open_sketch
 
 FORMAT = 4
-"""To be raised when a folder's files, or the terms in them, come out differently: what is of
-another format is built again from the database when it is next opened."""
+"""Raise it when the files of a folder, or the terms in them, change. A folder of another format is
+rebuilt from the database when it is next opened."""
 MANIFEST = "manifest.json"
 BLOCK = 4 * 1024 * 1024
-"""Bytes to a checksum: of a damaged file the other blocks are still good (`salvage.py`)."""
+"""Bytes per checksum. The intact blocks of a damaged file are still usable (`recovery.py`)."""
 KEYWORDS = "keywords"
 VECTOR_PARTS = ("leading", "trailing", "scales")
 
@@ -47,7 +47,7 @@ class Damaged(Exception):
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
     digest: str
-    """Of the revisions inside, see `index/store/documents.digest_of`."""
+    """Digest of its revisions, see `index.store.documents.digest_of`."""
     embedder: str
     dimensions: int
     files: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Manifest:
 
 
 class Keys:
-    """Names of a matrix's rows: content addresses, which equal texts share, or ids of chunks."""
+    """Keys of a matrix's rows: content addresses (equal texts share one) or chunk ids."""
 
     def __init__(self, keys: NDArray[np.bytes_], order: NDArray[np.int64]) -> None:
         self.by_row = keys
@@ -68,7 +68,7 @@ class Keys:
     def rows(self, keys: Sequence[str]) -> list[NDArray[np.int64]]:
         """Rows of each key, in order; empty for an unknown one."""
         longest = self.by_row.dtype.itemsize
-        # Cut off, a longer one could be taken for another.
+        # A truncated longer key could match another key.
         encoded = [key.encode("utf-8", "surrogatepass") for key in keys]
         positions = np.array(
             [key if len(key) <= longest else b"" for key in encoded], dtype=self.by_row.dtype
@@ -89,7 +89,7 @@ class Folder:
         keyword_engine: KeywordEngine = "bm25s",
         verified: bool = False,
     ) -> None:
-        """`verified`: this process has compared the checksums already."""
+        """`verified`: this process has already verified the checksums."""
         self.path = path
         self.manifest = read_manifest(path)
         if self.manifest.digest != digest:
@@ -98,7 +98,7 @@ class Folder:
             _verify(path, self.manifest)
         try:
             self._map(keyword_engine)
-        except (OSError, ValueError) as error:  # it is just being removed
+        except (OSError, ValueError) as error:  # the folder is just being removed
             raise Damaged(f"{path} can't be read: {error}") from error
 
     def _map(self, keyword_engine: KeywordEngine) -> None:
@@ -125,13 +125,13 @@ class Folder:
 
     @property
     def columns(self) -> Columns:
-        """What the keyword scores were computed from."""
+        """The term counts that the keyword scores are computed from."""
         return self._sparse.columns
 
     @property
     def searched_bytes(self) -> int:
-        """Of the mapped files that searches read: what an open generation takes of memory, once
-        for all processes of a machine."""
+        """Size of the mapped files that searches read. An open generation takes this much memory,
+        shared by all processes of a machine."""
         suffixes = ("_leading.npy", "_scales.npy", "_sketch/", f"{KEYWORDS}/")
         files = self.manifest.files.items()
         return sum(size for name, (size, *_) in files if any(one in name for one in suffixes))
@@ -180,7 +180,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def seal(path: Path, manifest: Manifest) -> None:
-    """Write the manifest over all files, and see everything onto the disk."""
+    """Writes the manifest with all checksums and syncs every file to disk."""
     files = {}
     for file in sorted(path.rglob("*")):
         _sync(file)
@@ -199,9 +199,9 @@ def seal(path: Path, manifest: Manifest) -> None:
 
 
 def put_in_place(built: Path, final: Path) -> None:
-    """Rename a sealed folder to where readers look; whatever stood there is removed.
+    """Renames a sealed folder to its final path and removes a folder that was there before.
 
-    Processes that still have the old files mapped keep reading them undisturbed."""
+    Processes that have the old files mapped can still read them."""
     if final.exists():
         old = final.with_name(f".old-{final.name}-{os.getpid()}-{built.name}")
         final.rename(old)

@@ -1,4 +1,4 @@
-"""Where generation folders are, how they are made, and how a damaged one is repaired."""
+"""Generation folders on disk: paths, building, and repair of damaged ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from index.store.documents import GenerationInfo, Revision, Store, digest_of
 from index.vectors.chroma import ChromaServer
 
 WORTH_OPENING = 32
-"""New texts from which on other generations are looked through for their vectors."""
+"""Minimum of new texts for which other generations are searched for vectors."""
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class GenerationFolders:
         self._server = server
         self._keyword_engine = keyword_engine
         self._verified: set[tuple[str, int, int]] = set()
-        """Folders whose checksums this process has compared: that takes a second a gigabyte."""
+        """Folders whose checksums this process has verified, which takes a second per gigabyte."""
 
     def of(self, domain: str) -> Path:
         return self._root / domain
@@ -53,7 +53,9 @@ class GenerationFolders:
         return self.of(domain) / f"{number:06d}"
 
     def open(self, info: GenerationInfo) -> Folder:
-        """The generation's folder; built from the database when it is missing or damaged."""
+        """The generation's folder. Rebuilds a missing or damaged one from the database.
+
+        Raises IndexUnavailable when it can't be rebuilt."""
         try:
             return self._intact(info)
         except Damaged as damage:
@@ -74,7 +76,7 @@ class GenerationFolders:
             ) from damage
 
     def if_there(self, info: GenerationInfo) -> Folder | None:
-        """The generation's folder, where this machine has it whole."""
+        """The generation's folder; None when it is missing or damaged on this machine."""
         try:
             return self._intact(info)
         except Damaged:
@@ -91,8 +93,9 @@ class GenerationFolders:
         vectors: VectorSource,
         is_new: bool = True,
     ) -> None:
-        """Make the folder of a generation, whole or not at all. `is_new`: not published yet, so
-        other machines have to find its vectors."""
+        """Makes the folder of a generation atomically.
+
+        `is_new`: not published yet; its vectors are then sent to the Chroma server, if any."""
         target = self.of(domain) / f".building-{uuid.uuid4().hex}"
         try:
             build_folder(
@@ -109,7 +112,7 @@ class GenerationFolders:
             shutil.rmtree(target, ignore_errors=True)
 
     def lookups(self, domain: str, base: Folder | None) -> list[Lookup]:
-        """Where vectors of this domain may be found without asking the model."""
+        """Lookups of existing vectors of this domain: in the base and on the server."""
         lookups: list[Lookup] = [base.lookup] if base else []
         if self._server:
             name = self._embedder.name
@@ -117,10 +120,10 @@ class GenerationFolders:
         return lookups
 
     def elsewhere(self, domain: str) -> Lookup:
-        """Vectors of the same texts in what other domains answer from, and in what this one did.
+        """Looks up vectors in other domains' current generations and this domain's earlier ones.
 
-        Their folders are opened when many texts are new: checking one takes as long as embedding
-        a few."""
+        Opens their folders only when many texts are new: verifying a folder takes as long as
+        embedding a few texts."""
         opened = cache(lambda: list(self._kept_elsewhere(domain)))
 
         def lookup(keys: Sequence[str]) -> dict[str, Vectors]:
@@ -134,22 +137,22 @@ class GenerationFolders:
     def _kept_elsewhere(self, domain: str) -> Iterator[Folder]:
         names = [one.name for one in self._root.iterdir()] if self._root.is_dir() else []
         for info in (one for name in sorted(names) for one in self._store.generations(name)):
-            # A domain's own current generation is the base, where it can be one.
+            # The domain's own current generation is already the base.
             if info.embedder == self._embedder.name and info.is_current != (info.domain == domain):
                 try:
                     yield Folder(self.path(info.domain, info.number), info.digest)
-                except (Damaged, OSError):  # or it is just being removed
+                except (Damaged, OSError):  # or the folder is just being removed
                     continue
 
     def remove_except(self, domain: str, retained: Collection[int]) -> None:
-        """Delete folders of other generations and what dead processes left behind.
+        """Deletes the folders of other generations and leftovers of dead processes.
 
-        The caller holds the domain's lock, so nobody is publishing."""
+        The caller holds the domain's lock, so no other process is publishing."""
         names = {self.path(domain, number).name for number in retained}
         self._remove(domain, lambda folder: folder.name not in names)
 
     def remove_before(self, domain: str, current: int, spared: Collection[int]) -> None:
-        """Delete folders of generations before the current one, while others may be publishing."""
+        """Deletes folders older than the current generation. Others may be publishing."""
         names = {self.path(domain, number).name for number in spared}
         older = range(current)
         self._remove(
@@ -160,7 +163,7 @@ class GenerationFolders:
         )
 
     def _remove(self, domain: str, unneeded: Callable[[Path], bool]) -> None:
-        """What was removed too soon is built again; processes that have it open read on."""
+        """Deletes folders. One that is still needed is rebuilt later; open ones stay readable."""
         if self.of(domain).is_dir():
             with _alone(self.of(domain)):
                 for folder in self.of(domain).iterdir():
@@ -168,8 +171,9 @@ class GenerationFolders:
                         shutil.rmtree(folder, ignore_errors=True)
 
     def remove_vectors_except(self, domain: str, retained: Sequence[GenerationInfo]) -> None:
-        """Delete the server's vectors that none of these generations uses, once none of their
-        folders has to be built any more."""
+        """Deletes the server's vectors that none of these generations uses.
+
+        Does nothing while one of their folders is missing or damaged here."""
         if not self._server:
             return
         mine = [one for one in retained if one.embedder == self._embedder.name]
@@ -178,7 +182,7 @@ class GenerationFolders:
                 Folder(self.path(domain, one.number), one.digest, verified=True) for one in mine
             ]
         except Damaged:
-            return  # what that generation uses isn't known here, so no vector is safe to delete
+            return  # that generation's vectors are unknown here, so none is safe to delete
         try:
             drop_unused(self._server, domain, self._embedder.name, folders)
         except IndexUnavailable as error:
@@ -238,14 +242,14 @@ class GenerationFolders:
         )
 
     def _salvaged(self, domain: str) -> list[Lookup]:
-        """Of all folders of the domain that are there, the newest first."""
+        """Lookups over the domain's existing folders, newest first."""
         folders = sorted(
             (one for one in self.of(domain).iterdir() if one.name.isdecimal()), reverse=True
         )
         return [recovered_vectors(folder, self._embedder.name) for folder in folders]
 
     def _any_intact(self, info: GenerationInfo) -> Folder | None:
-        """Another generation of its embedder."""
+        """The newest intact folder of another generation with the same embedder."""
         for one in self._store.generations(info.domain):
             if one.number != info.number and one.embedder == info.embedder:
                 try:
@@ -263,7 +267,7 @@ def _missing(info: GenerationInfo) -> IndexUnavailable:
 
 
 def _mark(folder: Path) -> tuple[str, int, int]:
-    """Of a sealed folder: another one in its place has another."""
+    """Identifies a sealed folder; a replacement at the same path has another mark."""
     try:
         stat = (folder / MANIFEST).stat()
     except OSError:

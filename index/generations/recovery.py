@@ -1,4 +1,4 @@
-"""Vectors recovered from damaged or older folders or from Chroma: none is embedded twice."""
+"""Recovers vectors from damaged or older folders or from Chroma, to avoid embedding them again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from index.vectors.quantized import Mask, Quantized
 
 
 def recovered_vectors(path: Path, embedder: str) -> Lookup:
-    """What of this embedder's vectors is as it was written; read when first asked."""
+    """Looks up this embedder's intact vectors in a folder, which is read on first use."""
     opened = cache(lambda: _kinds(path, embedder))
 
     def lookup(keys: Sequence[str]) -> dict[str, Vectors]:
@@ -38,7 +38,7 @@ def recovered_vectors(path: Path, embedder: str) -> Lookup:
 
 
 def _kinds(path: Path, embedder: str) -> list[tuple[Keys, Quantized | Vectors, Mask]]:
-    """(addresses, vectors, which rows are intact), of chunks and of units."""
+    """(keys, vectors, mask of intact rows) of chunks and of units, as far as they can be read."""
     try:
         manifest = json.loads((path / MANIFEST).read_text("utf-8"))
         if manifest["embedder"] != embedder:
@@ -73,10 +73,10 @@ def _kind(path: Path, files: dict[str, Any], kind: str) -> tuple[Keys, Quantized
 
 
 def _rows(path: Path, files: dict[str, Any], name: str) -> tuple[NDArray[Any], Mask]:
-    """(array, which of its rows have the bytes that were sealed)."""
+    """(array, mask of the rows whose checksums match)."""
     size, *sealed = files[name]
     array = np.load(path / name, mmap_mode="r" if size > 128 else None)
-    # One checksum over the whole file, as older releases have it, or one for each block.
+    # Older releases have one checksum for the whole file, newer ones one for each block.
     block = BLOCK if len(sealed) > 1 else max(size, 1)
     sums = checksums(path / name, block)
     good = np.array([a == b for a, b in zip(sums, sealed, strict=True)], dtype=bool)
@@ -98,8 +98,8 @@ def held_by(folder: Folder, kind: str) -> tuple[Keys, Quantized]:
 
 
 class ServerLookup:
-    """Looks vectors up for a machine that has to answer: once the server has failed it is asked no
-    more, and the texts are embedded here."""
+    """Looks up vectors on the server. After its first failure, it returns nothing more, and the
+    caller embeds the texts itself."""
 
     def __init__(self, server: ChromaServer, domain: str, embedder: str) -> None:
         self._server = server
@@ -122,9 +122,9 @@ class ServerLookup:
 
 
 def send(server: ChromaServer, domain: str, folder: Folder, base: Folder | None) -> None:
-    """Add to the server what the generation in `folder` has and `base` had not.
+    """Adds the vectors of `folder` that `base` lacks to the server.
 
-    Other generations' vectors stay: other machines may still build their folders."""
+    Vectors of other generations stay: other machines may still build those folders."""
     for kind in KINDS:
         collection = server.collection(domain, folder.manifest.embedder, kind)
         keys, vectors = held_by(folder, kind)
@@ -133,12 +133,12 @@ def send(server: ChromaServer, domain: str, folder: Folder, base: Folder | None)
             np.setdiff1d(distinct, np.unique(held_by(base, kind)[0].by_row)) if base else distinct
         )
         if len(collection) < len(distinct):
-            added = distinct  # a new or emptied server
+            added = distinct  # the server is new or was emptied
         _add(collection, added, keys, vectors)
 
 
 def drop_unused(server: ChromaServer, domain: str, embedder: str, used: Sequence[Folder]) -> None:
-    """Delete the vectors that none of these folders holds."""
+    """Deletes the server's vectors that none of these folders contains."""
     for kind in KINDS:
         collection = server.collection(domain, embedder, kind)
         keys_in_use = {key for one in used for key in held_by(one, kind)[0].by_row.tolist()}

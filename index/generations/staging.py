@@ -1,4 +1,4 @@
-"""The next generation in the making."""
+"""Collects changes and publishes them as the next generation."""
 
 from __future__ import annotations
 
@@ -23,29 +23,31 @@ from index.generations.folders import GenerationFolders
 from index.store.documents import GenerationInfo, Revision, Store, digest_of
 
 Look = Callable[[GenerationInfo, Mapping[str, DocumentCard]], bool]
-"""Sees a generation that is built and not published yet; False: the one before it stays."""
+"""Gets a built, unpublished generation. Returns False to keep the current one."""
 STEP = "step"
-"""Stands among a generation's cursors where it is a step of a run and not the end of one."""
+"""Key in the cursors of a generation that is an intermediate step of a run."""
 TOGETHER = 1_024
-"""Texts that are embedded in one call, of as many documents as it takes: sorted by length little of
-a batch is padding, and no core waits for the last batch of each document."""
+"""Texts embedded in one call, across documents. Sorted by length, they need little padding, and no
+core waits for the last batch of each document."""
 
 
 class MadeVectors(Protocol):
-    """Vectors that no generation holds yet: whoever goes on with this one embeds nothing again."""
+    """Stores vectors until they are published, so that a resumed run embeds nothing twice."""
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Vectors]: ...
 
     def append(self, vectors: Mapping[str, Vectors]) -> None: ...
 
     def discard(self) -> None:
-        """They are published."""
+        """Deletes the vectors, which are published now."""
         ...
 
 
 class Staging:
-    """What is neither put nor removed is carried over. Nothing is seen before `commit`, which may
-    be called again for what comes later; the step before it is then no generation of its own."""
+    """Stages the next generation. Documents that are neither put nor removed are carried over.
+
+    Nothing is visible before `commit`. A run may commit several times; each commit replaces the
+    generation of the run's previous one."""
 
     def __init__(
         self,
@@ -59,8 +61,8 @@ class Staging:
         open_vectors: Callable[[], AbstractContextManager[MadeVectors]] | None = None,
         on_published: Callable[[int], None] = lambda step: None,
     ) -> None:
-        """`open_vectors`: stores vectors until they are published; by default a local file.
-        `on_published` gets the step that the new generation replaces, or 0."""
+        """`open_vectors`: opens the store of unpublished vectors; by default a local file.
+        `on_published` gets the number of the step that the new generation replaces, or 0."""
         self._look = look
         self._open_vectors = open_vectors or self._journal
         self._on_published = on_published
@@ -84,9 +86,9 @@ class Staging:
         self._step = self._base.number if self._base and STEP in self._cursors else 0
         self._cursors.pop(STEP, None)
         self.held_back = False
-        """Whether the last thing built was not to be published."""
+        """Whether `look` rejected the last generation built."""
         self.in_steps = False
-        """Whether something that was published in this run is replaced already."""
+        """Whether this run has already replaced one of its own steps."""
         self._waiting: list[str] = []
         self._vectors = VectorSource(embedder, [])
 
@@ -119,12 +121,12 @@ class Staging:
 
     @property
     def number(self) -> int:
-        """Of the generation that is answered from now; 0 where there is none."""
+        """Number of the current generation; 0 when there is none."""
         return self._base.number if self._base else 0
 
     @property
     def documents(self) -> Mapping[str, DocumentCard]:
-        """What the next generation will hold as it stands, by id."""
+        """Documents of the next generation so far, by id."""
         return MappingProxyType(dict(self._cards))
 
     @property
@@ -133,10 +135,10 @@ class Staging:
         return MappingProxyType(self._cursors)
 
     def put(self, card: DocumentCard, chunks: Sequence[Chunk]) -> None:
-        """Add or replace a document. What is new in it is embedded with other documents' texts,
-        before `commit` ends at the latest.
+        """Adds or replaces a document. New texts are embedded in batches with those of other
+        documents, at the latest in `commit`.
 
-        Raises LoadError when the text can't be stored: the document then stays as it was; and
+        Raises LoadError when the text can't be stored; the document then stays unchanged. Raises
         ModelUnavailable when texts can't be embedded, which ends the run."""
         if any(chunk.document_id != card.id for chunk in chunks):
             raise LoadError(card.id, "it holds chunks of another document")
@@ -152,15 +154,16 @@ class Staging:
         self._cards[card.id] = card
 
     def remove(self, document_id: str) -> None:
-        """Leave a document out; unknown ids are ignored."""
+        """Removes a document; unknown ids are ignored."""
         self._revisions.pop(document_id, None)
         self._cards.pop(document_id, None)
 
     def commit(self, cursors: Mapping[str, str], *, is_step: bool = False) -> GenerationInfo:
-        """Publish; the current generation's info again when nothing changed, or when what was
-        built is not to be published: the next run then sees the same changes again.
-        What is published later takes the place of what was published before by the same run, or as
-        a step by one that broke off: nobody rolls back to half a run.
+        """Publishes the staged documents and returns the new generation's info.
+
+        Returns the current generation's info when nothing changed or `look` rejected the new one;
+        the next run then sees the same changes again. A commit replaces the previous commit of
+        this run and the last step of an interrupted run, so no rollback leads to half a run.
 
         Raises ModelUnavailable, PublishError."""
         revisions = [self._revisions[one] for one in sorted(self._revisions)]
@@ -205,7 +208,7 @@ class Staging:
         )
         cards = {one.document_id: self._cards[one.document_id] for one in revisions}
         if not self._look(info, cards) and base:
-            # Its vectors stay in the journal: a later run that does publish embeds nothing again.
+            # Its vectors stay in the journal, so a later run embeds nothing again.
             self.held_back = True
             return self._unchanged(base)
         self._store.publish(info, revisions, {**cursors, **({STEP: ""} if is_step else {})})
@@ -221,7 +224,7 @@ class Staging:
         return info
 
     def _embed(self, count: int) -> None:
-        """The first texts that wait; their vectors are in the journal, or were published before."""
+        """Embeds the first `count` waiting texts; new vectors go into the journal."""
         self._vectors(self._waiting[:count])
         del self._waiting[:count]
 

@@ -1,4 +1,4 @@
-"""BM25 over a chunk's text and metadata: one port, two engines, one ranking.
+"""BM25 over a chunk's text and metadata. Both engines give the same ranking.
 
 Score: idf · tf / (tf + k1 · (1 - b + b · length / mean length)) with the Lucene form
 idf = ln(1 + (N - df + ½) / (df + ½)), never negative. Source: Kamphuis et al., ECIR 2020."""
@@ -48,12 +48,12 @@ class Keywords(Protocol):
         ...
 
     def frequency(self, term: str) -> int:
-        """Rows that hold the term."""
+        """Number of rows with the term."""
         ...
 
 
 def fields(chunk: Chunk, card: DocumentCard) -> dict[str, str]:
-    """What of a chunk and its document can be matched by keyword."""
+    """Field → text of a chunk and its document for keyword search."""
     return {
         "text": chunk.text,
         "headings": " ".join((chunk.tab, *chunk.heading_path)),
@@ -67,7 +67,7 @@ def fields(chunk: Chunk, card: DocumentCard) -> dict[str, str]:
 
 
 def chunk_terms(chunk: Chunk, card: DocumentCard) -> list[str]:
-    """A chunk as a bag of terms, each field repeated by its weight."""
+    """A chunk's bag of terms; the terms of each field are repeated by its weight."""
     return [
         term
         for name, text in fields(chunk, card).items()
@@ -77,7 +77,7 @@ def chunk_terms(chunk: Chunk, card: DocumentCard) -> list[str]:
 
 
 class RankBm25:
-    """The plain reference: rank_bm25 in memory. Scores each row in Python, so for small corpora.
+    """The reference engine: rank_bm25 in memory. It scores each row in Python: for small corpora.
 
     `rows`: the terms of each row."""
 
@@ -96,7 +96,7 @@ class RankBm25:
     def scores(self, query: Sequence[str]) -> NDArray[np.float32]:
         if self._index is None:
             return np.zeros(self._size, dtype=np.float32)
-        # A constant factor k1 + 1 apart from the other engine: ranking is the same.
+        # Removes the factor k1 + 1, which the other engine leaves out.
         scores = self._index.get_scores(distinct(query)) / (K1 + 1)
         return np.asarray(scores, dtype=np.float32)
 
@@ -105,9 +105,9 @@ class RankBm25:
 
 
 class SparseBm25:
-    """Scores precomputed by bm25s, one column a term, all of it memory-mapped.
+    """Precomputed scores in bm25s' format, memory-mapped, one column per term.
 
-    Reading needs numpy alone: importing bm25s costs a cold process up to 0.8 s."""
+    Reading needs only numpy: importing bm25s takes up to 0.8 s in a cold process."""
 
     def __init__(self, folder: Path) -> None:
         def column(name: str) -> NDArray[Any]:
@@ -125,7 +125,7 @@ class SparseBm25:
         scores = np.zeros(self._size, dtype=np.float32)
         for term in distinct(query):
             start, end = self._span(term)
-            # A row stands once in a column, so plain indexed addition loses nothing.
+            # A row occurs once in a column, so indexed addition is correct.
             scores[self._rows[start:end]] += self._data[start:end]
         return scores
 
@@ -135,7 +135,7 @@ class SparseBm25:
 
     @property
     def columns(self) -> Columns:
-        """What it was computed from."""
+        """The term counts that the scores were computed from."""
         counts, lengths = (
             np.asarray(np.load(self._folder / f"{name}.npy", mmap_mode="r" if self._size else None))
             for name in (COUNTS, LENGTHS)
@@ -149,7 +149,7 @@ class SparseBm25:
         )
 
     def bags(self) -> list[list[str]]:
-        """The terms of each row, in no order."""
+        """The terms of each row, in no particular order."""
         columns = self.columns
         terms: list[list[str]] = [[] for _ in range(self._size)]
         for term, (start, end) in zip(self.terms, pairwise(columns.starts.tolist()), strict=True):
@@ -166,8 +166,9 @@ class SparseBm25:
 
 
 class Terms(Sequence[str]):
-    """A vocabulary in the order of its UTF-8 bytes, mapped: as a dictionary, 300,000 terms would
-    take 35 MB of every process."""
+    """A memory-mapped vocabulary, sorted by UTF-8 bytes.
+
+    A dictionary of 300,000 terms would take 35 MB in every process."""
 
     def __init__(self, folder: Path) -> None:
         self._ends = np.asarray(np.load(folder / f"{TERM_ENDS}.npy"))
@@ -189,12 +190,12 @@ class Terms(Sequence[str]):
         return self._bytes(place).decode("utf-8", "surrogatepass")
 
     def as_bytes(self) -> list[bytes]:
-        """All, in UTF-8."""
+        """All terms in UTF-8."""
         everything = bytes(self._bytes_of_terms)
         return [everything[start:end] for start, end in pairwise([0, *self._ends.tolist()])]
 
     def place(self, term: str) -> int | None:
-        """None for a term that isn't there."""
+        """Index of the term; None for an unknown one."""
         key = term.encode("utf-8", "surrogatepass")
         place = bisect_left(range(len(self)), key, key=self._bytes)
         return place if place < len(self) and self._bytes(place) == key else None
@@ -205,13 +206,13 @@ class Terms(Sequence[str]):
 
 
 def save_sparse(folder: Path, columns: Columns) -> None:
-    """Write the bm25s index, with what the next one is made from."""
+    """Writes the bm25s index and the counts from which the next index is built."""
     import bm25s
 
     class Vectorised(bm25s.BM25):  # type: ignore[misc]  # the library has no types
-        # The library's own loop takes 4.7 s for 50,000 rows of 120 terms, this a tenth.
+        # For 50,000 rows of 120 terms, the library's loop takes 4.7 s and this one a tenth.
         def build_index_from_ids(self, *_: object, **__: object) -> dict[str, Any]:
-            self.nonoccurrence_array = None  # other methods than Lucene's need one
+            self.nonoccurrence_array = None  # only methods other than Lucene's need it
             return {
                 "data": _scores(columns),
                 "indices": columns.rows,
@@ -231,7 +232,7 @@ def save_sparse(folder: Path, columns: Columns) -> None:
 
 
 def _scores(columns: Columns) -> NDArray[np.float32]:
-    """Of each cell."""
+    """BM25 score of each cell."""
     size, lengths = len(columns.lengths), columns.lengths
     frequencies = np.diff(columns.starts)
     rarity = np.log1p((size - frequencies + 0.5) / (frequencies + 0.5))
@@ -252,5 +253,5 @@ def idf(frequency: int, size: int) -> float:
 
 
 def distinct(query: Sequence[str]) -> list[str]:
-    """Each term once, in order, bounded."""
+    """Each term once, in order, at most MAX_QUERY_TERMS."""
     return list(dict.fromkeys(query))[:MAX_QUERY_TERMS]

@@ -1,7 +1,7 @@
-"""How often each term stands in each row: one column a term, for BM25 to be computed from.
+"""Counts of each term in each row, one column per term, as input of BM25.
 
-A generation takes its columns from the one before it: rows that left are taken out, rows that are
-new are put in, and only their texts are read."""
+A generation reuses the columns of the one before: removed rows are deleted, new rows inserted, and
+only the texts of new rows are read."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAX_COUNT = np.iinfo(np.uint16).max
-"""That a term is counted in one row."""
+"""Highest count of a term in one row; more occurrences are ignored."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Cells grouped by term, rows ascending in each; arrays may be mapped from files."""
+    """Cells grouped by term, by row within a term; arrays may be mapped from files."""
 
     terms: Sequence[bytes]
-    """In UTF-8, ascending."""
+    """Terms in UTF-8, ascending."""
     starts: NDArray[np.int64]
     """Term t's cells are starts[t] … starts[t + 1]."""
     rows: NDArray[np.int32]
     counts: NDArray[np.uint16]
     lengths: NDArray[np.int32]
-    """Row → its terms, each as often as it stands there."""
+    """Row → its number of terms, repetitions included."""
 
 
 class Bags:
-    """Terms of rows that are new, as they come."""
+    """Collects the terms of new rows."""
 
     def __init__(self) -> None:
         self._ids: dict[bytes, int] = {}
@@ -40,7 +40,7 @@ class Bags:
         self.lengths: dict[int, int] = {}
 
     def add(self, row: int, terms: Sequence[str]) -> None:
-        """Rows come ascending."""
+        """Adds a row. Calls must be in ascending order of rows."""
         bag = Counter(terms)
         for term, count in bag.items():
             key = term.encode("utf-8", "surrogatepass")
@@ -51,13 +51,13 @@ class Bags:
 
     @property
     def terms(self) -> list[bytes]:
-        """Ascending."""
+        """Distinct terms in UTF-8, ascending."""
         return sorted(self._ids)
 
     def cells(
         self, column_of: dict[bytes, int]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint16]]:
-        """(column, row, count) of each, by column, then by row."""
+        """(columns, rows, counts) of all cells, sorted by column, then by row."""
         if not self._ids:
             nothing = np.zeros(0, dtype=np.int32)
             return nothing, nothing, nothing.astype(np.uint16)
@@ -72,8 +72,10 @@ class Bags:
 def following(
     base: Columns | None, row_of_base: NDArray[np.int32], new: Bags, size: int
 ) -> Columns:
-    """Columns of `size` rows. `row_of_base`: the base's row → its row now, -1 for one that left;
-    those that stay keep their order."""
+    """Columns of the next generation, with `size` rows.
+
+    `row_of_base`: row of the base → its new row, -1 for a removed one; the others keep their
+    order."""
     kept_rows, kept_counts = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint16)
     kept_terms: list[bytes] = []
     kept_sizes = np.zeros(0, dtype=np.int64)
@@ -93,7 +95,7 @@ def following(
     for row, length in new.lengths.items():
         lengths[row] = length
     base_terms = set(kept_terms)
-    # Two sorted runs, which sorting joins in one pass.
+    # Sorting merges the two sorted runs in one pass.
     terms = sorted([*kept_terms, *(term for term in new.terms if term not in base_terms)])
     column_of = {term: place for place, term in enumerate(terms)}
     columns, rows, counts = new.cells(column_of)
@@ -118,7 +120,7 @@ def _places(
     kept_starts: NDArray[np.int64],
     kept_rows: NDArray[np.int32],
 ) -> NDArray[np.int64]:
-    """Before which of the kept cells each new one stands."""
+    """Index of the kept cell before which each new cell is inserted."""
     at = np.empty(len(columns), dtype=np.int64)
     if not len(kept_rows) or not len(columns):
         return at

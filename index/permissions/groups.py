@@ -1,4 +1,4 @@
-"""Which groups somebody is in, as far as permissions name groups."""
+"""The groups of a person, for permissions that name groups."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from index.permissions.rules import EVERYONE, Person, identities
 
 FRESH_SECONDS = 600.0
 SERVED_SECONDS = 1_200.0
-"""While nobody can be asked, members heard of this long ago still count."""
+"""While the directory is unavailable, cached members of up to this age still count."""
 REST_SECONDS = 15.0
 
 logger = logging.getLogger(__name__)
@@ -24,17 +24,18 @@ logger = logging.getLogger(__name__)
 Members = frozenset[str]
 """E-mail addresses in lower case, or Slack user ids."""
 FetchMembers = Callable[[Collection[str]], Mapping[str, Members | str]]
-"""Groups → who is in each, also by way of a group in it, or in words why that can't be told. Those
-left out could not be asked now. Raises PermissionsUnknown when none could."""
+"""Groups → the members of each, nested groups included, or the reason why they are unknown.
+
+The result omits groups that could not be read now. Raises PermissionsUnknown when none could."""
 
 
 def no_directory(reason: str) -> FetchMembers:
-    """A source that was never granted."""
+    """A source without access: every group gets `reason`."""
     return lambda groups: dict.fromkeys(groups, reason)
 
 
 class CachedMembers:
-    """Members by group, from one source, heard of again after ten minutes. Thread-safe."""
+    """Members by group, from one source, fetched again after ten minutes. Thread-safe."""
 
     def __init__(self, fetch: FetchMembers, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._fetch = fetch
@@ -44,9 +45,11 @@ class CachedMembers:
         self._rests_until = float("-inf")
 
     def __call__(self, groups: Collection[str]) -> Mapping[str, Members | str]:
-        """As `FetchMembers`, for all of the groups, which are asked together."""
+        """Returns the members of every group, see `FetchMembers`. Fetches stale groups in one call.
+
+        Raises PermissionsUnknown when a cached entry is too old to use."""
         if self._old(groups):
-            with self._asking:  # whoever waited here finds them heard of
+            with self._asking:  # a thread that waited here finds fresh entries
                 self._ask(self._old(groups))
         return {group: self._cached[group][1] for group in groups}
 
@@ -81,10 +84,10 @@ class CachedMembers:
 
 @dataclass(frozen=True, kw_only=True)
 class Groups:
-    """See `rules.IdentitiesOf`: the person's own, and the groups that they are in.
+    """A person's own identities and their groups, see `rules.IdentitiesOf`.
 
-    A group that the domain file names has the members that stand there; the directory is asked
-    about the others, and about no group that opens nothing in the domain."""
+    The domain file's groups have the members that it lists. The directory supplies the members of
+    other groups, and only of groups that documents of the domain are shared with."""
 
     shared_groups: Callable[[str], frozenset[str]]
     """Domain → the groups that its documents are shared with."""
@@ -101,7 +104,7 @@ class Groups:
         return own | {group for group, members in self._members(domain).items() if names & members}
 
     def closed(self, domain: Domain) -> Mapping[str, str]:
-        """Groups that documents are shared with and that open nothing, each with the reason."""
+        """Shared groups whose members are unknown → the reason. They give nobody access."""
         configured = _configured(domain)
         addresses = self.shared_groups(domain.domain) - configured.keys()
         members = dict(self.directory(addresses))
@@ -131,7 +134,7 @@ def _slack_groups(member_lists: Iterable[Members]) -> frozenset[str]:
 
 
 def _spread(who: Members, in_slack: Mapping[str, Members | str]) -> Members:
-    """With the users of each Slack user group in its place."""
+    """Replaces each Slack user group with its users."""
     users = (in_slack[one] for one in who if one in in_slack)
     return (who - in_slack.keys()).union(*(one for one in users if not isinstance(one, str)))
 

@@ -1,4 +1,4 @@
-"""Who may read a domain's documents now, checked again when the last check is old."""
+"""Who may read a domain's documents now. Permissions are checked again when they are old."""
 
 from __future__ import annotations
 
@@ -18,24 +18,27 @@ from loaders.document import Permission
 from telemetry import metrics
 
 FRESH_SECONDS = 300.0
-"""What was heard this long ago is not asked again."""
+"""A younger check is not repeated."""
 SERVED_SECONDS = 900.0
-"""While nobody can be asked, what was heard this long ago still counts; after that nothing does."""
+"""While the source is unavailable, a check still counts until this age."""
 REST_SECONDS = 15.0
-"""After a failure the next question doesn't wait for another one."""
+"""Pause after a failed check, so that the next questions don't wait for another failure."""
 AT_ONCE = 50
-"""Documents that a check asks about at least, if as many have grown old: all go in one call."""
+"""A check is filled up to this many stale documents, all in one call."""
 EVERYBODY = (Permission(kind="anyone"),)
 
 logger = logging.getLogger(__name__)
 
 CheckReaders = Callable[[Collection[str]], Mapping[str, tuple[Permission, ...]]]
-"""Document ids → who may read each now, nobody for one that is gone. Those that could not be told
-are left out. Raises PermissionsUnknown when none could."""
+"""Document ids → the current permissions of each; empty for a deleted document.
+
+The result omits documents that could not be checked. Raises PermissionsUnknown when none could."""
 
 
 class LivePermissions:
-    """See `reader_view.CurrentPermissions`; for one generation of a domain. Thread-safe."""
+    """The current permissions of one generation. Thread-safe.
+
+    See `reader_view.CurrentPermissions`."""
 
     def __init__(
         self,
@@ -46,8 +49,8 @@ class LivePermissions:
         before: LivePermissions | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`check`: None when nothing but files is read: then what is no file is closed.
-        `before`: of the generation before, which may have heard of these documents already."""
+        """`check`: None when the domain reads files only; other documents are then closed.
+        `before`: the previous generation's, whose checks are reused."""
         self._check = check
         self._clock = clock
         self._asking = Lock()
@@ -70,18 +73,18 @@ class LivePermissions:
         return self.index.open_to(readers)
 
     def checks(self) -> Mapping[str, tuple[float, tuple[Permission, ...]]]:
-        """Document → when it was heard of, by the clock, and who may read it."""
+        """Document → (clock time of its last check, its permissions)."""
         return {name: (at, self.index.of(name)) for name, at in list(self._checked_at.items())}
 
     def check(self, documents: Collection[str]) -> None:
-        """See the port. Without documents: all of a domain that one call can ask about."""
+        """See `CurrentPermissions.check`. Without documents: the domain, if it fits one call."""
         if self._check is None:
             return
         if not documents and len(self._remote) <= AT_ONCE:
             documents = self._remote
         if not self._old(documents):
             return
-        with self._asking:  # whoever waited here finds them heard of
+        with self._asking:  # a thread that waited here finds fresh checks
             old = self._old(documents)
             if old:
                 self._ask(old, self._check)
@@ -110,17 +113,17 @@ class LivePermissions:
         return [one for one in documents if one in self._remote and self._at(one) <= oldest]
 
     def _others(self, exclude: Collection[str]) -> list[str]:
-        """Those heard of longest ago: so whoever was let in lately gets in, too."""
+        """The stalest other documents, so that newly granted access takes effect, too."""
         rest = self._old(self._remote - set(exclude))
         return heapq.nsmallest(AT_ONCE - len(exclude), rest, key=self._at)
 
     def _at(self, document: str) -> float:
-        # Nobody knows how old a published permission is.
+        # The age of a published permission is unknown.
         return self._checked_at.get(document, float("-inf"))
 
 
 class DomainAccess:
-    """Generations as askers may see them: the way to documents for every door. Thread-safe."""
+    """Opens generations with permissions applied, for every entry point. Thread-safe."""
 
     def __init__(
         self,
@@ -130,7 +133,7 @@ class DomainAccess:
         checker: Callable[[], CheckReaders],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`checker` may raise ConfigError: then a domain that needs it answers nobody."""
+        """`checker` may raise ConfigError; a domain that needs it then answers nobody."""
         self._domains = domains
         self._snapshot = snapshot
         self._checker = checker
@@ -139,7 +142,7 @@ class DomainAccess:
         self._live: dict[str, tuple[object, LivePermissions]] = {}
 
     def snapshot(self, name: str) -> Snapshot:
-        """The current generation, guarded where each asker has permissions of their own.
+        """The current generation, guarded where permissions differ between askers.
 
         Raises IndexUnavailable and ConfigError."""
         whole = self._snapshot(name)
@@ -153,7 +156,7 @@ class DomainAccess:
         return self._permissions(self._domains()[name], self._snapshot(name)).index.groups()
 
     def require(self) -> None:
-        """Raises ConfigError when who may read a domain's documents could never be checked."""
+        """Raises ConfigError when a domain needs permission checks that can't be made."""
         for domain in self._domains().values():
             if domain.access.audience == "asker" and reads_drive(domain):
                 try:

@@ -1,4 +1,4 @@
-"""A generation as one reader sees it, by permissions that are checked before text goes out."""
+"""A generation limited to one reader. Permissions are checked before text is returned."""
 
 from __future__ import annotations
 
@@ -10,31 +10,34 @@ from enrichment.chunk import Chunk, DocumentCard
 from index.search import Hit, SearchQuery, Snapshot
 
 ROUNDS = 3
-"""Searches until nothing more turns out to have been closed; what is left then is left out."""
+"""Most searches for one query: it is repeated while a check closes documents. Hits from documents
+that are still closed afterwards are dropped."""
 
 
 class CurrentPermissions(Protocol):
-    """What is known now of who may read a domain's documents."""
+    """The permissions of a domain's documents as last checked."""
 
     @property
     def epoch(self) -> int:
-        """Counts up whenever that changes."""
+        """Increases with every change."""
         ...
 
     def open_to(self, readers: frozenset[str]) -> frozenset[str]:
-        """Ids of documents that they may read, as far as is known."""
+        """Ids of the documents that these readers may read, by the last checks."""
         ...
 
     def check(self, documents: Collection[str]) -> None:
-        """Hear again of those that were last heard of too long ago, and of others beside them.
+        """Checks the stale ones of these documents, and some other stale ones, again.
 
-        Raises PermissionsUnknown when nobody can be asked."""
+        Raises PermissionsUnknown when the source is unavailable and the last check is too old."""
         ...
 
 
 class ReaderView:
-    """See `search.Snapshot`. Every word that it gives away is of a document whose permissions were
-    checked minutes ago at most, and every number is of documents that the reader may read."""
+    """A `search.Snapshot` for one reader.
+
+    Text comes only from documents whose permissions were checked minutes ago at most. Counts cover
+    only documents that the reader may read."""
 
     def __init__(
         self, whole: Snapshot, permissions: CurrentPermissions, readers: frozenset[str]
@@ -95,7 +98,7 @@ class ReaderView:
     def unit_similarities(
         self, question: str, chunk_ids: Collection[str]
     ) -> Mapping[str, Sequence[float]]:
-        """Of chunks that this view has shown."""
+        """Covers only chunks that this view has returned."""
         visible = [chunk_id for chunk_id in chunk_ids if chunk_id in self._returned]
         return self._whole.unit_similarities(question, visible)
 
@@ -106,18 +109,18 @@ class ReaderView:
         return self._whole.is_unheard_of(term, readable=self._among(readable))
 
     def is_open(self, document: str) -> bool:
-        """Checked now, if that was long ago."""
+        """Whether the reader may read it; checks a stale permission first."""
         if document in self.readable():
             self._permissions.check((document,))
         return document in self.readable()
 
     def readable(self) -> frozenset[str]:
-        """Ids of what the reader may read, as far as is known."""
+        """Ids of the documents that the reader may read, by the last checks."""
         self._refresh()
         return self._ids
 
     def known_cards(self) -> Mapping[str, DocumentCard]:
-        """The same, with what is known of each, in the generation's order."""
+        """The cards of `readable()` by id, in the generation's order."""
         self._refresh()
         return self._cards
 
@@ -135,7 +138,7 @@ class ReaderView:
 
 
 class _Cards(Mapping[str, DocumentCard]):
-    """Listed as last heard of; whichever is looked up is checked, by itself: many go by `cards`."""
+    """Lists documents by the last checks. A lookup checks its document; for many, use `cards`."""
 
     def __init__(self, view: ReaderView) -> None:
         self._view = view
@@ -162,9 +165,9 @@ class _Cards(Mapping[str, DocumentCard]):
 
 
 class Guarded(ReaderView):
-    """A generation of a domain that answers each asker from what they may read.
+    """A generation of a domain whose permissions differ between askers.
 
-    By itself it shows what is open to everyone; `visible_to` opens the rest."""
+    By itself it shows documents that everyone may read; `visible_to` adds those of a reader."""
 
     def __init__(self, whole: Snapshot, permissions: CurrentPermissions) -> None:
         super().__init__(whole, permissions, frozenset())

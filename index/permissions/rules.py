@@ -1,4 +1,4 @@
-"""Who may read a document: the one place that decides."""
+"""Decides who may read a document."""
 
 from __future__ import annotations
 
@@ -19,24 +19,26 @@ from loaders.document import Permission
 
 @dataclass(frozen=True, kw_only=True)
 class Person:
-    """Somebody who asks, as permissions and groups may name them."""
+    """An asker, by the names that permissions and groups use."""
 
     email: str = ""
     slack_user: str = ""
 
 
 IdentitiesOf = Callable[[Domain, Person], frozenset[str]]
-"""All that a permission in this domain may name this person by; see `identities`."""
+"""Returns every name that a permission of this domain may use for this person.
+
+See `identities`."""
 
 EVERYONE: frozenset[str] = frozenset()
-"""Nobody in particular: opens what is open to all."""
+"""No identities: documents open to everyone are still readable."""
 
 
 def identities(email: str) -> frozenset[str]:
-    """What a permission may name a person by: the address and its domain; none without one.
+    """The address and its domain, in lower case; empty without a valid address.
 
-    An address that Google would not hand out names nobody: with a second `@` its domain could be a
-    group, and letters beyond ASCII fold into those of somebody else."""
+    Addresses that Google does not issue count as invalid. With a second `@`, the domain could be a
+    group's address; non-ASCII letters could fold into another person's address."""
     address = email.strip().lower()
     name, _, domain = address.partition("@")
     plain = email.isascii() and "@" not in domain
@@ -44,30 +46,30 @@ def identities(email: str) -> frozenset[str]:
 
 
 def by_email(domain: Domain, person: Person) -> frozenset[str]:
-    """Without groups: the address alone, and its domain."""
+    """Identities without groups: the address and its domain."""
     return identities(person.email)
 
 
 def readers_of(
     audience: Literal["channel", "asker"], asker: Callable[[], frozenset[str]]
 ) -> frozenset[str] | None:
-    """As whom a domain is searched; None: as its channel, whatever single permissions say.
+    """The readers to search a domain for; None for its channel, which ignores document permissions.
 
-    `asker` is looked up only where it matters."""
+    `asker` is called only when the audience is the asker."""
     return None if audience == "channel" else asker()
 
 
 def grants(permission: Permission, readers: Collection[str], now: datetime) -> bool:
-    """Whether it is unexpired and names one of the readers, who are in lower case."""
+    """Whether the permission is unexpired and names one of the readers (in lower case)."""
     if permission.expires_at is not None and _utc(permission.expires_at) <= now:
         return False
     return permission.kind == "anyone" or permission.value.lower() in readers
 
 
 def may_read(card: DocumentCard, readers: Iterable[str] | None, now: datetime) -> bool:
-    """Whether a permission of the document opens it; see `readers_of` for None.
+    """Whether a permission of the document names a reader; see `readers_of` for None.
 
-    A document without permissions is closed: nobody says that anybody may read it."""
+    A document without permissions is closed."""
     if readers is None:
         return True
     lowered = {reader.lower() for reader in readers}
@@ -75,20 +77,21 @@ def may_read(card: DocumentCard, readers: Iterable[str] | None, now: datetime) -
 
 
 class PermissionIndex:
-    """Documents by the permissions that open them: what somebody may read costs a look-up for each
-    of their identities, however many documents there are. Thread-safe."""
+    """Documents by the permissions that open them. Thread-safe.
+
+    A query takes one lookup for each identity, independent of the number of documents."""
 
     def __init__(self, permissions: Mapping[str, tuple[Permission, ...]]) -> None:
-        """`permissions`: document id → who may read it."""
+        """`permissions`: document id → its permissions."""
         self._of: dict[str, tuple[Permission, ...]] = {}
         self._by_name: dict[str, dict[Permission, set[str]]] = defaultdict(dict)
         self._lock = Lock()
         self.epoch = 0
-        """Counts up whenever a permission changes."""
+        """Increases with every changed permission."""
         self.update(permissions)
 
     def update(self, permissions: Mapping[str, tuple[Permission, ...]]) -> None:
-        """From now on these documents have these permissions and no others."""
+        """Replaces the permissions of these documents."""
         with self._lock:
             for document, new in permissions.items():
                 old = self._of.get(document, ())
@@ -99,7 +102,7 @@ class PermissionIndex:
                 self._of[document] = new
 
     def open_to(self, readers: frozenset[str]) -> frozenset[str]:
-        """Ids of the documents that they may read now."""
+        """Ids of the documents that these readers may read now."""
         now = datetime.now(UTC)
         with self._lock:
             readable = [
@@ -111,7 +114,7 @@ class PermissionIndex:
             return frozenset().union(*readable)
 
     def of(self, document: str) -> tuple[Permission, ...]:
-        """None for a document that it has never heard of."""
+        """The document's permissions; empty for an unknown document."""
         return self._of.get(document, ())
 
     def groups(self) -> frozenset[str]:
@@ -139,7 +142,7 @@ class PermissionIndex:
 
 @dataclass(frozen=True)
 class _AsPublished:
-    """What the index holds of permissions, never asked again."""
+    """The permissions as published; they are never checked again."""
 
     index: PermissionIndex
 
@@ -151,13 +154,13 @@ class _AsPublished:
         return self.index.open_to(readers)
 
     def check(self, documents: Collection[str]) -> None:
-        """Nobody to ask."""
+        """Does nothing: there is no source to check."""
 
 
 def visible_to(snapshot: Snapshot, readers: frozenset[str] | None) -> Snapshot:
-    """The generation with nothing in it that they may not read; see `readers_of` for None.
+    """The generation limited to what these readers may read; see `readers_of` for None.
 
-    A guarded one is read by what its permissions are now, any other by what was published."""
+    A guarded generation uses the current permissions, any other the published ones."""
     if isinstance(snapshot, Guarded):
         return snapshot.read_by(readers)
     if readers is None:
@@ -168,7 +171,7 @@ def visible_to(snapshot: Snapshot, readers: frozenset[str] | None) -> Snapshot:
 
 
 def all_may_read(snapshot: Snapshot, documents: Collection[str]) -> bool:
-    """Whether these documents exist and are open to everyone. While nobody can tell: no."""
+    """Whether these documents exist and are open to everyone; False while that is unknown."""
     try:
         return visible_to(snapshot, EVERYONE).documents.keys() >= set(documents)
     except PermissionsUnknown:

@@ -1,1 +1,1 @@
-"""Rankings, their fusion, and a second look at the best."""
+"""Rankings, their fusion and reranking."""

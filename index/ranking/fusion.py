@@ -20,22 +20,22 @@ Row = TypeVar("Row", bound=Hashable)
 
 K = 60
 SAMPLE = 100
-"""Scores that say what is usual; always as many, or results would change with the limit."""
+"""Number of scores used for mean and deviation; fixed, so that results don't depend on `limit`."""
 TINY = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ranking(Generic[Row]):
-    """Rows found by one way of searching, best first."""
+    """The result of one search method, best first."""
 
     name: str
-    """Of the way: `chunks`, `units` or `keywords`."""
+    """The method: `chunks`, `units` or `keywords`."""
     rows: Sequence[Row]
     scores: Sequence[float] = ()
-    """Of each row, on a scale of this way's own; not needed to fuse by rank."""
+    """Score of each row, on the method's scale; `fuse` doesn't use it."""
     weight: float = 1.0
     blanks: int = 0
-    """Rows that were looked at and not listed because their score is zero."""
+    """Number of rows searched but not listed, because their score is zero."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +62,8 @@ def blend(rankings: Sequence[Ranking[Row]], *, limit: int | None = None) -> list
     """Merge best-first rankings by weighted, standardized scores.
 
     Score: sum of weight · (1 + deviations from the mean of the ranking's first 100), at least 0;
-    ties keep first-seen order. A row far ahead in one ranking stays ahead, which ranks alone
-    can't tell. Source: Bruch, Gai & Ingber, TOIS 2023."""
+    ties keep first-seen order. A row far ahead in one ranking stays ahead, unlike in a fusion
+    by rank. Source: Bruch, Gai & Ingber, TOIS 2023."""
     return _summed(rankings, [_standardized(one) for one in rankings], limit)
 
 
@@ -97,11 +97,11 @@ def _summed(
 
 
 UNITS_PER_CHUNK = 3
-"""Units fetched for each chunk wanted: neighbors are often of the same chunk."""
+"""Units fetched for each chunk returned: the nearest units often belong to the same chunk."""
 RANKING_WEIGHTS: Mapping[str, float] = {"chunks": 0.35, "units": 0.35, "keywords": 0.3}
-"""Share of each way of searching, found on golden questions (docs/decisions/033)."""
+"""Weight of each search method, tuned on golden questions (docs/decisions/033)."""
 LATER_VARIANTS = 0.5
-"""Weight of a paraphrase or sub-question beside the question itself."""
+"""Weight of a paraphrase or sub-question relative to the question."""
 
 
 class Rankings:
@@ -121,7 +121,7 @@ class Rankings:
         depth: int,
         allowed: Mask | None,
     ) -> list[Ranking[int]]:
-        """One ranking for each variant and way of searching.
+        """One ranking for each variant and search method.
 
         `vectors`: (variants, dimensions), the question first; `bags`: terms of each variant."""
         rankings: list[Ranking[int]] = []

@@ -1,4 +1,4 @@
-"""A second look at the best hits: by a cross-encoder, by the language model, or by both in turn."""
+"""Reranks the best hits by a cross-encoder, by the language model, or by both in turn."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ class Reranked:
 
     hits: tuple[Hit, ...]
     scores: tuple[float, ...] = ()
-    """0–1 for the leading hits that were judged."""
+    """Scores of the leading hits that were judged, 0–1."""
     by: tuple[str, ...] = ()
-    """Names of the rerankers that judged; empty when the order is the old one."""
+    """Names of the rerankers that judged; empty when the order is unchanged."""
     usage: Usage = Usage()
     failed: str = ""
-    """The kind of failure of a reranker that could not judge; see `config.errors.ModelFailure`."""
+    """Kind of failure of a reranker that could not judge, see `config.errors.ModelFailure`."""
 
 
 Reranker = Callable[[str, Sequence[Hit]], Reranked]
-"""(question, hits best first) → Reranked. Raises nothing: a failing model changes no order."""
+"""(question, hits best first) → Reranked. Raises nothing: a failure leaves the order."""
 
 
 def build_reranker(cross_encoder: str | None, model: ChatModel | None) -> Reranker:
-    """What is configured: the cross-encoder (name or folder), then the model for its best."""
+    """The configured reranker: the cross-encoder (name or folder), then the model on its best."""
     stages: list[Reranker] = []
     if cross_encoder:
         stages.append(CrossEncoderReranker(cross_encoder))
@@ -53,7 +53,7 @@ def build_reranker(cross_encoder: str | None, model: ChatModel | None) -> Rerank
 
 
 def in_stages(stages: Sequence[Reranker]) -> Reranker:
-    """Each stage judges what the one before put first."""
+    """Combines rerankers: each one judges the best hits of the one before."""
 
     def rerank(question: str, hits: Sequence[Hit]) -> Reranked:
         result = Reranked(hits=tuple(hits))
@@ -63,7 +63,7 @@ def in_stages(stages: Sequence[Reranker]) -> Reranker:
                 rest = result.scores[len(stage_result.scores) :]
                 result = replace(
                     stage_result,
-                    # A later stage's scores and an earlier one's are not comparable: the order is.
+                    # Scores of different stages are not comparable; only their order is.
                     scores=stage_result.scores
                     + tuple(min(s, stage_result.scores[-1]) for s in rest),
                     by=result.by + stage_result.by,
@@ -151,7 +151,7 @@ class Scores(BaseModel):
 def reordered(
     hits: Sequence[Hit], scores: Sequence[float], *, by: str, usage: Usage = Usage()
 ) -> Reranked:
-    """Judged hits by score, ties in their old order; the unjudged rest after them."""
+    """Sorts judged hits by score, ties in their old order; the others follow."""
     order = sorted(range(len(scores)), key=lambda place: -scores[place])
     rest = hits[len(scores) :]
     return Reranked(
@@ -174,7 +174,7 @@ def _request(question: str, hits: Sequence[Hit]) -> Prompt:
 
 
 def _by_number(reply: Scores, expected: int) -> list[float]:
-    """One score for each passage. Raises InvalidModelOutput when one is missing or double."""
+    """One score for each passage. Raises InvalidModelOutput for a missing or duplicate number."""
     scores = {score.number: float(score.score) for score in reply.scores}
     if sorted(scores) != list(range(1, expected + 1)) or len(reply.scores) != expected:
         raise InvalidModelOutput(f"scores for {sorted(scores)} of {expected} passages")

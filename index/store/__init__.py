@@ -1,1 +1,1 @@
-"""The SQL truth from which all else can be rebuilt."""
+"""The SQL database, from which everything else can be rebuilt."""

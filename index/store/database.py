@@ -1,7 +1,7 @@
 """The SQL database (SQLite in the data folder, or PostgreSQL by URL), and the ingestion lock.
 
-One ingestion run at a time for each domain, across threads, processes and machines.
-The tables of the index are here too, with the steps that migrate those of an older release."""
+The lock allows one ingestion run at a time for each domain, across threads, processes and machines.
+This module also defines the index tables and their migrations."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _sqlite(settings: Settings) -> Engine:
         _write_ahead(cursor)
         cursor.execute("PRAGMA synchronous=NORMAL")
         cursor.execute("PRAGMA foreign_keys=ON")
-        # What is deleted is overwritten, and not only given free.
+        # Overwrite deleted data with zeros instead of only freeing its pages.
         cursor.execute("PRAGMA secure_delete=ON")
         cursor.close()
 
@@ -100,10 +100,10 @@ def _sqlite(settings: Settings) -> Engine:
 
 
 def _write_ahead(cursor: sqlite3.Cursor) -> None:
-    """WAL: readers go on while one process writes, and a crash leaves the last commit.
+    """Sets WAL mode: readers continue while one process writes; commits survive a crash.
 
-    Where another process does the same to a new file, SQLite says at once that it is locked,
-    whatever the timeout."""
+    If another process does the same to a new file, SQLite reports a lock at once, whatever the
+    timeout; so this function retries."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -117,9 +117,9 @@ def _write_ahead(cursor: sqlite3.Cursor) -> None:
 
 
 def scrub(file: Path) -> None:
-    """Leave no byte of what was deleted in a SQLite file or beside it; others may use it meanwhile.
+    """Erases deleted data from a SQLite file and its write-ahead log. Others may use it meanwhile.
 
-    Deleted words survive in free pages, in gaps within pages, and in the write-ahead log."""
+    Deleted text survives in free pages, in gaps within pages and in the write-ahead log."""
     if not file.exists():
         return
     try:
@@ -147,9 +147,9 @@ def domain_lock(
     wait_seconds: float,
     on_wait: Callable[[str], None] = lambda _: None,
 ) -> Iterator[None]:
-    """Hold the domain. The system frees it when the holder dies, however it dies.
+    """Holds the domain's lock. The system releases it when the process dies.
 
-    Raises AnotherRun that names the holder after `wait_seconds`."""
+    Raises AnotherRun, which names the holder, after `wait_seconds`."""
     with ExitStack() as locks:
         deadline = time.monotonic() + wait_seconds
         warned = False
@@ -176,7 +176,7 @@ def _try(locks: ExitStack, folder: Path, domain: str, engine: Engine) -> bool:
         except BlockingIOError:
             return False
         if engine.dialect.name == "postgresql":
-            # The file keeps out this machine's processes, the database those of others.
+            # The file lock excludes processes on this machine, the database lock those on others.
             connection = mine.enter_context(engine.connect())
             number = int.from_bytes(hashlib.sha256(domain.encode()).digest()[:8], signed=True)
             query = text("SELECT pg_try_advisory_lock(:number)")
@@ -216,7 +216,7 @@ revisions = Table(
     Column("units", Integer, nullable=False),
     UniqueConstraint("domain", "document_id", "digest"),
 )
-"""One state of one document, never changed once written."""
+"""Versions of documents; a row never changes."""
 
 chunks = Table(
     "index_chunks",
@@ -255,7 +255,7 @@ members = Table(
     Column("revision_id", RowId, ForeignKey("index_revisions.id"), primary_key=True),
     Index("index_members_by_revision", "revision_id"),
 )
-"""Which revisions a generation consists of."""
+"""The revisions of each generation."""
 
 current = Table(
     "index_current",
@@ -263,12 +263,13 @@ current = Table(
     Column("domain", String(63), primary_key=True),
     Column("number", Integer, nullable=False),
 )
-"""The one row whose change publishes a generation."""
+"""The current generation of each domain; changing the row publishes another one."""
 
 STEPS: tuple[Step, ...] = ()
-"""A new column goes into its table above and here, as `expanding("ALTER TABLE … ADD COLUMN …")`."""
+"""Add a new column to its table above and here, as
+`expanding("ALTER TABLE … ADD COLUMN …")`."""
 
 
 def create_index_tables(engine: Engine) -> None:
-    """Safe when several processes start at once."""
+    """Creates or migrates the tables. Safe when several processes start at once."""
     migrate(engine, metadata, "index", STEPS)

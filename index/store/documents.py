@@ -1,4 +1,4 @@
-"""Generations and their documents in SQL: the truth from which all else can be rebuilt."""
+"""Generations and their documents in SQL, from which everything else can be rebuilt."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from index.store.database import chunks, current, generations, members, revision
 
 @dataclass(frozen=True, kw_only=True)
 class GenerationInfo:
-    """A published generation, in numbers."""
+    """Figures of a published generation."""
 
     domain: str
     number: int
@@ -33,20 +33,20 @@ class GenerationInfo:
     chunks: int
     units: int
     embedded: int
-    """Texts embedded for it; the rest was carried over."""
+    """Number of texts embedded for it; the other vectors were reused."""
     seconds: float
-    """From opening the staging to publication."""
+    """Time from opening the staging to publication."""
     created_at: datetime
     embedder: str
     dimensions: int
     digest: str
-    """Of its revisions: equal digests hold equal content."""
+    """Digest of its revisions; equal digests mean equal content."""
     is_current: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
 class Revision:
-    """One state of one document, as a generation refers to it."""
+    """One stored version of a document."""
 
     id: int
     document_id: str
@@ -56,7 +56,7 @@ class Revision:
 
 
 def digest_of(revisions: Iterable[Revision]) -> str:
-    """Names a set of revisions by content, so that a folder can prove which one it was made of."""
+    """Digest of a set of revisions. A folder stores it to show which set it was made from."""
     lines = sorted(f"{one.document_id}\0{one.digest}" for one in revisions)
     return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -107,7 +107,7 @@ class Store:
             yield connection
 
     def save(self, domain: str, card: DocumentCard, content: Sequence[Chunk]) -> Revision:
-        """The revision that holds exactly this; written unless it was there already."""
+        """The revision with exactly this content; inserted if it doesn't exist."""
         card_json = _cards().dump_json(card)
         payloads = [_chunks().dump_json(chunk) for chunk in content]
         digest = hashlib.sha256(b"\n".join([card_json, *payloads])).hexdigest()
@@ -148,7 +148,7 @@ class Store:
             ]
 
     def chunks(self, row_ids: Sequence[int]) -> dict[int, Chunk]:
-        """Chunks by row id; ids that are gone are left out."""
+        """Chunks by row id; deleted ids are left out."""
         by_row: dict[int, Chunk] = {}
         with self._reading() as connection:
             for start in range(0, len(row_ids), ROWS_AT_ONCE):
@@ -164,7 +164,7 @@ class Store:
             return connection.scalar(select(current.c.number).where(current.c.domain == domain))
 
     def currents(self) -> dict[str, int]:
-        """Domain → its current generation."""
+        """Domain → number of its current generation."""
         with self._reading() as connection:
             rows = connection.execute(select(current.c.domain, current.c.number))
             return {row.domain: row.number for row in rows}
@@ -200,7 +200,7 @@ class Store:
             ]
 
     def revisions(self, domain: str, number: int) -> list[Revision]:
-        """What a generation consists of, by document id."""
+        """The revisions of a generation, sorted by document id."""
         fields = (revisions.c[name] for name in ("id", "document_id", "digest", "chunks", "units"))
         query = _members_of(select(*fields), domain, number)
         with self._reading() as connection:
@@ -236,7 +236,7 @@ class Store:
     def publish(
         self, info: GenerationInfo, revisions: Sequence[Revision], cursors: Mapping[str, str]
     ) -> None:
-        """Make a generation current: the one transaction that readers see."""
+        """Inserts a generation and makes it current, in one transaction."""
         key = {"domain": info.domain, "number": info.number}
         with self._writing() as connection:
             row = {c.name: getattr(info, c.name, None) for c in generations.c}
@@ -258,7 +258,7 @@ class Store:
             return (connection.scalar(query) or 0) + 1
 
     def forget(self, domain: str, numbers: Sequence[int], *, keep_texts: bool = False) -> None:
-        """Delete generations, and revisions that no generation of the domain refers to."""
+        """Deletes generations and, unless `keep_texts`, the domain's unreferenced revisions."""
         with self._writing() as connection:
             for table in (members, generations):
                 connection.execute(

@@ -1,7 +1,7 @@
-"""Vectors that no generation holds yet, where several machines make them; a key-value table.
+"""Unpublished vectors in SQL, for deployments where several machines compute them.
 
-A vector is stored as in a generation's folder; see `index.vectors.quantized`. The database makes
-the table at the first write, and without it there are no rows."""
+A vector is stored as in a generation's folder; see `index.vectors.quantized`. Also a helper for
+key-value tables, which are created at the first write."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ from index.vectors.quantized import Quantized, quantize
 
 
 class KeyValueTable:
-    """Of one table, which is alone in its `MetaData`."""
+    """Reads and writes a table by primary key. The table must be the only one in its `MetaData`."""
 
     def __init__(self, engine: Engine, table: Table) -> None:
         self._engine, self._table = engine, table
 
     def keep(self, **values: Any) -> None:
-        """Instead of the row of the same key, where there is one."""
+        """Inserts a row and replaces one with the same key."""
         migrate(self._engine, self._table.metadata, self._table.name)
         with self._engine.begin() as connection:
             connection.execute(delete(self._table).where(*self._same(values)))
             connection.execute(insert(self._table).values(values))
 
     def find(self, **key: Any) -> Row[Any] | None:
-        """None also where nothing was ever kept, or the database fails."""
+        """The row; None when it doesn't exist, the table doesn't exist or the database fails."""
         try:
             with self._engine.connect() as connection:
                 return connection.execute(select(self._table).where(*self._same(key))).first()
@@ -59,7 +59,7 @@ class KeyValueTable:
 
 ROWS_AT_ONCE = 500
 FORGOTTEN_AFTER = timedelta(days=7)
-"""Vectors of documents that were never published; a run that goes on later finds the others."""
+"""Age at which unpublished vectors are deleted; until then, a resumed run can use them."""
 
 _METADATA = MetaData()
 _VECTORS = Table(
@@ -75,7 +75,7 @@ _VECTORS = Table(
 
 
 class UnpublishedVectors:
-    """Of one domain. Safe to use from several threads and processes."""
+    """Unpublished vectors of one domain. Safe for several threads and processes."""
 
     def __init__(self, engine: Engine, domain: str) -> None:
         self._engine = engine
@@ -87,7 +87,7 @@ class UnpublishedVectors:
         return self
 
     def __exit__(self, *_raised: object) -> None:
-        """Nothing is open."""
+        """Does nothing: nothing stays open."""
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Vectors]:
         vectors: dict[str, Vectors] = {}
@@ -110,7 +110,7 @@ class UnpublishedVectors:
         return vectors
 
     def append(self, vectors: Mapping[str, Vectors]) -> None:
-        """Those that are there already stay."""
+        """Inserts vectors; existing keys stay unchanged."""
         if not vectors:
             return
         quantized = quantize(np.array(list(vectors.values()), dtype=np.float32))
@@ -129,12 +129,14 @@ class UnpublishedVectors:
         dialect = postgresql if self._engine.dialect.name == "postgresql" else sqlite
         statement = dialect.insert(_VECTORS).on_conflict_do_nothing()
         with self._engine.begin() as connection:
-            # In one order: two that keep the same texts would wait for each other for ever.
+            # Sorted: two transactions that insert the same keys in different orders would deadlock.
             connection.execute(statement, sorted(rows, key=lambda row: str(row["key"])))
         self._used.update(vectors)
 
     def discard(self) -> None:
-        """What was asked for is published; others may still be adding."""
+        """Deletes the vectors used by this object, which are published, and old ones.
+
+        Other processes may still be adding vectors."""
         used = sorted(self._used)
         mine = _VECTORS.c.domain == self._domain
         with self._engine.begin() as connection:

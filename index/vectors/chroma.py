@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS = 60.0
 CONNECT_SECONDS = 5.0
 BATCH = 4_000
-"""Below Chroma's own limit of 5,461 for one call."""
+"""Chroma's limit is 5,461 for one call."""
 
 
 class Collection:
@@ -34,7 +34,7 @@ class Collection:
         return int(_call(self._vendor.count))
 
     def add(self, keys: Sequence[str], vectors: Vectors) -> None:
-        """Keys that are there already are replaced."""
+        """Adds vectors; existing keys are replaced."""
         for start in range(0, len(keys), BATCH):
             part = slice(start, start + BATCH)
             _call(self._vendor.upsert, ids=list(keys[part]), embeddings=vectors[part])
@@ -61,7 +61,7 @@ class Collection:
 
 
 class ChromaServer:
-    """A Chroma server: the one writer, shared by all generations of all domains."""
+    """A client of one Chroma server, which all generations of all domains share."""
 
     def __init__(self, url: str, connect_seconds: float = CONNECT_SECONDS) -> None:
         self._url = url
@@ -89,22 +89,21 @@ def _collection(client: ClientAPI, name: str) -> Collection:
             client.get_or_create_collection,
             name,
             embedding_function=None,
-            # The space named `cosine` normalizes again and gives back other last digits than it
-            # was given.
+            # The `cosine` space normalizes again and returns vectors whose last digits differ.
             configuration={"hnsw": {"space": "ip"}},
         )
     )
 
 
 def _close(client: Any) -> None:
-    # Clients have it, the interface that they are typed as doesn't.
+    # The clients have this method, although their declared type lacks it.
     client.close()
     for session in _http_sessions(client):
         session.close()
 
 
 def _http_sessions(client: Any) -> list[Any]:
-    """The HTTP clients inside a server's client, which chromadb 1.5 neither limits nor closes."""
+    """The HTTP clients inside a Chroma client: chromadb 1.5 sets no timeouts and closes none."""
     servers = (client._server, client._admin_client._server)
     return [server._session for server in servers if hasattr(server, "_session")]
 
@@ -118,7 +117,7 @@ def _open_server(url: str, connect_seconds: float) -> ClientAPI:
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ConfigError(f"CHROMA_URL {url!r} is not an address", remedy="write http://host:8000")
     port = parts.port or (443 if parts.scheme == "https" else 8000)
-    # The client's first request has no limit, and a server behind a dead network never answers it.
+    # The client's first request has no timeout: it would hang when the network is dead.
     heartbeat = f"{parts.scheme}://{parts.hostname}:{port}/api/v2/heartbeat"
     httpx.get(heartbeat, timeout=connect_seconds)
     client = HttpClient(
@@ -133,7 +132,7 @@ def _open_server(url: str, connect_seconds: float) -> ClientAPI:
 
 
 def _call(call: Any, *arguments: Any, **options: Any) -> Any:
-    """The call's result, Chroma's many kinds of failure as IndexUnavailable."""
+    """Calls Chroma. Every failure becomes IndexUnavailable."""
     try:
         return call(*arguments, **options)
     except (ConfigError, IndexUnavailable):

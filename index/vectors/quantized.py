@@ -1,11 +1,11 @@
-"""Normalized vectors in two bytes a component: the leading bytes are searched, both are exact.
+"""Normalized vectors in two bytes per component: searches read the leading bytes, both are exact.
 
-A component is `scale * (256 * leading + trailing)`, the scale that of its row. The leading bytes
+A component is `scale * (256 * leading + trailing)`; each row has its scale. The leading bytes
 alone give a cosine within 0.002 (standard deviation 0.0004 on 15,800 real texts), both within
 0.00001, and a pass over bytes is faster than one over floats: it reads a quarter of the memory
 (docs/decisions/103).
 
-Rows of a matrix, best first."""
+This module also picks the best rows of a matrix by score."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ Mask = NDArray[np.bool_]
 
 
 def one_thread_each() -> None:
-    """Search on the thread that asks, in this process from now on.
+    """Limits BLAS to one thread in this process, so that each search runs on its calling thread.
 
-    BLAS would divide each product among all cores and spin while it waits for them: 10,000 rows
-    took 1.6 ms of processor time alone, 8 ms so on a busy machine (docs/decisions/031)."""
+    BLAS would split each product among all cores and spin while it waits. On a busy machine,
+    10,000 rows took 8 ms of processor time that way and 1.6 ms on one thread
+    (docs/decisions/031)."""
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1, user_api="blas")
@@ -49,11 +50,12 @@ NONE = Best(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
 
 
 def best(scores: NDArray[np.float32], depth: int, *, above: float = -np.inf) -> Best:
-    """The highest scores, ties by row; only scores above the bound."""
+    """The `depth` highest scores above the bound; ties in row order."""
     rows = np.flatnonzero(scores > above)
     if 0 < depth < len(rows):
-        # The lowest score that makes it, then every row at or over it: ties stay deterministic.
-        # Not among all scores: most are the same nought, which takes a partition ten times as long.
+        # Find the lowest score that qualifies, then take every row at or above it: ties stay
+        # deterministic. Partition only scores above the bound: most scores are 0, and equal values
+        # make a partition ten times as slow.
         row_scores = scores[rows]
         bound = np.partition(row_scores, len(row_scores) - depth)[len(row_scores) - depth]
         rows = rows[row_scores >= bound]
@@ -67,7 +69,7 @@ def ordered(rows: Rows, scores: NDArray[np.float32]) -> Best:
 
 
 def best_of_each(rows: Rows, scores: NDArray[np.float32]) -> Best:
-    """Each row once, with the score it has where it first stands."""
+    """Each row once, with the score of its first occurrence."""
     _, places = np.unique(rows, return_index=True)
     places = np.sort(places)
     return Best(rows[places], scores[places])
@@ -76,7 +78,7 @@ def best_of_each(rows: Rows, scores: NDArray[np.float32]) -> Best:
 MAX_CODE = 127 * 256
 """The code of a row's largest component."""
 WIDENED_AT_ONCE = 400_000
-"""Components that are widened to floats together: they stay in a core's cache."""
+"""Number of components converted to floats together; they fit into a core's cache."""
 ENCODED_AT_ONCE = 8_192
 
 Bytes = NDArray[np.int8]
@@ -103,7 +105,7 @@ class Quantized:
         return Quantized(self.leading[rows], self.trailing[rows], self.scales[rows])
 
     def exactly(self) -> Vectors:
-        """(rows, dimensions) float32: encoded again they give the same bytes."""
+        """(rows, dimensions) float32. Quantizing the result gives the same bytes."""
         codes = self.leading.astype(np.float32) * 256
         codes += self.trailing
         codes *= self.scales[:, None]
@@ -115,7 +117,7 @@ class Quantized:
         return row_vector
 
     def by_leading(self, queries: Vectors, rows: Rows | None = None) -> Vectors:
-        """(rows, queries) cosines by the leading bytes, of all rows or of these."""
+        """(rows, queries) cosines by the leading bytes, for all rows or the given ones."""
         scales: Scales = self.scales * np.float32(256)
         return products(self.leading, scales, queries, rows)
 
@@ -151,7 +153,9 @@ def joined(parts: Sequence[Quantized]) -> Quantized:
 
 
 def products(codes: Bytes, scales: Scales, queries: Vectors, rows: Rows | None = None) -> Vectors:
-    """(rows, queries) of `scale * codes @ query`, of all rows or of these, a cacheful at a time."""
+    """(rows, queries) of `scale * codes @ query`, for all rows or the given ones.
+
+    Computed in blocks that fit into the cache."""
     count = len(codes) if rows is None else len(rows)
     scores = np.empty((count, len(queries)), dtype=np.float32)
     at_once = WIDENED_AT_ONCE // codes.shape[1]
@@ -169,9 +173,9 @@ def products(codes: Bytes, scales: Scales, queries: Vectors, rows: Rows | None =
 def products_of_spans(
     codes: Bytes, scales: Scales, query: Vectors, spans: Sequence[tuple[int, int]]
 ) -> NDArray[np.float32]:
-    """`scale * codes @ query` of the rows in [start, end) of each span, one after the other.
+    """`scale * codes @ query` of the rows in [start, end) of each span, in the order of the spans.
 
-    Short spans are widened together: a product of its own for each takes half as long again."""
+    Short spans share a product: one product for each span takes half as long again."""
     count = sum(end - start for start, end in spans)
     scores = np.empty(count, dtype=np.float32)
     wide = np.empty((min(count, WIDENED_AT_ONCE // codes.shape[1]), codes.shape[1]), np.float32)
@@ -190,8 +194,8 @@ def products_of_spans(
 
 
 def _scales(vectors: Vectors) -> Scales:
-    # Rounded up to 17 significant bits: times 127 * 256 that is exact in a float, so what is
-    # decoded and encoded again, after a server kept it for instance, is byte for byte the same.
+    # Rounded up to 17 significant bits: the product with 127 * 256 is exact in a float, so decoding
+    # and encoding again gives the same bytes, for example after storage on a server.
     scales = np.ascontiguousarray(
         np.abs(vectors).max(axis=1, initial=0) / MAX_CODE, dtype=np.float32
     )

@@ -1,7 +1,7 @@
-"""The rows nearest to a question: an exact pass, or the likely ones first where there are many.
+"""Finds the rows nearest to a question: by an exact pass, or in large matrices by a sketch first.
 
-Also a thread-safe LRU cache, and the vectors of questions: each is embedded once, however many
-domains are searched."""
+Also has a thread-safe LRU cache and the cached vectors of questions: a question is embedded once
+for all domains searched."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from index.vectors.quantized import NONE, Best, Mask, Quantized, Rows, best
 from index.vectors.sketch import Sketch
 
 EXACT_ROWS = 50_000
-"""Up to here one pass over the leading bytes, 3.6 ms, is as fast as a sketch (docs/decisions/103).
-Larger matrices have one; a restriction that leaves no more rows than this goes without."""
+"""Up to this number of rows, one pass over the leading bytes (3.6 ms) is as fast as a sketch
+(docs/decisions/103). Larger matrices have a sketch, which is skipped when a restriction leaves no
+more rows than this."""
 LIKELY = 4_000
 LIKELY_PER_DEPTH = 20
-"""Rows looked at again for each one wanted."""
+"""Candidate rows scored for each row returned; LIKELY is the minimum in all."""
 SPARE, SPARE_SHARE = 16, 0.25
-"""Rows beyond the wanted ones that both bytes put in order: the leading ones err by 0.002."""
+"""Extra rows that are rescored with both bytes, because the leading bytes err by up to 0.002."""
 
 
 class VectorSearch:
@@ -35,7 +36,7 @@ class VectorSearch:
         self._sketch = sketch
 
     def __call__(self, queries: Vectors, depth: int, allowed: Mask | None = None) -> list[Best]:
-        """Rows for each query, best first, at most `depth`; only allowed ones."""
+        """The nearest allowed rows for each query, best first, at most `depth`."""
         reach = len(self._matrix) if allowed is None else int(allowed.sum())
         if reach == 0:
             return [NONE for _ in queries]
@@ -52,7 +53,7 @@ class VectorSearch:
     def _exactly(
         self, queries: Vectors, depth: int, allowed: Mask | None, reach: int
     ) -> list[Best]:
-        # Rows gathered one by one cost three times as much as rows in a stretch.
+        # Gathering single rows costs three times as much as reading contiguous ones.
         rows = None if allowed is None or 3 * reach > len(allowed) else np.flatnonzero(allowed)
         scores = self._matrix.by_leading(queries, rows)
         if rows is None and allowed is not None:
@@ -66,8 +67,7 @@ class VectorSearch:
     def _ordered(
         self, scores: NDArray[np.float32], rows: Rows | None, query: Vectors, depth: int
     ) -> Best:
-        """The highest `depth` by both bytes. `rows`: of which the scores are, ascending; None for
-        all."""
+        """The `depth` best rows by both bytes. `rows`: row of each score; None for all."""
         near = np.sort(best(scores, depth + SPARE + int(SPARE_SHARE * depth), above=-np.inf).rows)
         near = near if rows is None else rows[near]
         exact = best(self._matrix[near].exactly() @ query, depth)
@@ -101,11 +101,11 @@ class LruCache(Generic[Key, Value]):
 
 
 MAX_CACHED = 2_048
-"""Questions and their variants; 1.5 kB each."""
+"""Number of cached questions and variants; 1.5 kB each."""
 
 
 class QuestionVectors:
-    """Of one embedding model, for all generations that were made with it. Thread-safe."""
+    """Cached question vectors of one embedding model, for all its generations. Thread-safe."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder

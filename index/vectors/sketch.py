@@ -1,8 +1,8 @@
-"""A large matrix in few bytes a row, to find the rows worth an exact look (docs/decisions/103).
+"""A small copy of a large matrix, to find the rows worth exact scoring (docs/decisions/103).
 
-Each row is turned so that its components come in the order of how much they tell apart, and the
-first `WIDTH` of them are kept in a byte each. Rows stand grouped by cell: a search reads the cells
-nearest to it, as many as hold `PROBED_ROWS`, and where there are no more rows than that, all."""
+Each row is rotated so that its components are sorted by variance; the first `WIDTH` are stored in
+one byte each. Rows are grouped by cell. A search reads the nearest cells until they contain
+`PROBED_ROWS` rows, or all rows if there are no more."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from config.models import Vectors
 from index.vectors.quantized import Mask, Quantized, Rows, products, products_of_spans
 
 WIDTH = 96
-"""Components kept. Of 1.1 million rows, 200,000 read and 6,000 looked at again, the share of the
-true nearest hundred: 0.97 with 64, 0.99 with 96, no more with 128, which takes a third longer."""
+"""Components stored. With 1.1 million rows, 200,000 read and 6,000 scored exactly, the recall of
+the nearest hundred is 0.97 with 64, 0.99 with 96, and no higher with 128, which takes a third
+longer."""
 PROBED_ROWS = 250_000
 CELL_ROWS = 540
-"""Mean rows of a cell; 2,048 cells for 1.1 million."""
+"""Mean rows per cell; 2,048 cells for 1.1 million rows."""
 SAMPLE = 20_000
 SAMPLE_A_CELL = 24
 ROUNDS = 6
 OUTGROWN = 2.0
-"""Times as many rows, or a half of them, and cells are found anew."""
+"""Cells are trained again when the number of rows grows or shrinks by this factor."""
 AT_ONCE = 4_096
 NAMES = ("turn", "centres", "codes", "scales", "rows", "starts")
 
@@ -38,18 +39,19 @@ class Sketch:
     turn: Vectors
     """(dimensions, WIDTH) orthonormal columns."""
     centres: Vectors
-    """(cells, WIDTH) of length 1."""
+    """(cells, WIDTH) unit vectors."""
     codes: NDArray[np.int8]
     """(rows, WIDTH)"""
     scales: NDArray[np.float32]
     rows: NDArray[np.int32]
-    """Place → row of the matrix, ascending within a cell."""
+    """Position in the sketch → row of the matrix, ascending within a cell."""
     starts: NDArray[np.int64]
-    """Cell c's places are starts[c] … starts[c + 1]."""
+    """Cell c's positions are starts[c] … starts[c + 1]."""
 
     def likely(self, query: Vectors, count: int, allowed: Mask | None, reach: int) -> Rows:
-        """About `count` rows of the highest estimates among the allowed ones, ascending; there are
-        `reach` of those."""
+        """About `count` allowed rows with the highest estimates, ascending.
+
+        `reach`: number of allowed rows."""
         turned = query @ self.turn
         spans = self._spans(turned, PROBED_ROWS * len(self.rows) / max(1, reach))
         if allowed is None:
@@ -64,7 +66,7 @@ class Sketch:
         return np.sort(rows[_highest(estimates, count)]).astype(np.int64)
 
     def _spans(self, turned: Vectors, places: float) -> list[tuple[int, int]]:
-        """[start, end) of the nearest cells that hold so many places; neighbors are joined."""
+        """[start, end) of the nearest cells with `places` rows; adjacent cells are joined."""
         if places >= len(self.rows):
             return [(0, len(self.rows))]
         nearest = np.argsort(-(self.centres @ turned), kind="stable")
@@ -91,7 +93,9 @@ def open_sketch(folder: Path) -> Sketch:
 
 
 def sketch_of(vectors: Quantized, base: Sketch | None, from_base: Rows) -> Sketch:
-    """`from_base`: row → the base's row with the same vector, -1 for a new one."""
+    """Builds a sketch, reusing the base's rows and cells if the sizes are similar.
+
+    `from_base`: row → the base's row with the same vector, -1 for a new one."""
     if base is None or not 1 / OUTGROWN < len(vectors) / len(base.rows) < OUTGROWN:
         turn, centres = _trained(vectors)
         cells, codes, scales = _placed(vectors, np.arange(len(vectors)), turn, centres)
@@ -120,7 +124,7 @@ def sketch_of(vectors: Quantized, base: Sketch | None, from_base: Rows) -> Sketc
 
 
 def _trained(vectors: Quantized) -> tuple[Vectors, Vectors]:
-    """(turn, centres): the directions in which a sample spreads most, and spherical k-means."""
+    """(turn, centres): principal directions of a sample, and its spherical k-means centers."""
     count = max(1, len(vectors) // CELL_ROWS) if len(vectors) > PROBED_ROWS else 1
     random = np.random.default_rng(0)
     size = min(len(vectors), max(SAMPLE, SAMPLE_A_CELL * count))
@@ -133,7 +137,7 @@ def _trained(vectors: Quantized) -> tuple[Vectors, Vectors]:
         cells = _nearest(turned, centres)
         order = np.argsort(cells, kind="stable")
         occupied, first = np.unique(cells[order], return_index=True)
-        # A cell that nothing is nearest to stays where it was.
+        # The center of an empty cell stays unchanged.
         centres[occupied] = _unit(np.add.reduceat(turned[order], first, axis=0))
     return turn, centres
 
@@ -169,11 +173,11 @@ def _unit(vectors: Vectors) -> Vectors:
 
 
 def _highest(scores: NDArray[np.float32], count: int) -> Rows:
-    """Places of the highest scores, about `count` of them and never fewer, in their order."""
+    """Positions of about `count` highest scores, never fewer, ascending."""
     if count >= len(scores):
         return np.arange(len(scores))
-    # The bound of a sample lets through a few more or fewer; a whole partition takes as long as
-    # the estimates did.
+    # The bound comes from a sample, so the number of positions is approximate. A partition of all
+    # scores takes as long as the estimates did.
     step = max(1, len(scores) // (64 * 1_024))
     sample = scores[::step]
     rank = min(len(sample), round(count / step * 1.1) + 8)
