@@ -1,7 +1,7 @@
-"""The chat model: any OpenAI-compatible server, or whatever LangChain has an integration for.
+"""The chat model: an OpenAI-compatible server or a LangChain integration.
 
-The vendor's errors end here. What the server refuses to support (JSON schemas, temperature,
-usage in streams) is found out on the first refusal and left out afterwards."""
+Vendors' errors are translated here. A feature that the server rejects (JSON schemas, temperature,
+usage in streams) is omitted after the first rejection."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ T = TypeVar("T")
 VISION_MODEL = "ONCALL_VISION_MODEL"
 
 _CHARACTERS_A_TOKEN = 8
-"""Twice what is usual: what is longer than this comes from a server that counts no tokens."""
+"""Twice the usual number. A longer stream comes from a server that ignores `max_tokens`."""
 
 
 def build_chat_model(
@@ -61,8 +61,8 @@ def build_chat_model(
 
     `timeout_seconds` is per request (per read while streaming); after a timeout or a refused
     connection, calls fail at once for `pause_seconds`, so that an outage costs one wait, not one
-    for every agent. Raises ConfigError when a provider's integration is not installed, or misses
-    its key."""
+    for every agent. Raises ConfigError when a provider's integration is not installed or has no
+    key."""
     if not settings.has_chat_model():
         return None
     patience = _Patience(timeout_seconds, retries, pause_seconds)
@@ -70,18 +70,20 @@ def build_chat_model(
 
 
 def build_enrichment_model(settings: Settings) -> ChatModel | None:
-    """The chat model for documents; None, and raises, as for `build_chat_model`.
+    """The chat model for documents; None and errors as for `build_chat_model`.
 
-    Nobody waits for it, so it is given more time, and a timeout of one request is no reason not to
-    send others. The budget of a run tries again, and has all wait where that helps."""
+    No user waits for it, so it has a longer timeout and no pause after one. The caller's budget
+    does the retries, and makes all requests wait where that helps."""
     if not settings.has_chat_model():
         return None
     return _build_model(settings, CHAT_MODEL, settings.chat_model or "", _DOCUMENTS)
 
 
 def build_judge_model(settings: Settings) -> ChatModel | None:
-    """The model that judges answers: one of its own, or else the chat model. None, as for
-    `build_chat_model`; raises ConfigError like it, and for a judge that nobody can be asked for."""
+    """The model that judges answers: the judge model if set, else the chat model.
+
+    None and errors as for `build_chat_model`. Raises ConfigError also when the judge model has no
+    server."""
     if settings.judge_model:
         return _model_by_name(settings, "ONCALL_JUDGE_MODEL", settings.judge_model, _JUDGE)
     if not settings.has_chat_model():
@@ -90,11 +92,11 @@ def build_judge_model(settings: Settings) -> ChatModel | None:
 
 
 def build_vision_model(settings: Settings, *, someone_waits: bool) -> ChatModel | None:
-    """The model that looks at pictures; None where none is named: it is asked for by name alone,
-    as not every chat model sees. Raises ConfigError for one that nobody can be asked for.
+    """The model that describes pictures; None when none is set.
 
-    `someone_waits`: a screenshot in a question; else a document, as for `build_enrichment_model`.
-    """
+    The chat model is no default, because not every chat model accepts pictures. Raises ConfigError
+    when the model has no server. `someone_waits`: True for a screenshot in a question; False for a
+    document, as for `build_enrichment_model`."""
     if not settings.vision_model:
         return None
     patience = _SCREENSHOTS if someone_waits else _DOCUMENTS
@@ -103,7 +105,7 @@ def build_vision_model(settings: Settings, *, someone_waits: bool) -> ChatModel 
 
 @dataclass(frozen=True)
 class _Patience:
-    """See `build_chat_model`."""
+    """Timeouts and retries, see `build_chat_model`."""
 
     timeout_seconds: float
     retries: int
@@ -111,7 +113,7 @@ class _Patience:
 
 
 _JUDGE = _Patience(timeout_seconds=120.0, retries=4, pause_seconds=0.0)
-"""Nobody waits for a judge, and each answer that it leaves out weakens the figures."""
+"""No user waits for a judge, and each answer without a verdict weakens the figures."""
 _DOCUMENTS = _Patience(timeout_seconds=120.0, retries=0, pause_seconds=0.0)
 _SCREENSHOTS = _Patience(timeout_seconds=45.0, retries=1, pause_seconds=20.0)
 
@@ -139,7 +141,7 @@ def _build_model(settings: Settings, variable: str, model: str, patience: _Patie
             pause_seconds=pause,
             provider=provider,
         )
-        built.connected()  # what is missing is said now, not at the first question
+        built.connected()  # reports a missing package or key now, not at the first question
         return built
     connect = partial(
         openai_client,
@@ -163,7 +165,7 @@ class _Loaded(BaseModel):
 
 
 class LangChainModel:
-    """A chat model behind the OpenAI protocol."""
+    """A chat model with the OpenAI protocol."""
 
     def __init__(
         self,
@@ -195,20 +197,20 @@ class LangChainModel:
         return self._name
 
     def connected(self) -> BaseChatModel:
-        """The vendor's client, made when first used."""
+        """The vendor's client, created on first use."""
         if self._client is None:
             self._client = self._connect(self._unsupported, 0)
         return self._client
 
     def structured(self, prompt: Prompt, reply: type[Reply]) -> tuple[Reply, Usage]:
-        """One validated reply; an invalid one is sent back once, with what is wrong about it."""
+        """One validated reply. An invalid one is sent back once, with its problems."""
         messages = messages_of(prompt)
         text, usage = self._complete(prompt, messages, reply)
         try:
             return parse_reply(text, reply), usage
         except ValidationError as error:
             problem = describe(error)
-        if usage.cut:  # so would the repair be
+        if usage.cut:  # the repair would be cut off, too
             raise too_long(prompt)
         messages += [
             ("assistant", text or "(empty)"),
@@ -225,8 +227,9 @@ class LangChainModel:
             ) from None
 
     def stream(self, prompt: Prompt) -> Iterator[str | Usage]:
-        """Text deltas, then the Usage. A stream that breaks off raises ModelUnavailable; one that
-        goes on beyond its limit, since its server knows none, is left."""
+        """Yields text deltas, then the Usage. Raises ModelUnavailable when the stream breaks off.
+
+        Ends a stream that exceeds its limit because the server ignores `max_tokens`."""
         with self._watched(prompt) as call:
             for piece in self._streamed(prompt):
                 if isinstance(piece, Usage):
@@ -241,7 +244,7 @@ class LangChainModel:
         try:
             yield call
         except BaseException as error:
-            # Whoever reads a stream may leave it.
+            # A caller may stop reading a stream: GeneratorExit.
             call.end(error.kind if isinstance(error, ModelError) else "left", error)
             raise
         call.end("ok")
@@ -267,7 +270,7 @@ class LangChainModel:
             finished = finished or _says_why_it_ends(piece)
             try:
                 piece = next(pieces, None)
-            except Exception as error:  # whatever the HTTP stack throws when a stream breaks
+            except Exception as error:  # the HTTP stack raises many types when a stream breaks
                 self._fail(prompt, error)
         close = getattr(pieces, "close", None)
         if close:
@@ -279,7 +282,7 @@ class LangChainModel:
         yield usage
 
     def load(self) -> None:
-        """Import and build what the first call would wait for, some two seconds; asks nobody."""
+        """Imports and builds what the first call needs, about two seconds. Sends no request."""
         self.connected()
         response_format("loaded", _Loaded)
 
@@ -311,7 +314,7 @@ class LangChainModel:
         return {name: value for name, value in options.items() if name not in self._unsupported}
 
     def _attempt(self, prompt: Prompt, call: Callable[[], T]) -> T:
-        """Call; leave out what the server refuses; repeat what may pass, with short waits."""
+        """Makes the call. Omits rejected features; retries temporary failures after short waits."""
         if time.monotonic() < self._paused_until:
             raise ModelUnavailable(
                 "the model did not respond a moment ago; not asked again yet", kind="paused"
@@ -320,7 +323,7 @@ class LangChainModel:
         while True:
             try:
                 return call()
-            except Exception as error:  # the one place where vendors' errors are known
+            except Exception as error:  # the one place that handles vendors' errors
                 if self._leave_out(error):
                     continue
                 wait = wait_before_retry(error, failures)
@@ -352,17 +355,17 @@ class LangChainModel:
         if is_outage(error):
             self._paused_until = time.monotonic() + self._pause
         failure = as_model_error(prompt, error, check_key=self._check_key, check=self._check)
-        # A server may echo the key in its refusal; then the cause must not reach a log.
+        # A server may echo the key in its error; then the cause must not reach a log.
         keys = secrets_of(self._client) if self._client else []
         leaks = any(key in repr(error) for key in keys)
         raise failure from (None if leaks else error)
 
 
 class ProviderModel(LangChainModel):
-    """A chat model behind another provider's protocol.
+    """A chat model with another provider's protocol.
 
-    Options are given to its client once, and the schema in LangChain's own way: what a call may
-    be given differs between the integrations. So each limit of tokens has a client of its own."""
+    The options of a call differ between integrations. So options are set when a client is created,
+    one client for each token limit, and LangChain passes the schema."""
 
     def __init__(self, name: str, **settings: Any) -> None:
         super().__init__(name, **settings)
@@ -404,7 +407,7 @@ def _says_why_it_ends(piece: BaseMessage) -> bool:
 
 
 def _reasons(message: BaseMessage) -> Iterator[str]:
-    """`finish_reason`, `stop_reason`, `done_reason`, `stopReason`: the last piece has one."""
+    """`finish_reason`, `stop_reason`, `done_reason` or `stopReason`; the last piece has one."""
     for key, value in message.response_metadata.items():
         if "reason" in key.lower() and value:
             yield str(value).lower()

@@ -1,4 +1,4 @@
-"""Findings of a check, what people paste for secrets, channels and folders, the demo's domains."""
+"""Findings of setup checks, cleanup of pasted tokens and ids, and the demo's domains."""
 
 from __future__ import annotations
 
@@ -16,13 +16,11 @@ from config.parsing.schedules import CHANNEL
 from config.settings import Settings
 
 SHIPPED = Path(config.__file__).parent
-"""Its `domains/` are the demo's; the image has none."""
+"""The folder of the demo's `domains/`, which the image lacks."""
 
 
 def is_demo(domain: Domain) -> bool:
-    """Whether its file is one that comes with the source, here or in a copy of it.
-
-    A team's file that took its place reads another folder."""
+    """Whether the domain's file is the demo file shipped with the source, or a copy of it."""
     shipped = SHIPPED / "domains" / domain.path.name
     return (
         domain.sources.google_drive.folders == [f"demo-{domain.domain}"]
@@ -37,8 +35,9 @@ def holds_demo(config_dir: Path) -> bool:
 
 
 def for_the_demo(settings: Settings) -> Settings:
-    """The demo's domains, whatever a team's own are; and then a data folder inside the team's, so
-    that neither is found in the other's place."""
+    """Settings with the demo's domains.
+
+    If the team has its own domains, the demo's data goes into a subfolder, to keep them apart."""
     if holds_demo(settings.config_dir):
         return settings
     return settings.model_copy(
@@ -51,12 +50,12 @@ State = Literal["ok", "wrong", "skipped"]
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One line for a person, and the same for programs."""
+    """One result of a check, for display and for JSON."""
 
     check: str
-    """What was looked at, in a few words."""
+    """What was checked, in a few words."""
     state: State
-    """`skipped`: it could not be asked, because of something else that is wrong."""
+    """`skipped`: not checked, because of another problem."""
     said: str
     remedy: str = ""
 
@@ -81,7 +80,7 @@ def of_error(check: str, error: CopilotError) -> Finding:
 
 
 def attempted(check: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
-    """What is found until something is in the way, which is a finding, too."""
+    """Yields the findings of `look`. A CopilotError ends it and becomes a finding."""
     try:
         yield from look()
     except CopilotError as error:
@@ -112,16 +111,16 @@ _KINDS = (
 
 
 def bare(text: str) -> str:
-    """Without what comes along when something is copied: blanks, quotes, `NAME=` before it."""
+    """Pasted text without surrounding blanks, quotes and a leading `NAME=`."""
     text = text.translate(_INVISIBLE).strip()
     text = _ASSIGNED.sub("", text, count=1) if _ASSIGNED.match(text) else text
     return text.strip().strip(_QUOTES).strip()
 
 
 def misplaced(variable: str, token: str) -> str:
-    """Why this can't be the token that the variable is for; empty when it may be.
+    """Why this can't be the variable's token; empty when it may be.
 
-    Never says the token itself, nor a part of it."""
+    The text never contains the token or a part of it."""
     start = _STARTS[variable]
     if re.search(r"…|\.\.\.|your|<.*>", token):
         return "that is a placeholder"
@@ -140,7 +139,7 @@ def token_remedy(variable: str) -> str:
 
 
 def channel_id_in(text: str) -> str:
-    """The id that was pasted alone, in a link or in a mention; empty for a name."""
+    """The channel id in pasted text: alone, in a link or in a mention; empty for a name."""
     text = bare(text)
     if re.fullmatch(CHANNEL, text):
         return text
@@ -149,5 +148,5 @@ def channel_id_in(text: str) -> str:
 
 
 def drive_id_in(text: str) -> str:
-    """The id of a folder or document, pasted alone or in its address; empty for neither."""
+    """The id of a Drive folder or document in pasted text: alone or in its URL; else empty."""
     return drive_id_of(bare(text))

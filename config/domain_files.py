@@ -1,4 +1,4 @@
-"""Domain files, read as a compiler reads source: every problem has a file, line and column."""
+"""Reads and checks domain files. Every problem has a file, line and column."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from config.settings import Settings
 
 SUFFIXES = (".yaml", ".yml")
 MAX_CHOICES = 20
-"""Choices that an error names."""
+"""Number of choices that an error lists."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def no_checks(domain: Domain) -> Iterable[Problem]:
 
 
 def unset(domain: Domain, settings: Settings) -> Iterator[Problem]:
-    """What the file asks for and this installation has not been told."""
+    """Problems of a domain file that only the settings reveal."""
     if domain.retrieval.rerank == "cross_encoder" and not settings.cross_encoder:
         yield problem_at(
             domain.path,
@@ -72,7 +72,7 @@ def unset(domain: Domain, settings: Settings) -> Iterator[Problem]:
 def load_domains(config_dir: Path, also: Check = no_checks) -> dict[str, Domain]:
     """Every domain of `config_dir/domains/*.yaml` by its id.
 
-    Raises ConfigError that lists every problem of every file."""
+    Raises ConfigError, which lists the problems of all files."""
     domains, problems = check_domains(config_dir, also)
     if problems:
         raise ConfigError(
@@ -83,8 +83,8 @@ def load_domains(config_dir: Path, also: Check = no_checks) -> dict[str, Domain]
 
 
 def domain_paths(config_dir: Path) -> list[Path]:
-    """YAML files, however their ending is written, in name order; hidden ones, such as an
-    editor's copies, are nobody's."""
+    """YAML files in name order, with a suffix in any case; hidden files, such as an editor's
+    copies, are skipped."""
     return sorted(
         path
         for path in (config_dir / "domains").glob("*")
@@ -97,7 +97,7 @@ def check_domains(
 ) -> tuple[dict[str, Domain], list[Problem]]:
     """The valid domains and all problems, files in name order.
 
-    `also` knows more than a file says by itself; what it finds is a problem like any other."""
+    `also` adds checks that need more than the file. Raises ConfigError when there are no files."""
     folder = config_dir / "domains"
     paths = domain_paths(config_dir)
     if not paths:
@@ -136,7 +136,7 @@ def check_domains(
 
 
 def read_domain(path: Path) -> tuple[Domain | None, list[Problem]]:
-    """One file: the domain, or None and what is wrong with it."""
+    """One file: the domain, or None and its problems."""
     try:
         root, values = read_mapping(read_text(path))
     except UnreadableFileError as error:
@@ -159,16 +159,16 @@ def read_domain(path: Path) -> tuple[Domain | None, list[Problem]]:
 def problem_at(
     path: Path, location: Sequence[int | str], message: str, *, want_key: bool = False
 ) -> Problem:
-    """A problem of a file that could be read, at the key or item named by `location`."""
+    """A problem of a readable file, at the key or item named by `location`."""
     try:
         root, _ = read_mapping(read_text(path))
-    except UnreadableFileError:  # it has been changed or taken away since
+    except UnreadableFileError:  # the file was changed or deleted since
         return Problem(path, 1, 1, message)
     return placed(path, node_at(root, location, want_key=want_key), message)
 
 
 def _duplicates(path: Path, root: yaml.MappingNode, domain: Domain) -> Iterator[Problem]:
-    """Channels and examples that the file has already named."""
+    """Channels, example questions and documents of an example that occur twice."""
     lines: dict[str, int] = {}
     for place, channel in enumerate(domain.channels):
         node = node_at(root, ["channels", place])
@@ -197,7 +197,7 @@ def _without_documents(path: Path, root: yaml.MappingNode, domain: Domain) -> It
 
 
 def _glossary(path: Path, root: yaml.MappingNode) -> Iterator[Problem]:
-    """What is there twice, whatever its case and the space around it."""
+    """Duplicate short forms and meanings, ignoring case and white space."""
     glossary = node_at(root, ["glossary"])
     if glossary is root or not isinstance(glossary, yaml.MappingNode):
         return
@@ -222,7 +222,7 @@ def _folded(node: yaml.Node) -> str:
 
 
 def nearest(word: str, options: Sequence[str]) -> str:
-    """`; did you mean 'x'?`, or the choices while they fit a line, or nothing."""
+    """`; did you mean 'x'?`, or else the first MAX_CHOICES options, or '' without options."""
     close = difflib.get_close_matches(word, options, n=1, cutoff=0.6)
     if close:
         return f"; did you mean {close[0]!r}?"
@@ -235,7 +235,7 @@ def _problem(path: Path, root: yaml.MappingNode, detail: ErrorDetails) -> Proble
 
 
 def refused(model: type[BaseModel], root: yaml.Node, detail: ErrorDetails) -> tuple[yaml.Node, str]:
-    """What a model takes amiss: the node, and what is to be said of it."""
+    """The node and the message for one validation error of a model."""
     location = detail["loc"]
     dotted = ".".join(map(str, location))
     if detail["type"] == "extra_forbidden":

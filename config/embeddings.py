@@ -1,4 +1,4 @@
-"""Embedders: the local MiniLM, or any OpenAI-compatible server."""
+"""Embedders: the local MiniLM or an OpenAI-compatible server."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ TIMEOUT_SECONDS = 60.0
 RETRIES = 4
 BATCH_TEXTS = 128
 MAX_CHARACTERS = 16_000
-"""8,191 tokens are the limit of OpenAI's models; dense text has about two characters a token."""
+"""OpenAI's models accept 8,191 tokens; dense text has about two characters per token."""
 
 
 def embeds_here(settings: Settings) -> bool:
-    """Whether vectors are computed in this process; else a server is asked for them."""
+    """Whether vectors are computed in this process, not by a server."""
     return settings.embedding_model.lower() in LOCAL_NAMES
 
 
 def build_embedder(settings: Settings) -> Embedder:
-    """The embedder that the settings name. Nothing is loaded or asked before its first use."""
+    """The configured embedder. It loads and requests nothing before its first use.
+
+    Raises ConfigError when the model needs a server and none is set."""
     if embeds_here(settings):
         return MiniLM()
     if not (settings.openai_api_key or settings.openai_base_url):
@@ -44,7 +46,9 @@ def build_embedder(settings: Settings) -> Embedder:
 
 
 class RemoteEmbedder:
-    """Asks an OpenAI-compatible server. Every failure is a ModelUnavailable without the key."""
+    """Asks an OpenAI-compatible server.
+
+    Every failure becomes ModelUnavailable, whose text never contains the key."""
 
     max_tokens = 8191
     language = ""
@@ -60,7 +64,7 @@ class RemoteEmbedder:
 
     @property
     def dimensions(self) -> int:
-        """Asked of the server once, by embedding a word."""
+        """Measured once, by embedding a word."""
         with self._measuring:
             return self._dimensions
 
@@ -69,11 +73,11 @@ class RemoteEmbedder:
         return int(self(["dimensions"]).shape[1])
 
     def count_tokens(self, text: str) -> int:
-        """An estimate: the servers' tokenizers aren't known here, and average 4 bytes a token."""
+        """An estimate of 4 bytes per token: the server's tokenizer is unknown."""
         return -(-len(text.encode("utf-8", "replace")) // 4)
 
     def knows(self, word: str) -> bool:
-        """The servers' vocabularies aren't known here either."""
+        """Always True: the server's vocabulary is unknown."""
         return True
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
@@ -88,7 +92,7 @@ class RemoteEmbedder:
     def _embed(self, texts: Sequence[str]) -> Vectors:
         from openai import APIError
 
-        # Servers refuse an empty text; a space stands for it.
+        # Servers reject an empty text; send a space instead.
         inputs = [text[:MAX_CHARACTERS] if text.strip() else " " for text in texts]
         try:
             with self._slots:
@@ -97,7 +101,7 @@ class RemoteEmbedder:
                 )
             vectors = np.array([item.embedding for item in reply.data], dtype=np.float32)
         except APIError as error:
-            # A server may echo the key: only kind and status are said, and no such cause is kept.
+            # A server may echo the key: the error names kind or status, and drops such a cause.
             status = getattr(error, "status_code", None)
             failure = self._unavailable(f"HTTP {status}" if status else type(error).__name__)
             raise failure from (None if self._key and self._key in repr(error) else error)

@@ -1,12 +1,12 @@
-"""Everything that can go wrong, and who handles it.
+"""The exceptions and their handling.
 
 CopilotError
 ├── UsageError            the command line is wrong               → exit 2
 ├── ConfigError           settings or a domain file are wrong     → exit 2
-├── StorageFailed         a disk is full, a database damaged       → exit 1, or what needs it waits
+├── StorageFailed         a disk is full, a database damaged       → exit 1, or the work waits
 ├── LoadError             one document can't be read              → reported, the job goes on
 ├── IndexUnavailable      no usable generation to answer from     → exit 1, or an honest reply
-├── PermissionsUnknown    nobody can say now who may read         → an honest reply, no answer
+├── PermissionsUnknown    permissions can't be checked now        → an honest reply, no answer
 ├── PublishError          a generation can't be published         → the last one keeps serving
 └── ModelError            a model call failed                     → the deterministic agent answers
     ├── ModelUnavailable  timeout, rate limit, 5xx, no network
@@ -22,11 +22,11 @@ ModelFailure = Literal[
     "timeout", "unreachable", "rate_limited", "refused", "not_found", "server_error", "paused",
     "broke_off", "too_long", "invalid", "unavailable",
 ]  # fmt: skip
-"""Kinds of failed model calls: few, so that metrics can count by them."""
+"""Kinds of failed model calls, also a metrics label, so there are only a few."""
 
 
 class CopilotError(Exception):
-    """A failure that a user can read: what, where, and what to do about it."""
+    """A failure reported to users: what failed, where, and the remedy."""
 
     exit_code = 1
 
@@ -49,13 +49,13 @@ class ConfigError(CopilotError):
 
 
 class StorageFailed(CopilotError):
-    """A disk is full, a database is damaged or can't be used. Nothing was lost by saying so."""
+    """A disk is full, or a database is damaged or can't be used."""
 
 
 class LoadError(CopilotError):
-    """One document can't be read. The job reports it and carries on.
+    """One document can't be read. The job reports it and continues.
 
-    `document` names it (Google id or path); `place` says where inside, when known."""
+    `document`: Google id or path; `place`: position in the document, if known."""
 
     def __init__(self, document: str, reason: str, *, place: str = "", remedy: str = "") -> None:
         self.document = document
@@ -66,11 +66,11 @@ class LoadError(CopilotError):
 
 
 class IndexUnavailable(CopilotError):
-    """There is no usable generation of this domain."""
+    """The domain has no usable generation."""
 
 
 class NothingPublished(IndexUnavailable):
-    """There never was one."""
+    """Nothing was ever published for the domain."""
 
     def __init__(self, domain: str) -> None:
         super().__init__(
@@ -79,7 +79,7 @@ class NothingPublished(IndexUnavailable):
 
 
 class PermissionsUnknown(CopilotError):
-    """Who may read can't be checked now, and what is known of it is too old to go by."""
+    """Permissions can't be checked now, and the last check is too old to use."""
 
     def __init__(self, cause: str) -> None:
         self.cause = cause
@@ -94,7 +94,7 @@ class PublishError(CopilotError):
 
 
 class AnotherRun(PublishError):
-    """The domain is being published by somebody else."""
+    """Another run is publishing the domain."""
 
 
 class ModelError(CopilotError):
@@ -111,15 +111,15 @@ class ModelUnavailable(ModelError):
     """The model did not answer: timeout, rate limit, 5xx, no network, none configured."""
 
     retry_after: float | None = None
-    """Seconds that the server asks to be left alone, where it says so."""
+    """Seconds to wait before the next request, if the server names a time."""
 
 
 class InvalidModelOutput(ModelError):
-    """The model answered, but not in the form that was asked for, even after one repair."""
+    """The model's reply doesn't have the requested form, even after one repair."""
 
     usually: ModelFailure = "invalid"
 
 
 def new_reference() -> str:
-    """What an apology shows and the log holds, to bring the two together."""
+    """A random id, shown in an error reply and logged, to find the log entry of a reply."""
     return secrets.token_hex(4)

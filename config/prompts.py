@@ -1,4 +1,4 @@
-"""Prompts are files in a folder, reviewed as prose; whatever others wrote enters them fenced."""
+"""Renders prompt files. Untrusted text is fenced."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _LOOKS_LIKE_A_CITATION = re.compile(r"\[(\^?)(\d{1,3})\]")
 CHAT_TOKEN = re.compile(
     r"<[|｜]|\[/?(?:INST|SYSTEM_PROMPT)\]|<</?SYS>>|<(?:start|end)_of_turn>|</?s>", re.IGNORECASE
 )
-"""What servers turn into the borders of a message: ChatML and Llama 3, DeepSeek, Mistral,
-Llama 2, Gemma."""
+"""Tokens that servers treat as message borders: ChatML and Llama 3, DeepSeek, Mistral, Llama 2,
+Gemma."""
 
 
 @dataclass(frozen=True)
 class Foreign:
-    """Text that others wrote: data, whatever it says."""
+    """Untrusted text. A prompt includes it as data, never as instructions."""
 
     label: str
-    """What its fence calls it, e.g. `source 3 | Key Rotation Standard`."""
+    """Label in its fence, e.g. `source 3 | Key Rotation Standard`."""
     text: str
 
 
 class PromptFolder:
-    """A folder of `NAME.md`: front matter with a version and the most tokens that a reply may
-    have, then `# System` and `# User`."""
+    """A folder of `NAME.md`: front matter with `version` and `max_tokens` of the reply, then
+    `# System` and `# User`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -40,8 +40,8 @@ class PromptFolder:
     def render(self, name: str, **values: str | Foreign | Sequence[Foreign]) -> Prompt:
         """`NAME.md` with its `{{placeholders}}` filled; KeyError for a missing one.
 
-        Plain text is our own or the operators'. Foreign text is fenced, by a mark made for this
-        prompt alone, which the file names as `{{fence}}`. No value is searched for placeholders."""
+        A `str` is trusted text: ours or the operators'. `Foreign` text is fenced with a random
+        mark for this prompt, available as `{{fence}}`. Placeholders in values are not filled."""
         fence = new_fence()
         version, max_tokens, system, user = _parts(self._path / f"{name}.md")
         texts = {key: _rendered(value, fence) for key, value in values.items()} | {"fence": fence}
@@ -56,25 +56,25 @@ class PromptFolder:
 
 
 def new_fence() -> str:
-    """A mark that no document can know in advance."""
+    """A random mark, which no document can contain in advance."""
     return f"data-{secrets.token_hex(8)}"
 
 
 def fenced(fence: str, foreign: Foreign) -> str:
-    """Text as data between two marks, unable to close them or to pose as something else."""
+    """Text as data between two marks. It can't contain the marks or chat-template tokens."""
     label = " ".join(neutral(foreign.label, fence).split()).replace("<", "‹").replace(">", "›")
     return f"<{fence} {label}>\n{neutral(foreign.text, fence)}\n</{fence}>"
 
 
 def neutral(text: str, fence: str) -> str:
-    """Harmless, and without the fence itself."""
+    """Sanitized text without the fence; see `harmless`."""
     return harmless(text).replace(fence, "(data)")
 
 
 def harmless(text: str) -> str:
-    """Without NULs, chat-template tokens, and numbers that look like citations.
+    """Replaces NULs, chat-template tokens and numbers that look like citations.
 
-    What is put in their place can't become one of them; what is harmless stays as it is."""
+    Replacements can't form such a token; other text stays unchanged."""
     # NULs first: one inside a token would hide it.
     text = text.replace("\x00", "")
     text = CHAT_TOKEN.sub(lambda token: token[0].replace("<", "‹").replace("[", "("), text)
@@ -82,7 +82,7 @@ def harmless(text: str) -> str:
 
 
 def listed(lines: Iterable[str], *, otherwise: str = "none") -> str:
-    """A markdown list, or a word when there is nothing to list."""
+    """A markdown list; `otherwise` when it is empty."""
     return "\n".join(f"- {line}" for line in lines) or otherwise
 
 
@@ -98,7 +98,7 @@ def _parts(path: Path) -> tuple[str, int, str, str]:
     text = path.read_text(encoding="utf-8")
     _, about, body = text.split("---\n", 2)
     system, user = re.split(r"^# User$", body, maxsplit=1, flags=re.MULTILINE)
-    # The hash moves with every edit, so that a forgotten version number can't revive a cache.
+    # The hash changes with every edit: caches miss even if the version number was not raised.
     declared = dict(line.split(": ", 1) for line in about.strip().splitlines())
     version = f"{declared['version']}-{hashlib.sha256(body.encode()).hexdigest()[:8]}"
     return (

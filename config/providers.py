@@ -1,4 +1,4 @@
-"""Whose chat model a name means, and a LangChain client for it."""
+"""Resolves a model name to its provider and builds the LangChain client."""
 
 from __future__ import annotations
 
@@ -21,29 +21,32 @@ PROVIDERS = frozenset(
     meta mistralai nvidia ollama openai openrouter perplexity together upstage xai
     """.split()  # noqa: SIM905 - a list of strings would take 30 lines
 )
-"""What LangChain's `init_chat_model` knows; asking it would import it for every `--help`."""
+"""Providers of LangChain's `init_chat_model`. Listed here, because importing LangChain would slow
+down every `--help`."""
 OPENAI = "openai"
 CHAT_MODEL = "ONCALL_CHAT_MODEL"
-"""The variable that names the model that answers."""
+"""Environment variable with the name of the chat model."""
 _PROVIDER_LIKE = re.compile(r"(?!ft\b)[a-z][a-z_-]*", re.IGNORECASE)
-"""Not `llama3:8b`, and not `ft:gpt-x:…`, as OpenAI names what was fine-tuned."""
+"""Doesn't match `llama3:8b`, or `ft:gpt-x:…`, OpenAI's names of fine-tuned models."""
 
 _NAMES_OF_MAX_TOKENS = ("max_tokens", "max_output_tokens", "num_predict")
-"""What the integrations call it; the last is ollama's."""
+"""Names of the option in the integrations; the last is Ollama's."""
 
 
 def provider_and_model(name: str) -> tuple[str, str]:
-    """`anthropic:claude-x` → (anthropic, claude-x). A name without a known provider, also one
-    with a colon such as `llama3:8b`, is a model of the OpenAI-compatible server."""
+    """`anthropic:claude-x` → (anthropic, claude-x).
+
+    A name without a known provider, such as `llama3:8b`, is a model of the OpenAI-compatible
+    server."""
     provider, colon, model = name.partition(":")
     provider = _spelled(provider)
     return (provider, model) if colon and provider in PROVIDERS else (OPENAI, name)
 
 
 def check_model_name(name: str, *, has_server: bool, variable: str = CHAT_MODEL) -> None:
-    """Raises ConfigError for a name without a model, and for a provider that is none.
+    """Raises ConfigError for a name without a model and for an unknown provider.
 
-    `has_server`: an OpenAI-compatible server is set, whose models may have any name."""
+    `has_server`: an OpenAI-compatible server is set; its models may have any name."""
     provider, colon, model = name.partition(":")
     is_known = _spelled(provider) in PROVIDERS
     setting = f"{variable}={name}"
@@ -89,11 +92,10 @@ def provider_client(
     timeout_seconds: float,
     variable: str = CHAT_MODEL,
 ) -> BaseChatModel:
-    """A client of LangChain's integration, which reads its own key from the environment.
+    """A client of LangChain's integration, which reads its key from the environment.
 
-    `without` names options to leave out: `temperature`. `max_tokens` of a reply; 0 for as many as
-    the model likes. Raises ConfigError when the integration
-    is not installed, or misses its key or address."""
+    `without`: options to omit, such as `temperature`. `max_tokens`: limit of a reply, 0 for none.
+    Raises ConfigError when the integration is not installed, or has no key or address."""
     from langchain.chat_models import init_chat_model
     from pydantic import ValidationError
 
@@ -101,7 +103,7 @@ def provider_client(
     supported: dict[str, Any] = {
         "temperature": 0,
         "timeout": timeout_seconds,
-        "client_kwargs": {"timeout": timeout_seconds},  # how ollama's is told
+        "client_kwargs": {"timeout": timeout_seconds},  # Ollama's form of the timeout
         "max_retries": 0,
         "stream_usage": True,
     }
@@ -117,10 +119,10 @@ def provider_client(
         raise ConfigError(
             f"{setting} needs a package that is not installed", remedy=remedy
         ) from error
-    except ValidationError as error:  # shows what it was given, and a key may be among it
+    except ValidationError as error:  # its text shows the input, which may contain a key
         problem = "; ".join(item["msg"] for item in error.errors(include_input=False))
         raise _unusable(setting, problem) from None
-    except Exception as error:  # each integration has its own ways to miss a key
+    except Exception as error:  # integrations raise different errors for a missing key
         raise _unusable(setting, str(error)) from None
     if missing := _missing_keys(client):
         raise ConfigError(f"{setting} has no key", remedy=f"set {' or '.join(missing)}")
@@ -128,20 +130,21 @@ def provider_client(
 
 
 def secrets_of(client: BaseChatModel) -> list[str]:
-    """Every key that a client holds, so that none of them is logged."""
+    """Every key of a client; callers use it to keep keys out of logs."""
     secrets = (value for value in vars(client).values() if hasattr(value, "get_secret_value"))
     return [secret for value in secrets if (secret := str(value.get_secret_value()))]
 
 
 def _declared(client: type[BaseChatModel]) -> set[str]:
-    """Options that an integration has; others it might refuse, or send on to its server."""
+    """The options of an integration. It may reject others or pass them to its server."""
     fields = client.model_fields
     return {*fields, *(field.alias for field in fields.values() if field.alias)}
 
 
 def _missing_keys(client: BaseChatModel) -> list[str]:
-    """The variables of keys that are all empty. None at all: the integration needs no key, or
-    finds it elsewhere, as AWS's do in a profile."""
+    """The variables for the client's keys when it has no key; empty when it has one.
+
+    Also empty when the integration needs no key or finds it elsewhere, as in an AWS profile."""
     variables = [
         variable
         for field, variable in client.lc_secrets.items()

@@ -1,1 +1,1 @@
-"""Strict readers for YAML, JSON, schedules and secret files, with errors in plain words."""
+"""Strict readers for YAML, JSON, schedules and secret files."""

@@ -1,4 +1,4 @@
-"""Cron schedules, time zones and Slack ids as people write them, with problems in plain words."""
+"""Checks cron schedules and time zones, and has patterns for Slack ids."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _WORDS = ((), (), (), _MONTHS, _DAYS)
 _PART = re.compile(r"(?:\*|(\w+)(?:-(\w+))?)(?:/(\d+))?")
 _SAMPLE = 400
-"""Times that are compared for the shortest time between two; a year of daily ones."""
+"""Number of times compared for the shortest gap; a year of daily ones."""
 _ANY = datetime(2024, 1, 1)
 
 
 def cron_problem(cron: str) -> str:
-    """What is wrong with it and how to write it; empty when nothing is.
+    """The problem of a schedule and its remedy; empty when it is valid.
 
-    Stricter than croniter, which draws times by chance for `R`, takes a sixth field for seconds,
+    Stricter than croniter, which picks random times for `R`, accepts a sixth field for seconds,
     and reads `*/90` minutes as every hour."""
     fields = cron.split()
     if len(fields) != len(_NAMES):
@@ -42,7 +42,7 @@ def cron_problem(cron: str) -> str:
 
 
 def wall_times(cron: str, after: datetime) -> Iterator[datetime]:
-    """Times on the clock, naive and in order, from the first after that one on."""
+    """Yields the local times of a schedule, naive and in order, after `after`."""
     from croniter import CroniterBadDateError, croniter
 
     iterator = croniter(cron, after)
@@ -54,7 +54,7 @@ def wall_times(cron: str, after: datetime) -> Iterator[datetime]:
 
 
 def shortest_gap(cron: str) -> timedelta:
-    """Between two of its times, as far as a sample tells."""
+    """Shortest time between two runs in a sample of the next ones."""
     times = islice(wall_times(cron, _ANY), _SAMPLE)
     return min((later - one for one, later in pairwise(times)), default=timedelta.max)
 
@@ -79,10 +79,10 @@ def _part_problem(part: str, bounds: tuple[int, int], words: tuple[str, ...]) ->
 
 
 def time_zone_problem(name: str) -> str:
-    """What is wrong with a name and which one may be meant; empty when nothing is."""
+    """The problem of a time zone's name, with a suggestion; empty when it is valid."""
     try:
         ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # also a path that leads out of the zones, or a folder
+    except (KeyError, ValueError, OSError):  # also for a path outside the database or a folder
         nearest = _nearest(name)
         hint = f"did you mean {nearest!r}?" if nearest else "write it as in Europe/Berlin"
         return f"is no time zone of the IANA database; {hint}"
@@ -90,7 +90,7 @@ def time_zone_problem(name: str) -> str:
 
 
 def _nearest(name: str) -> str:
-    """By the whole name, or by the city alone; empty when nothing is near."""
+    """The nearest zone by city or whole name; empty when none is near."""
     key = name.strip().replace(" ", "_").casefold()
     zones = sorted(available_timezones())
     cities = {zone.rpartition("/")[2].casefold(): zone for zone in zones}
@@ -102,21 +102,21 @@ def _nearest(name: str) -> str:
 
 
 CHANNEL = "[CG][A-Z0-9]{4,}"
-"""G: an older private channel."""
+"""G: ids of older private channels."""
 USER = "[UW][A-Z0-9]{3,}"
-"""W: of an organization on Enterprise Grid."""
+"""W: ids of users on Enterprise Grid."""
 GROUP = "S[A-Z0-9]{3,}"
 BOT = "[BAUW][A-Z0-9]{3,}"
 
 PINGED_IN_PROSE = r"[UWS][A-Z0-9]{6,}\b"
-"""Whom an `@` in prose may ping: ids are this long, and what is shorter is a word in capitals."""
+"""Ids that an `@` in prose may mention. Shorter matches are words in capitals."""
 ON_CALL = r"[UWS](?:[0-9][A-Z0-9]{2,}|(?=[A-Z]*[0-9])[A-Z0-9]{5,})"
-"""A user or group where it stands alone: with a digit, which SUPPORT and WEEKEND lack."""
+"""A user or group id as a whole field. It needs a digit, which SUPPORT and WEEKEND lack."""
 ON_CALL_IN_PROSE = r"\b[UWS][0-9][A-Z0-9]{4,}\b"
-"""As Slack makes ids today, `U0…`: no word of a calendar looks so."""
+"""Slack's current ids, `U0…`; no word in a calendar looks like one."""
 MAYBE_ON_CALL_IN_PROSE = r"\b[UWS](?=[A-Z]*[0-9])[A-Z0-9]{6,}\b"
-"""As Slack once made ids, `UG4KX7Q2P`; SPRINT42 looks so too."""
+"""Slack's older ids, such as `UG4KX7Q2P`; SPRINT42 matches, too."""
 MENTION = r"<(?:@|!subteam\^)([UWS][A-Z0-9]{3,})(?:\|[^<>]*+)?>"
-"""The id is its group."""
+"""Group 1 is the id."""
 EMAIL = r"(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+"
-"""Slack finds its members by their address, too."""
+"""An e-mail address; Slack can find members by it."""

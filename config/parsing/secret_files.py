@@ -16,17 +16,17 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def keep_to_owner() -> None:
-    """From now on, what this process and its libraries create is its user's alone."""
+    """Sets the umask, so that only the user can access files that this process creates."""
     os.umask(OTHERS)
 
 
 def private_folder(folder: Path) -> Path:
-    """Make the folder, and take from others what an earlier release let them see in it.
+    """Creates the folder and removes other users' access to everything in it.
 
-    A folder that holds more than ours, as the working directory does, keeps its mode. Raises
-    ConfigError when it can't be written to."""
+    A shared folder, such as the working directory, keeps its mode. Raises ConfigError when the
+    folder can't be written to."""
     try:
-        # Missing folders above it are made as ever: they may be for others, too.
+        # Missing parent folders get the default mode: other users may need them.
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
@@ -51,7 +51,7 @@ def private_folder(folder: Path) -> Path:
 
 
 def private_file(path: Path) -> Path:
-    """Make the file unless it is there; what SQLite puts beside it gets the same mode."""
+    """Creates the file if it is missing; SQLite gives its journal files the same mode."""
     os.close(os.open(path, os.O_CREAT | os.O_RDONLY | os.O_CLOEXEC, 0o600))
     return path
 
@@ -66,7 +66,7 @@ def _open_to_others(folder: Path) -> Iterator[Path]:
 
 
 def _mode(path: Path) -> int:
-    """0 for a link, which has no mode of its own, and for what is gone by now."""
+    """Mode of a file; 0 for a link, which has none, and for a deleted file."""
     try:
         mode = path.lstat().st_mode
     except OSError:
@@ -75,7 +75,7 @@ def _mode(path: Path) -> int:
 
 
 def _tightened(path: Path) -> bool:
-    """False for another user's."""
+    """Removes other users' access. False when that fails, as for another user's file."""
     try:
         path.chmod(stat.S_IMODE(_mode(path)) & ~OTHERS)
     except FileNotFoundError:
@@ -99,9 +99,9 @@ SUFFIX = "_FILE"
 
 
 def secrets_from_files(variables: Iterable[str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Variable → what its file holds, of those that name one.
+    """Variable → content of its file, for variables with a `_FILE`.
 
-    Raises ConfigError that names the variable and the file, never what is in it."""
+    Raises ConfigError, which names the variable and the file, never its content."""
     values = {}
     for variable in variables:
         if name := environment.get(f"{variable}{SUFFIX}"):

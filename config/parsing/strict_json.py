@@ -1,7 +1,7 @@
-"""JSON from outside: it has one meaning, or it is refused.
+"""Reads untrusted JSON and rejects ambiguous input.
 
-Python's own reader takes NaN, keeps the last of two equal keys, and hands on half characters that
-no database stores and no encoder writes."""
+Python's own reader accepts NaN, keeps the last of two equal keys, and returns lone surrogates,
+which no database stores and no encoder writes."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from collections.abc import Iterable
 from typing import Any
 
 MAX_DEPTH = 50
-"""Slack's blocks, the deepest that we are sent, stay below 20."""
+"""The deepest valid input, Slack's blocks, stays below 20."""
 MAX_DIGITS = 20
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class JunkJsonError(ValueError):
-    """Says what is wrong, and never holds what was sent."""
+    """Invalid JSON. The message never contains the input."""
 
 
 def read_json(data: bytes) -> Any:
-    """Raises JunkJsonError: no UTF-8, no JSON, a key twice, NaN, too deep, NUL, half characters."""
+    """Raises JunkJsonError for anything but strict JSON in UTF-8.
+
+    That includes duplicate keys, NaN, large numbers, deep nesting, NUL and lone surrogates."""
     try:
         value = json.loads(
             data.decode("utf-8"),

@@ -1,7 +1,7 @@
-"""YAML for people who don't know it: what YAML would quietly change is refused, at its place.
+"""Reads YAML and rejects values that YAML would silently change, with line and column.
 
-PyYAML reads YAML 1.1, in which `NO` is false, `0160` is 112 and `1:30` is 90. A key of the wrong
-kind gets advice in the writer's own words."""
+PyYAML reads YAML 1.1, in which `NO` is false, `0160` is 112 and `1:30` is 90. Also writes advice
+for values of a wrong type."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _GROUPED_DIGITS = re.compile(r"\d{1,3}([,._' ]?\d{3})+")
 def advice(
     detail: ErrorDetails, node: yaml.Node, *, keys: Sequence[str] = (), choices: Sequence[str] = ()
 ) -> str:
-    """`node` holds the value; `keys` are those of its section, `choices` those of its key."""
+    """The message for a validation error.
+
+    `node`: the value's node; `keys`: keys of its section; `choices`: choices of its key."""
     value = detail["input"]
     if value is None:
         return "is empty; write a value, or leave the key out"
@@ -61,13 +63,13 @@ def _without_grouping(value: object) -> str:
 
 
 def _lowered(message: str) -> str:
-    """A message of our own begins with a value in quotes, or in lower case."""
+    """The message with a lower-case first letter, as in our own messages."""
     return message[:1].lower() + message[1:]
 
 
 MAX_BYTES = 1_000_000
 MAX_FIELDS = 16_000
-"""Characters of a document's front matter."""
+"""Limit of a document's front matter, in characters."""
 _PLAIN_NUMBER = re.compile(r"[-+]?(0|[1-9]\d{0,17})(\.\d{1,18})?")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _BOOLEAN = "tag:yaml.org,2002:bool"
@@ -76,7 +78,7 @@ _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
 class UnreadableFileError(Exception):
-    """A file that holds no YAML; its reader says where, as line and column from 1."""
+    """A file without readable YAML. Line and column count from 1."""
 
     def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
         super().__init__(message)
@@ -86,7 +88,7 @@ class UnreadableFileError(Exception):
 
 
 class _TextLoader(yaml.SafeLoader):
-    """Keys are text as written, and so are dates: no key of ours is or holds one."""
+    """Keys and dates stay text as written: no setting is a date."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012  # the base class has it so
         first: [(tag, form) for tag, form in resolvers if tag != "tag:yaml.org,2002:timestamp"]
@@ -112,8 +114,8 @@ class _TextLoader(yaml.SafeLoader):
 
 
 class _FieldsLoader(yaml.SafeLoader):
-    """No aliases: a few lines of them can stand for gigabytes. Numbers are text, as written, and so
-    is a day that there is not, as 30 February."""
+    """Rejects aliases: a few lines of them can expand to gigabytes. Numbers and impossible
+    dates, such as 30 February, stay text as written."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012  # the base class has it so
         first: [(tag, form) for tag, form in resolvers if tag not in _NUMBERS]
@@ -139,7 +141,7 @@ _FieldsLoader.add_constructor("tag:yaml.org,2002:timestamp", _FieldsLoader.const
 
 
 def read_fields(text: str) -> Any:
-    """What the front matter of a document holds. Raises UnreadableFileError."""
+    """The values in a document's front matter. Raises UnreadableFileError."""
     if len(text) > MAX_FIELDS:
         raise UnreadableFileError(f"{len(text):,} characters, more than {MAX_FIELDS:,}")
     try:
@@ -151,7 +153,7 @@ def read_fields(text: str) -> Any:
 
 
 def read_text(path: Path) -> str:
-    """Raises UnreadableFileError for a file that is too large, or isn't UTF-8."""
+    """Raises UnreadableFileError for a file that is unreadable, too large or not UTF-8."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -171,9 +173,9 @@ def read_text(path: Path) -> str:
 
 
 def read_mapping(text: str) -> tuple[yaml.MappingNode, dict[str, Any]]:
-    """The nodes, which know their places, and the values.
+    """(nodes with positions, values) of a file with keys.
 
-    Raises UnreadableFileError for what is no YAML, or holds no keys."""
+    Raises UnreadableFileError for invalid YAML or a file without keys."""
     root, values = _read(text)
     if not isinstance(root, yaml.MappingNode) or not isinstance(values, dict):
         raise UnreadableFileError("expected keys such as `domain:` and `sources:`")
@@ -181,7 +183,7 @@ def read_mapping(text: str) -> tuple[yaml.MappingNode, dict[str, Any]]:
 
 
 def read_list(text: str) -> tuple[list[yaml.Node], list[Any]]:
-    """The same for a file that is a list; of an empty file, nothing."""
+    """(nodes, values) of a file with a list; both empty for an empty file."""
     root, values = _read(text)
     if root is None:
         return [], []
@@ -208,7 +210,7 @@ def _read(text: str) -> tuple[yaml.Node | None, Any]:
 
 
 def misread(root: yaml.Node) -> Iterator[tuple[yaml.Node, str]]:
-    """What YAML takes for something else than is written, or keeps the last of."""
+    """Nodes that YAML reads differently than written, and duplicate keys, each with a message."""
     for node in _all_nodes(root):
         if isinstance(node, yaml.MappingNode):
             yield from _misread_keys(node)
@@ -242,7 +244,7 @@ def _meaning(key: yaml.ScalarNode) -> str:
 
 
 def _all_nodes(root: yaml.Node) -> Iterator[yaml.Node]:
-    """Each node once, except keys: an alias may point to it many times, or around it."""
+    """Each node but keys, once: aliases may repeat a node or form a cycle."""
     ids: set[int] = set()
     waiting = [root]
     while waiting:
@@ -267,7 +269,7 @@ def _located(error: yaml.MarkedYAMLError) -> UnreadableFileError:
 
 
 def _place(before: str) -> tuple[int, int]:
-    """Line and column, from 1, of what follows this text."""
+    """Line and column, from 1, of the position after this text."""
     return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
 
 

@@ -1,11 +1,11 @@
-"""MiniLM as an ONNX graph: the layers written here, over the weights of a published ONNX file.
+"""Builds MiniLM as an ONNX graph over the weights of a published ONNX file.
 
-The published graph spells attention and GELU out in dozens of small steps; with onnxruntime's own
-(`com.microsoft`) a text of 256 word pieces takes 30% less (docs/decisions/090). Its weights stay
-the bytes they are: int8 with a scale for each column, multiplied out once when the graph is loaded,
-so that all arithmetic is float32.
+The published graph splits attention and GELU into dozens of small steps. With onnxruntime's own
+operators (`com.microsoft`), a text of 256 word pieces takes 30% less time (docs/decisions/090). The
+weights stay unchanged: int8 with a scale per column. They are multiplied once when the graph is
+loaded, so all arithmetic is float32.
 
-Written as protobuf's wire format, because the package `onnx` would be needed for nothing else.
+The module writes protobuf's wire format itself, to avoid a dependency on the package `onnx`.
 Source: onnx/onnx.proto; onnxruntime's docs/ContribOperators.md."""
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ IR_VERSION, OPSETS = 10, {"": 17, "com.microsoft": 1}
 FLOAT, INT32 = 1, 6
 PREFIX = "inner."
 OF_A_LAYER = ("query", "key", "value", "mixed", "inner", "outer")
-"""The matrices of a layer, in the file's order; the export numbered instead of naming them."""
+"""The matrices of a layer, in the file's order; the file numbers them instead of naming them."""
 
 _VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5
 
 
 def graph_over(published: bytes) -> bytes:
-    """The ONNX model to run, made of the published one's weights.
+    """The ONNX model to run, with the weights of the published one.
 
-    `published` is trusted to be the file that this was written for: check its SHA-256 first."""
+    `published` is not validated: check the file's SHA-256 first."""
     graph = next(value for number, value in _fields(published) if number == 7)
     weights = [value for number, value in _fields(graph) if number == 5]
     names = [_name(weight) for weight in weights]
@@ -52,7 +52,7 @@ def graph_over(published: bytes) -> bytes:
 
 
 def _nodes(quantized: list[str]) -> Iterator[bytes]:
-    """The steps from word pieces to the last layer's state."""
+    """The nodes from word pieces to the state of the last layer."""
     for name in quantized:
         yield _node("Cast", [f"{name}_q"], f"{name}_f", to=FLOAT)
         yield _node("Mul", [f"{name}_f", f"{name}_scale"], name)
@@ -137,7 +137,7 @@ def _name(tensor: bytes) -> str:
 
 
 def _field(number: int, value: int | float | str | bytes) -> bytes:
-    """One field of a message, with its number."""
+    """Encodes one field of a message, with its number."""
     if isinstance(value, int):
         return _varint(number << 3 | _VARINT) + _varint(value)
     if isinstance(value, float):
@@ -152,7 +152,7 @@ def _varint(value: int) -> bytes:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """Each field's number and bytes; of a number without length, nothing."""
+    """Each field's number and bytes; the bytes of a varint field are empty."""
     at = 0
     while at < len(message):
         key, at = _read_varint(message, at)
@@ -166,7 +166,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _read_varint(message: bytes, at: int) -> tuple[int, int]:
-    """The number that starts at this byte, and where it ends."""
+    """(the varint at this offset, the offset after it)."""
     value = shift = 0
     while True:
         value |= (message[at] & 0x7F) << shift

@@ -67,7 +67,9 @@ class VectorSearch:
     def _ordered(
         self, scores: NDArray[np.float32], rows: Rows | None, query: Vectors, depth: int
     ) -> Best:
-        """The `depth` best rows by both bytes. `rows`: row of each score; None for all."""
+        """The `depth` best rows by both bytes.
+
+        `rows`: row of each score, ascending; None when the scores cover all rows."""
         near = np.sort(best(scores, depth + SPARE + int(SPARE_SHARE * depth), above=-np.inf).rows)
         near = near if rows is None else rows[near]
         exact = best(self._matrix[near].exactly() @ query, depth)
