@@ -92,7 +92,7 @@ _INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff"))
 _ASSIGNED = re.compile(r"(?:export\s+)?[A-Z][A-Z0-9_]+\s*=\s*(?=\S)")
 _CHANNEL_LINK = re.compile(rf"(?:/archives/|/client/[TE][A-Z0-9]+/|<#)({CHANNEL})")
 
-_BOT_TOKEN_AT = "api.slack.com/apps › your app › Install App › Bot User OAuth Token"  # noqa: S105 - where it stands
+_BOT_TOKEN_AT = "api.slack.com/apps › your app › Install App › Bot User OAuth Token"  # noqa: S105 - where Slack shows it
 _APP_TOKEN_AT = "api.slack.com/apps › your app › Basic Information › App-Level Tokens"  # noqa: S105
 WHERE = {"SLACK_BOT_TOKEN": _BOT_TOKEN_AT, "SLACK_APP_TOKEN": _APP_TOKEN_AT}
 """Variable → where Slack shows it."""

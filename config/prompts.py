@@ -72,7 +72,7 @@ def neutral(text: str, fence: str) -> str:
 
 
 def harmless(text: str) -> str:
-    """Replaces NULs, chat-template tokens and numbers that look like citations.
+    """Removes NULs; replaces chat-template tokens and numbers that look like citations.
 
     Replacements can't form such a token; other text stays unchanged."""
     # NULs first: one inside a token would hide it.

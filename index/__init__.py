@@ -1,1 +1,1 @@
-"""What offline writes and online reads: one immutable generation per domain."""
+"""The index: immutable generations of each domain, written offline and read online."""

@@ -107,7 +107,7 @@ class _TextLoader(yaml.SafeLoader):
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         try:
             return super().construct_object(node, deep=deep)
-        except (ValueError, KeyError, IndexError) as error:  # of a number or an explicit tag
+        except (ValueError, KeyError, IndexError) as error:  # a bad number or explicit tag
             raise yaml.constructor.ConstructorError(
                 None, None, f"`{_short(node)}` can't be read: {error}", node.start_mark
             ) from error

@@ -1,4 +1,4 @@
-"""What a model is asked about a search."""
+"""The prompt of the reranker."""
 
 from pathlib import Path
 
