@@ -80,10 +80,8 @@ def build_enrichment_model(settings: Settings) -> ChatModel | None:
 
 
 def build_judge_model(settings: Settings) -> ChatModel | None:
-    """The model that judges answers: the judge model if set, else the chat model.
-
-    None and errors as for `build_chat_model`. Raises ConfigError also when the judge model has no
-    server."""
+    """The judge model if set, else the chat model. None and errors as for `build_chat_model`;
+    raises ConfigError also when the judge model has no server."""
     if settings.judge_model:
         return _model_by_name(settings, "ONCALL_JUDGE_MODEL", settings.judge_model, _JUDGE)
     if not settings.has_chat_model():
@@ -227,9 +225,8 @@ class LangChainModel:
             ) from None
 
     def stream(self, prompt: Prompt) -> Iterator[str | Usage]:
-        """Yields text deltas, then the Usage. Raises ModelUnavailable when the stream breaks off.
-
-        Ends a stream that exceeds its limit because the server ignores `max_tokens`."""
+        """Yields text deltas, then the Usage. Raises ModelUnavailable when the stream breaks off;
+        ends one that exceeds its limit because the server ignores `max_tokens`."""
         with self._watched(prompt) as call:
             for piece in self._streamed(prompt):
                 if isinstance(piece, Usage):
