@@ -21,17 +21,17 @@ from rich.table import Table
 from sqlalchemy import create_engine
 
 from agents.answer import Answer, Question
-from agents.routing.router import DomainRouter
 from agents.steps import Progress
-from bot.app import Agents, Documents, build_bot
+from benchmarks.material.bare_bot import bare_bot
 from config.domain import Domain, Sources
 from config.settings import Settings
-from index.permissions.rules import by_email
 from playground.slack_stand_in import SlackStandIn
 
 BOT = Path(__file__).resolve().parents[1] / "bot"
 CHANNEL = "C0SECURITY"
-SAME_FOR_EVERY_CALL = ("slack/web.py", "metrics.py", "inbox/", "slack/socket_mode.py")
+SAME_FOR_EVERY_CALL = (
+    "slack/client.py", "bus/inbox.py", "bus/stored_items.py", "slack/socket_mode.py",
+)  # fmt: skip
 """How Slack is reached and how items are stored: not what happens to a question."""
 
 
@@ -72,26 +72,7 @@ def walked() -> Walk:
         )
         engine = create_engine(f"sqlite:///{folder}/state.sqlite")
         domain = Domain(domain="keys", title="Keys", channels=[CHANNEL], sources=Sources())
-        bot = build_bot(
-            settings,
-            domains=lambda: {"keys": domain},
-            engine=engine,
-            agents=Agents(
-                ask=lambda name: answer_at_once,
-                ask_unattended=None,
-                router=DomainRouter(snapshot={}.__getitem__),
-                model=None,
-                streaming=False,
-                warm=None,
-            ),
-            documents=Documents(
-                published=None,
-                owners=None,
-                identities=by_email,
-                everyone_may_read=lambda name, documents: False,
-                status=lambda name: None,
-            ),
-        )
+        bot = bare_bot(settings, domain, engine, ask=lambda name: answer_at_once)
         bot.start()
         walk.on = True
         thread = slack.post_as_user(CHANNEL, f"<@{slack.bot_user_id}> how often?")

@@ -184,11 +184,9 @@ def memory(pid: int) -> float:
 
 def be_the_bot(latency: float, *, streaming: bool = False) -> None:
     from agents.answer import Answer, Ask, Question
-    from agents.routing.router import DomainRouter
-    from bot.app import Agents, Documents, build_bot
+    from benchmarks.material.bare_bot import bare_bot
     from config.domain import Domain
     from config.settings import Settings
-    from index.permissions.rules import by_email
     from index.store.database import open_database
 
     def ask(question: Question, progress: Any) -> Answer:
@@ -209,26 +207,7 @@ def be_the_bot(latency: float, *, streaming: bool = False) -> None:
         }
     )  # fmt: skip
     settings = Settings()
-    bot = build_bot(
-        settings,
-        domains=lambda: {"security": domain},
-        engine=open_database(settings),
-        agents=Agents(
-            ask=ask_of,
-            ask_unattended=None,
-            router=DomainRouter(snapshot={}.__getitem__),
-            model=None,
-            streaming=streaming,
-            warm=None,
-        ),
-        documents=Documents(
-            published=None,
-            owners=None,
-            identities=by_email,
-            everyone_may_read=lambda name, documents: False,
-            status=lambda name: None,
-        ),
-    )
+    bot = bare_bot(settings, domain, open_database(settings), ask_of, streaming=streaming)
     bot.start()
     sys.stdout.write("up\n")
     sys.stdout.flush()
