@@ -1,4 +1,4 @@
-"""Shared code of the bot's tables: insert-once, batches of ids, the time, and how a table with
+"""Shared code of the bot's tables: batches of ids, the time, and how a table with
 personal data is purged, exported and erased."""
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import cast
 
-from sqlalchemy import Engine, Table, insert
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Table
 from sqlalchemy.orm import DeclarativeBase
 
 _BATCH_SIZE = 500
@@ -34,16 +33,6 @@ class PersonalTable:
 
 def table_of(mapped: type[DeclarativeBase]) -> Table:
     return cast("Table", mapped.__table__)
-
-
-def insert_once(engine: Engine, table: Table | type[DeclarativeBase], /, **values: object) -> bool:
-    """Insert a row in a transaction of its own. False, and no change, where its key exists."""
-    try:
-        with engine.begin() as connection:
-            connection.execute(insert(table).values(**values))
-    except IntegrityError:
-        return False
-    return True
 
 
 def now() -> datetime:

@@ -12,9 +12,20 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from sqlalchemy import URL, Engine, QueuePool, create_engine, event, make_url, text
+from sqlalchemy import (
+    URL,
+    Engine,
+    QueuePool,
+    Table,
+    create_engine,
+    event,
+    insert,
+    make_url,
+    text,
+)
 from sqlalchemy.engine.interfaces import Dialect
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.orm import DeclarativeBase
 from sqlalchemy.pool import ConnectionPoolEntry, Pool
 
 from config.errors import StorageFailed
@@ -24,6 +35,16 @@ log = structlog.get_logger()
 LOOK_SECONDS = 2.0
 LATE_LOOKS = 4
 """A check that hangs for this many intervals counts as failed."""
+
+
+def insert_once(engine: Engine, table: Table | type[DeclarativeBase], /, **values: object) -> bool:
+    """Insert a row in a transaction of its own. False, and no change, where its key exists."""
+    try:
+        with engine.begin() as connection:
+            connection.execute(insert(table).values(**values))
+    except IntegrityError:
+        return False
+    return True
 
 
 class DatabaseWatch:

@@ -20,13 +20,12 @@ from sqlalchemy import (
     String,
     Table,
     delete,
-    insert,
     select,
     update,
 )
-from sqlalchemy.exc import IntegrityError
 
 from bot.bus.events import Enqueue, TimerDue
+from durable.database import insert_once
 from durable.migration import migrate
 
 _METADATA = MetaData()
@@ -70,12 +69,7 @@ class TimerStore:
         due = due_at.astimezone(UTC).replace(tzinfo=None)
         timer = Timer(kind=kind, subject=subject, due_at=due_at)
         values = {"kind": kind, "subject": subject, "due_at": due}
-        try:
-            with self._engine.begin() as connection:
-                connection.execute(insert(_TIMERS).values(key=timer.key, **values))
-        except IntegrityError:
-            if keep:
-                return
+        if not insert_once(self._engine, _TIMERS, key=timer.key, **values) and not keep:
             change = update(_TIMERS).where(_TIMERS.c.key == timer.key).values(**values)
             with self._engine.begin() as connection:
                 connection.execute(change)

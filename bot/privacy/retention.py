@@ -21,7 +21,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from agents.answer_cache import store as kept_answers
 from agents.thread.store import create_thread_tables, forget_begun_before, stored_domains
-from bot.db import insert_once, now
+from bot.db import now
 from bot.privacy.tables import (
     FeatureTables,
     delete_questions,
@@ -38,6 +38,7 @@ from bot.questions.tables import (
     create_tables,
 )
 from config.domain import Domain, RetentionPolicy
+from durable.database import insert_once
 from durable.migration import migrate
 from index.audit import AuditLog, days_ago
 from index.store.database import scrub

@@ -13,13 +13,12 @@ from sqlalchemy import (
     Text,
     delete,
     func,
-    insert,
     select,
 )
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from agents.answer import Answer
+from durable.database import insert_once
 from durable.migration import migrate
 from jobs.evaluation.metrics.retrieval import GivenReply, Retrieved
 from jobs.golden.questions import GoldenQuestion
@@ -124,11 +123,7 @@ class SqlReplyStore:
             "given_at": datetime.now(UTC).replace(tzinfo=None),
             "reply": _reply.dump_json(stored).decode(),
         }
-        try:
-            with self._engine.begin() as connection:
-                connection.execute(insert(ReplyRow).values(row))
-        except IntegrityError:
-            return  # another run of the same version stored it first
+        insert_once(self._engine, ReplyRow, **row)  # another run of this version may be first
 
     def _forget(self, versions: list[str]) -> None:
         """Delete these versions, and all but the newest `VERSIONS` of the domain."""

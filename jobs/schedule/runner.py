@@ -16,13 +16,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import structlog
-from sqlalchemy import Engine, String, delete, insert, update
+from sqlalchemy import Engine, String, delete, update
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.domain import Domain
 from config.errors import AnotherRun, CopilotError
+from durable.database import insert_once
 from durable.lease import Lease
 from durable.migration import migrate
 from durable.worker import (
@@ -76,12 +77,8 @@ class RunAttemptStore:
                 times = connection.execute(more.returning(RunAttemptRow.times)).scalar()
                 if times is not None:
                     return times - 1
-            try:
-                with self._engine.begin() as connection:
-                    connection.execute(insert(RunAttemptRow).values(run=run, times=1))
-                return 0
-            except IntegrityError:
-                continue  # another runner was faster
+            if insert_once(self._engine, RunAttemptRow, run=run, times=1):
+                return 0  # otherwise another runner was faster
 
     def let_go(self, run: str) -> None:
         """Uncount an attempt whose process stops on purpose: it is no crash."""

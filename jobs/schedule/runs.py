@@ -32,6 +32,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.domain import Refresh
+from durable.database import insert_once
 from durable.migration import migrate
 from jobs.ingest.ports import IngestReport
 
@@ -228,12 +229,7 @@ class RunStore:
     def leave_out(self, run: IngestRun) -> bool:
         """Record a skipped run. Returns False, and changes nothing, if the run has a record."""
         self._make_room()
-        try:
-            with self.engine.begin() as connection:
-                connection.execute(insert(RunRow).values(_row(run)))
-        except IntegrityError:
-            return False
-        return True
+        return insert_once(self.engine, RunRow, **_row(run))
 
     def find(self, run_id: str) -> IngestRun | None:
         self._make_room()

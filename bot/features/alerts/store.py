@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from bot.db import PersonalTable, insert_once, table_of
+from bot.db import PersonalTable, table_of
 from bot.features.alerts.episodes import (
     NOTICE_VALID_FOR,
     WITHOUT_RUNBOOK,
@@ -35,6 +35,7 @@ from bot.features.alerts.episodes import (
     tally_of,
 )
 from bot.questions.tables import QuestionRow
+from durable.database import insert_once
 from durable.migration import migrate
 
 

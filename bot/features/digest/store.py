@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from sqlalchemy import ColumnElement, Engine, String, and_, select, update
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from bot.db import PersonalTable, insert_once, table_of
+from bot.db import PersonalTable, table_of
 from bot.questions.tables import WITHDRAWN, FeedbackRow, QuestionRow
+from durable.database import insert_once
 from durable.migration import migrate
 
 _FORMAT = "%Y%m%dT%H%M%S"

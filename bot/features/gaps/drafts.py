@@ -11,10 +11,11 @@ from datetime import datetime
 from sqlalchemy import Engine, func, select, update
 
 from bot.bus.events import SuggestionDecided
-from bot.db import batches, insert_once, now
+from bot.db import batches, now
 from bot.features.gaps.store import GapDraftRow
 from bot.questions.tables import FeedbackRow, HandoffRow
 from bot.slack.messages import ERASED
+from durable.database import insert_once
 
 OUTCOMES = ("accepted", "dismissed", "gone")
 """`gone`: the document was deleted before a decision, or before the comment was written."""

@@ -25,9 +25,10 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from bot.db import PersonalTable, batches, insert_once, now, table_of
+from bot.db import PersonalTable, batches, now, table_of
 from bot.features.gaps.questions import FailureSignals, GapState
 from config.models import Vectors
+from durable.database import insert_once
 from durable.migration import migrate
 
 MAX_COLLECTION_TIME = timedelta(minutes=10)
