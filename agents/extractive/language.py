@@ -36,7 +36,7 @@ _OF_SCRIPT = {language: re.compile(letters) for language, letters in _SCRIPTS.it
 _COMBINED = re.compile(r"(?<=['’])|-")
 _LETTERS = 3
 """Minimum letters of another script: fewer are a unit or a sign (`µs`, `Δ`)."""
-_UNSEEN = "qx" * 6
+UNSEEN_WORD = "qx" * 6
 """A word of no document: it has the maximum rarity."""
 _TELLING = 2
 """Minimum words that identify a language: a single one may be a name."""
@@ -106,7 +106,7 @@ def _by_script(question_tokens: list[str], snapshot: Snapshot) -> str:
     words = naming_words(
         " ".join(token for token in question_tokens if not token.isascii())
     ).values()
-    unseen = snapshot.rarity(_UNSEEN)
+    unseen = snapshot.rarity(UNSEEN_WORD)
     seen_count = sum(snapshot.rarity(word) < unseen for word in words)
     return "" if 2 * seen_count > len(words) else language
 
@@ -140,7 +140,7 @@ def _forms(token: str) -> list[str]:
 def _is_spoken_here(words: frozenset[str], snapshot: Snapshot) -> bool:
     """Whether half of these words are common in the documents: in more chunks than the square root
     of the number of chunks."""
-    unseen = snapshot.rarity(_UNSEEN)
+    unseen = snapshot.rarity(UNSEEN_WORD)
     common = sum(snapshot.rarity(word) <= unseen / 2 for word in words)
     return 2 * common >= len(words)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.answer import Citation
-from agents.extractive.language import Glossary, asks_about_the_past, same_words
+from agents.extractive.language import UNSEEN_WORD, Glossary, asks_about_the_past, same_words
 from agents.plan import Plan
 from config.domain import Domain
 from enrichment.chunk import Chunk, DocumentCard, Unit, is_out_of_force, standing
@@ -199,8 +199,6 @@ ENOUGH = 0.10
 """Minimum probability of evidence for an answer: one in twenty of the answerable questions is below
 it. Fitted by `benchmarks/refusing.py`."""
 _MANY_NAMES = 2
-_UNSEEN = "qx" * 6
-"""A word of no document: it has the maximum rarity."""
 
 
 def confidence_parts(
@@ -211,7 +209,7 @@ def confidence_parts(
         return {}
     best, surface_words = scored[0], naming_words(plan.question)
     rarities = [snapshot.rarity(word) for word in surface_words.values()]
-    unseen = snapshot.rarity(_UNSEEN)
+    unseen = snapshot.rarity(UNSEEN_WORD)
     unheard_of = sum(snapshot.is_unheard_of(word) for word in surface_words.values())
     parts = {
         "similarity": max(0.0, best.similarity),
