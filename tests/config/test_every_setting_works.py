@@ -248,20 +248,27 @@ def google_pauses(town: Town, settings: Settings) -> object:
 
 
 class SlowModel:
-    """Counts what it is asked, and how much of that at the same time."""
+    """Counts its requests, and the most of them in flight at once.
+
+    A request waits for a second one, which a busy machine may start late; after one waited in vain
+    none waits again."""
 
     name = "slow"
 
     def __init__(self) -> None:
         self.asked = self.at_work = self.most_at_work = 0
         self._lock = threading.Lock()
+        self._together, self._waits = threading.Event(), True
 
     def structured(self, prompt: Prompt, reply: type[Said]) -> tuple[Said, Usage]:
         with self._lock:
             self.asked += 1
             self.at_work += 1
             self.most_at_work = max(self.most_at_work, self.at_work)
-        time.sleep(0.1)
+            if self.at_work > 1:
+                self._together.set()
+        if self._waits:
+            self._waits = self._together.wait(3)
         with self._lock:
             self.at_work -= 1
         return reply(), Usage(calls=1, input_tokens=1_000, output_tokens=100)
