@@ -46,9 +46,9 @@ class FallbackWarnings:
                 self._told_at[key] = now
         if due:
             log.warning(
-                "an agent went on without the model"
+                "agent fell back: model unavailable"
                 if fallback.outage
-                else "an agent did not follow the model",
+                else "agent fell back: model output not used",
                 domain=domain,
                 node=fallback.node,
                 reason=fallback.reason,

@@ -219,7 +219,7 @@ class Bot:
         self.clock.start()
         self._warming.start()
         if problems := self.extras.problems():
-            log.warning("the slack app was installed with fewer scopes", lacks=problems)
+            log.warning("the slack app lacks scopes", lacks=problems)
         log.info("the bot is up", user=self.identity.user, team=self.identity.team)
 
     def run(self, *, health_port: int | None = None, others: Sequence[HealthSource] = ()) -> None:

@@ -50,7 +50,7 @@ def notify_each(web: SlackClient, users: Iterable[str], lines: Sequence[str]) ->
         try:
             web.once("chat.postMessage", channel=user, text=text)
         except (SlackRefused, SlackUnsure, SlackBusy) as error:
-            log.warning("an admin could not be told", user=user, reason=str(error))
+            log.warning("an admin could not be notified", user=user, reason=str(error))
             is_final = isinstance(error, SlackRefused) and error.code not in ABOUT_THE_TOKEN
             is_done = is_done and is_final
     return is_done

@@ -62,13 +62,13 @@ class LiveDomains:
             domains, messages = {}, [str(error)]
         if messages:
             log.error(
-                "domain files are broken; the last good ones stay in force", problems=messages
+                "domain files are invalid; the last valid ones stay in force", problems=messages
             )
             return messages
         # A domain with equal content keeps its object, so caches by identity stay valid.
         same = {n: d for n, d in self._domains.items() if domains.get(n) == d}
         self._domains = {**domains, **same}
-        log.info("domain files read again", domains=sorted(domains))
+        log.info("domain files reloaded", domains=sorted(domains))
         return []
 
     def _stamp(self) -> tuple[tuple[str, int, int], ...]:

@@ -140,7 +140,7 @@ class PostgresLease:
                     return True
                 return self._take()
             except (SQLAlchemyError, OSError) as error:
-                log.debug("the lease is lost for now", cause=type(error).__name__)
+                log.debug("lease lost", cause=type(error).__name__)
                 self._drop()
                 return False
 

@@ -317,7 +317,7 @@ class DurableWorker:
                     log.warning("the database is back, and this worker's lease is held again")
                     self._able.set()
             elif self._able.is_set():
-                log.warning("lost the database; no work begins until it is back")
+                log.warning("lost the database; no new work starts until it is back")
                 self._able.clear()
 
     def _look_after(self) -> None:
@@ -335,9 +335,9 @@ class DurableWorker:
                     self._upkeep()
             except Exception as error:
                 if failure := storage_failure(error, self._files()):
-                    log.warning("looking after the work waits", cause=str(failure))
+                    log.warning("recovery check waits for the database", cause=str(failure))
                 elif self._able.is_set():
-                    log.exception("looking after the work failed; trying again")
+                    log.exception("recovery check failed; trying again")
                 else:
                     log.warning("recovery waits for the database", cause=type(error).__name__)
 
@@ -372,7 +372,7 @@ class DurableWorker:
         # a restart and the queue's poller missed each other.
         for work, sweeps in list(self._idle.items()):
             if sweeps >= STRANDED_SWEEPS:
-                log.warning("picking up stranded work", work=work)
+                log.warning("recovering work without a worker", work=work)
                 self._give_back(work, mine[work])
                 del self._idle[work]
 

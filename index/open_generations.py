@@ -115,7 +115,7 @@ class OpenGenerations:
         while len(self._generations) > 1 and self._beyond_bounds():
             others = [one for one in list(self._generations) if one != newest]
             oldest = min(others, key=lambda one: self._last_used.get(one, 0.0))
-            logger.info("closing %s, which nobody has asked for longest", oldest)
+            logger.info("closing generation of %s: least recently used", oldest)
             self._drop(oldest)
 
     def _beyond_bounds(self) -> bool:
@@ -146,10 +146,10 @@ def _watch(generations: weakref.ref[OpenGenerations], closed: Event) -> None:
             last_message = ""
         except CopilotError as error:
             if str(error) != last_message:  # log an outage once, not every second
-                logger.warning("staying with the open generations: %s", error)
+                logger.warning("generations could not be refreshed: %s", error)
             last_message = str(error)
         except Exception as error:  # any error: the next refresh may succeed
             if repr(error) != last_message:
-                logger.exception("staying with the open generations")
+                logger.exception("generations could not be refreshed")
             last_message = repr(error)
         del target

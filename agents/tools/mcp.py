@@ -162,7 +162,7 @@ class McpToolServer:
 
     def _failed(self, kind: ToolFailure, error: BaseException) -> ToolFailed:
         log.warning(
-            "a tool could not be asked", server=self._server.name, why=kind,
+            "tool call failed", server=self._server.name, why=kind,
             error=type(_first(error)).__name__,
         )  # fmt: skip
         return ToolFailed(self._server.name, kind)

@@ -142,7 +142,7 @@ class AuthMiddleware:
             try:
                 await self._admit(scope, receive, send)
             except _NotTakenError:
-                log.info("an answer was not taken by its client")
+                log.info("client stopped reading its response")
             except RequestRejected as refused:
                 response = refused.response()
                 if scope["method"] in _WITH_BODY:

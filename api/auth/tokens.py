@@ -268,11 +268,11 @@ class LiveTokens:
             try:
                 self._named = self._read()
             except ConfigError as error:
-                log.error("the API's tokens can't be read; the last good ones stay in force",
+                log.error("API tokens can't be read; the last valid ones stay in force",
                           problem=str(error))  # fmt: skip
                 return
             self._demanded = self._demanded or bool(self._named)
-            log.info("the API's tokens were read again", names=[c.name for _, c in self._named])
+            log.info("API tokens reloaded", names=[c.name for _, c in self._named])
 
     def _read(self) -> list[tuple[str, Caller]]:
         if self._config_dir is None:

@@ -157,7 +157,7 @@ def _called(
     try:
         result, text = tool.run(parts, opened, tool.takes.model_validate(arguments), progress)
     except Left:
-        log.info("nobody waited for a tool's result any more", tool=tool.name)
+        log.info("client left before the tool finished", tool=tool.name)
         return _failed("cancelled")
     except ValidationError as error:
         return _failed("; ".join(map(_problem, error.errors(include_input=False)[:10])))

@@ -61,7 +61,7 @@ class Streams:
             try:
                 stream.put("answer", work(stream))
             except Abandoned:
-                log.info("a stream was closed before its answer")
+                log.info("client closed the stream before the answer")
             except Exception as error:
                 stream.put("error", failure(error, local=local).body)
             finally:

@@ -185,7 +185,7 @@ class Channels:
             if refused.code == "missing_scope"
             else "invite the bot into every channel of the domain files, and correct wrong ids"
         )
-        log.error("slack does not say, so it is closed", what=what, reason=refused.code, fix=remedy)
+        log.error("slack lookup failed, access denied", what=what, reason=refused.code, fix=remedy)
 
 
 def _is_in(cache: TtlCache[Set[str]], key: str, item: str, patience: float) -> bool:
@@ -250,7 +250,7 @@ class People:
         try:
             user = self._web.call(method, patience=patience, **query).get("user")
         except SlackRefused as refused:
-            log.warning("slack does not say who somebody is", method=method, reason=refused.code)
+            log.warning("slack user lookup failed", method=method, reason=refused.code)
             return None
         if not (isinstance(user, Mapping) and user.get("id")):
             return None

@@ -124,7 +124,7 @@ class Inbox:
                     self._store(event_id, item)
                 except Exception as error:
                     cause = storage_failure(error) or type(error).__name__
-                    log.warning("an event waits for the database", cause=str(cause))
+                    log.warning("event not stored yet: database unavailable", cause=str(cause))
                     break
                 self._unstored.popleft()
 
@@ -156,7 +156,7 @@ class Inbox:
             except Exception as error:
                 pauses = slack if isinstance(error, SlackUnsure | SlackBusy) else other
                 if not self._worker.is_able():
-                    log.warning("waiting for the database", event_id=event_id)
+                    log.warning("work paused: database unavailable", event_id=event_id)
                     self._worker.wait_until_able()
                     continue
                 pause = next(pauses, None)

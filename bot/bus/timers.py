@@ -165,7 +165,7 @@ class Clock:
         try:
             plan()
         except Exception as error:  # a broken schedule must not stop the others
-            log.warning("a schedule could not be planned", cause=type(error).__name__)
+            log.warning("timers could not be planned", cause=type(error).__name__)
 
     def _run(self) -> None:
         while not self._stopping.wait(TICK_SECONDS):
@@ -175,4 +175,4 @@ class Clock:
                 self.tick()
                 self._ticked_at = time.monotonic()
             except Exception as error:  # the next tick tries again
-                log.warning("the clock could not look", cause=type(error).__name__)
+                log.warning("due timers could not be read", cause=type(error).__name__)

@@ -223,7 +223,7 @@ class AnswerPosts:
         except SlackRefused as refused:
             if refused.code in UNREACHABLE:
                 raise
-            log.info("another message instead of a change", reason=refused.code)
+            log.info("message could not be updated, posting a new one", reason=refused.code)
             self.delete(part)
             return False
         return True
@@ -257,7 +257,7 @@ class AnswerPosts:
                 metadata=self.metadata(part, "working"),
             )
         except SlackRefused as refused:
-            log.debug("the stream had ended", reason=refused.code)
+            log.debug("stream was already stopped", reason=refused.code)
 
     def metadata(self, part: int, state: str) -> Json:
         """Identifies the message after a crash."""

@@ -117,7 +117,7 @@ class OnCallResolver:
         except (SlackRefused, SlackBusy, SlackUnsure) as error:
             if isinstance(error, SlackRefused) and error.code in _NO_SUCH_PERSON:
                 return CallTarget(why="Slack doesn't know whoever it should be")
-            log.warning("slack does not say whether somebody is there", reason=str(error))
+            log.warning("slack user lookup failed, calling them anyway", reason=str(error))
             return CallTarget(who=who)
         if (reply.get("user") or {}).get("deleted"):
             return CallTarget(why="whoever it should be has left Slack")
@@ -131,7 +131,9 @@ class OnCallResolver:
         except (SlackRefused, SlackBusy, SlackUnsure) as error:
             if isinstance(error, SlackRefused) and error.code in _NO_SUCH_GROUP:
                 return "Slack doesn't know the group"
-            log.warning("slack does not say who is in a group", group=group, reason=str(error))
+            log.warning(
+                "slack group lookup failed, calling it anyway", group=group, reason=str(error)
+            )
             return ""
         members = [str(user) for user in reply.get("users") or []]
         if not members:
@@ -151,7 +153,7 @@ class OnCallResolver:
             return ""
         except (SlackBusy, SlackUnsure) as error:
             # Until Slack responds, call another person rather than nobody.
-            log.warning("slack does not say whose e-mail the rota names", reason=str(error))
+            log.warning("slack lookup of a rota e-mail failed", reason=str(error))
             return ""
         return str((reply.get("user") or {}).get("id") or "")
 

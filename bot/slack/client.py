@@ -152,7 +152,7 @@ class SlackClient:
             raise cause
         pause = exactly or pause
         metrics.SLACK_WAITS.labels(type(cause).__name__).inc()
-        log.info("slack is not ready", cause=str(cause), pause=round(pause, 2))
+        log.info("waiting for slack", cause=str(cause), pause=round(pause, 2))
         self.sleep(pause)
 
     def pages(

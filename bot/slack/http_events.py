@@ -96,7 +96,7 @@ def add_slack(app: FastAPI, bolt: App, signing_secret: SecretStr) -> None:
             bolt_request = to_bolt_request(request, body)
             bolt_response = await loop.run_in_executor(threads, bolt.dispatch, bolt_request)
         except _MALFORMED as error:
-            log.error("a request of Slack's can't be understood", exc_info=error)
+            log.error("slack request could not be parsed", exc_info=error)
             raise HTTPException(400, _NOT_SLACKS) from None
         return to_starlette_response(bolt_response)
 

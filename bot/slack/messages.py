@@ -289,4 +289,4 @@ def whisper(web: SlackClient, user: str, channel: str, thread_ts: str, text: str
             text=text,
         )
     except (SlackRefused, SlackUnsure, SlackBusy) as error:
-        log.debug("a note was not shown", reason=str(error))
+        log.debug("ephemeral message could not be posted", reason=str(error))

@@ -100,7 +100,7 @@ class SocketMode:
         except (WebSocketException, OSError) as error:
             log.info("the socket ended", reason=str(error))
         except Exception:
-            log.exception("the socket is given up for another")
+            log.exception("socket failed, opening another")
             self._closed.wait(1.0)
         with self._lock:
             self._live.discard(connection)
@@ -154,7 +154,7 @@ class SocketMode:
         except (WebSocketException, OSError) as error:
             log.info("an ack did not get through; slack will repeat", reason=str(error))
         except Exception:
-            log.exception("an event was not handled")
+            log.exception("event handler failed")
 
 
 def _envelope(text: str | bytes) -> Any:

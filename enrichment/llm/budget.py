@@ -180,7 +180,7 @@ class Budget:
         with self._lock:
             has_told, self._has_told = self._has_told, True
         if not has_told and not self._leaving.is_set():
-            log.warning("documents are described without the chat model", reason=str(error))
+            log.warning("documents are enriched without the chat model", reason=str(error))
 
     @property
     def _patience(self) -> float:
@@ -196,7 +196,7 @@ class Budget:
         self._ledger.change_pace(refused)
         if not before[-1].refusals:
             log.warning(
-                "the chat model takes no requests; documents wait for it",
+                "the chat model refuses requests; documents wait for it",
                 kind=error.kind,
                 at_most_minutes=round(self._patience / 60),
             )

@@ -186,7 +186,7 @@ class GenerationFolders:
         try:
             drop_unused(self._server, domain, self._embedder.name, folders)
         except IndexUnavailable as error:
-            logger.warning("unused vectors of %s stay until the next time: %s", domain, error)
+            logger.warning("unused vectors of %s not deleted yet: %s", domain, error)
 
     def _intact(self, info: GenerationInfo) -> Folder:
         path = self.path(info.domain, info.number)

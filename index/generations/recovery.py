@@ -116,7 +116,7 @@ class ServerLookup:
         except IndexUnavailable as error:
             self._is_up = False
             log.warning(
-                "embedding here what is on the server", domain=self._domain, cause=str(error)
+                "vector server unavailable, embedding again", domain=self._domain, cause=str(error)
             )
         return by_key
 

@@ -71,7 +71,7 @@ class CachedMembers:
     def _save(self, group: str, members: Members | str, began: float) -> None:
         before = self._cached.get(group)
         if isinstance(members, str) and (before is None or before[1] != members):
-            logger.warning("group %s opens nothing: %s", group, members)
+            logger.warning("group %s grants no access: %s", group, members)
         self._cached[group] = (began, members)
 
     def _old(self, groups: Collection[str]) -> list[str]:

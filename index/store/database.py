@@ -132,7 +132,7 @@ def scrub(file: Path) -> None:
         log.warning("deleted rows may still be in the file", file=str(file), cause=str(error))
         return
     if busy:
-        log.warning("deleted rows may still be in the log of the file", file=str(file))
+        log.warning("deleted rows may still be in the write-ahead log", file=str(file))
 
 
 POLL_SECONDS = 0.2

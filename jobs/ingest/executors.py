@@ -122,7 +122,7 @@ def attempt(name: str, act: Callable[[], Result], seconds: float) -> Result | Lo
     except CopilotError:
         raise
     except Exception as error:
-        log.exception("a document broke its loader", document=name)
+        log.exception("document loader crashed", document=name)
         kind = type(error).__name__
         return LoadError(name, f"reading it failed ({kind})", remedy="the log holds the details")
 

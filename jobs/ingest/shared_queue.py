@@ -166,7 +166,7 @@ class QueueExecutor:
         if results or not self._pending:
             self._last_result_at = time.monotonic()
         elif time.monotonic() - self._last_result_at > SILENCE_SECONDS:
-            log.warning("nothing was heard of documents; handing them out again", run=self._run)
+            log.warning("no results from workers, assigning documents again", run=self._run)
             self._last_result_at = time.monotonic()
             for assignment in self._pending.values():
                 self._hand_out(assignment)

@@ -170,7 +170,7 @@ class FreshnessGauges:
         try:
             self.look()
         except Exception as error:
-            log.warning("the age of the indexes is not known now", cause=type(error).__name__)
+            log.warning("index age could not be read", cause=type(error).__name__)
         finally:
             self._read_at = time.monotonic()
             self._looking.release()

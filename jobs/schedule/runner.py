@@ -174,7 +174,7 @@ class JobRunner:
             try:
                 one.leave()
             except SQLAlchemyError as error:
-                log.warning("left in an outage", cause=type(error).__name__)
+                log.warning("worker could not unregister", cause=type(error).__name__)
         for run in list(self._at_work):
             with suppress(SQLAlchemyError):
                 self._begun.let_go(run)
@@ -221,7 +221,7 @@ class JobRunner:
             except SQLAlchemyError:
                 raise
             except Exception:
-                log.exception("a domain's schedule was not looked at", domain=name)
+                log.exception("schedule of a domain could not be read", domain=name)
         if self._tell:
             self._notices.send(self._tell, self._now)
         self._looked_at = time.monotonic()
@@ -263,7 +263,7 @@ class JobRunner:
                 try:
                     self.plan()
                 except Exception as error:
-                    log.warning("what is due could not be looked up", cause=type(error).__name__)
+                    log.warning("due runs could not be read", cause=type(error).__name__)
 
     def _register(self) -> None:
         from dbos import DBOS
@@ -304,7 +304,7 @@ class JobRunner:
                 self._refresh(domain, replace(started, waits=before is not None))
                 return
             except AnotherRun as error:
-                log.info("skipped, as another run is at it", domain=domain, cause=error.problem)
+                log.info("run skipped: another is in progress", domain=domain, cause=error.problem)
                 return
             except Exception as error:
                 pause = next(pauses, None) if _is_of_the_database(error) else None

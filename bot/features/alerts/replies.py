@@ -168,4 +168,4 @@ class AlertReplies:
                     blocks=blocks, metadata=message.get("metadata"),
                 )  # fmt: skip
         except SlackRefused as refused:
-            log.warning("an alert's count is not shown", reason=refused.code)
+            log.warning("alert reply could not be updated", reason=refused.code)

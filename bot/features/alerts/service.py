@@ -73,7 +73,7 @@ class AlertService:
         except NothingPublished:
             return False
         except IndexUnavailable as error:
-            log.warning("an alert waits for the documents", cause=str(error))
+            log.warning("index unavailable, alert is retried later", cause=str(error))
             if self.replies.claim(event_id, alert.message, domain):
                 self._retry_later(alert.message.id)
             return True
@@ -93,7 +93,7 @@ class AlertService:
             if now() - record.asked_at < RETRY_FOR:
                 self._retry_later(question)
                 return
-            log.error("an alert was never looked up", question=question)
+            log.error("alert abandoned without a lookup", question=question)
         if not self.replies.episodes.of_question(question):  # a repeat, or in no document
             self.replies.records.advance(record, state="silent")
 

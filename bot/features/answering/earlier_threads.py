@@ -100,7 +100,7 @@ class EarlierThreads:
                 result.set_result(self._search(event, text))
             except Exception as error:
                 result.set_exception(error)
-                log.warning("earlier threads were not found", exc_info=error)
+                log.warning("search for earlier threads failed", exc_info=error)
             finally:
                 self._free.release()
 
@@ -135,7 +135,7 @@ class EarlierThreads:
             self._rests_until = self._clock() + busy.after
             return ()
         except SlackUnsure as unsure:
-            log.info("earlier threads were not found", reason=str(unsure))
+            log.info("search for earlier threads failed", reason=str(unsure))
             return ()
         self.problem = ""
         messages = (reply.get("results") or {}).get("messages") or []
@@ -168,7 +168,7 @@ class EarlierThreads:
 
     def _handle_refusal(self, code: str) -> None:
         if code in SINGLE_SEARCH_ERRORS:
-            log.info("earlier threads were not found", reason=code)
+            log.info("search for earlier threads failed", reason=code)
             return
         self._rests_until = self._clock() + REST_SECONDS
         remedy = (
@@ -177,7 +177,7 @@ class EarlierThreads:
             else "set answer.earlier_threads to false if this workspace has no Real-time Search"
         )
         self.problem = f"Slack refuses to look for earlier threads ({code}); {remedy}"
-        log.warning("slack does not search for earlier threads", reason=code, fix=remedy)
+        log.warning("slack refused the search for earlier threads", reason=code, fix=remedy)
 
 
 def with_earlier(

@@ -225,7 +225,7 @@ class AnsweringService:
         try:
             return self.additions(outgoing)
         except Exception as error:
-            log.warning("nothing is added to an answer", cause=type(error).__name__)
+            log.warning("answer posted without its additions", cause=type(error).__name__)
             return AnswerExtras()
 
     def _deliver(
@@ -311,7 +311,7 @@ class AnsweringService:
                     text=text,
                 )
         except SlackRefused as refused:
-            log.info("could not tell the asker why there is no answer", reason=refused.code)
+            log.info("asker could not be notified that there is no answer", reason=refused.code)
 
 
 def _state(messages: Sequence[SlackMessage], *, failed: bool) -> str:

@@ -279,7 +279,7 @@ class ChecklistStarter:
                 text=f"This checklist is already {there}.",
             )
         except (SlackRefused, SlackBusy, SlackUnsure) as error:
-            log.info("a note was not shown", reason=str(error))
+            log.info("ephemeral message could not be posted", reason=str(error))
 
 
 def build_checklists(

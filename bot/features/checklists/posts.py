@@ -128,7 +128,7 @@ class ChecklistPosts:
         except SlackRefused as refused:
             if refused.code not in DELETED_CODES:
                 raise
-            log.info("a checklist is not shown any more", reason=refused.code)
+            log.info("checklist message was deleted", reason=refused.code)
         self._remember(key, message)
 
     def _message(

@@ -43,7 +43,7 @@ def runbook_of(
             generation=snapshot.generation,
         )
     except CopilotError as error:
-        log.info("no steps are offered", reason=str(error), domain=domain)
+        log.info("no checklist offered", reason=str(error), domain=domain)
         return None
 
 
@@ -59,7 +59,7 @@ def runbook_change(
         runbook = checklist.runbook
         now = section_steps(snapshot, checklist.document, runbook.heading_path, runbook.tab)
     except CopilotError as error:
-        log.info("nobody can tell whether a runbook has changed", reason=str(error))
+        log.info("runbook could not be checked for changes", reason=str(error))
         return None
     if now is None:
         return snapshot.generation, "gone"

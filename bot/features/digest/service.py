@@ -96,7 +96,7 @@ class DigestService:
         try:
             ts = self._post(period, digest(domain, parts, on_call, to=to), to)
         except SlackRefused as refused:
-            log.error("slack takes no digest", domain=domain.domain, reason=refused.code)
+            log.error("slack refused the digest", domain=domain.domain, reason=refused.code)
             return False
         self.store.finish(period, ts)
         return True

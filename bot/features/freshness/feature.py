@@ -188,7 +188,7 @@ def _succeeds(act: Callable[[], object]) -> bool:
     try:
         act()
     except (SlackRefused, SlackUnsure, SlackBusy) as error:
-        log.warning("a press on flag outdated was not answered", reason=str(error))
+        log.warning("no reply to a click on flag outdated", reason=str(error))
         return False
     return True
 

@@ -51,7 +51,7 @@ def snapshots(published: Callable[[str], Snapshot] | None) -> SnapshotOf:
         try:
             return published(domain)
         except CopilotError as error:
-            log.info("documents can't be looked at", domain=domain, reason=str(error))
+            log.info("cited documents can't be read", domain=domain, reason=str(error))
             return None
 
     return of

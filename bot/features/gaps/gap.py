@@ -219,7 +219,7 @@ def name_gaps(store: GapStore, model: ChatModel, domain: str) -> None:
         try:
             reply, _ = model.structured(render("gap_name", question=question), GapName)
         except ModelError as error:
-            log.info("a gap is named by its question", reason=error.kind)
+            log.info("gap could not be named by the model", reason=error.kind)
             return
         if name := " ".join(reply.name.split())[:MAX_NAME_CHARS]:
             store.update_question(one.question_id, name=name)

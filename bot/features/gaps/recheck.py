@@ -177,7 +177,7 @@ class GapRecheck:
             fingerprint = self._fingerprint(gap, snapshot)
             outcome = self._outcome(gap, visible_to(snapshot, None))
         except CopilotError as error:
-            log.info("a gap can't be asked again now", gap=gap_id, reason=str(error))
+            log.info("gap recheck failed, retrying later", gap=gap_id, reason=str(error))
             outcome = "unknown"
         if outcome == "unknown":
             self.timers.set(ASK_GAP, gap_id, datetime.now(UTC) + OUTAGE_DELAY)

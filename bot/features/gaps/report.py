@@ -141,7 +141,7 @@ class WeeklyReport:
                 find=find,
             )
         except SlackRefused as refused:
-            log.warning("a report of gaps was not taken", to=place, reason=refused.code)
+            log.warning("slack refused the gap report", to=place, reason=refused.code)
             return
         self.records.own_post(key, 0, place, ts)
 

@@ -65,13 +65,13 @@ class GapService:
             if self.context.model:
                 name_gaps(self.store, self.context.model, domain)
         except (CopilotError, SlackBusy, SlackUnsure) as error:
-            log.info("gaps are looked for later", domain=domain, reason=str(error))
+            log.info("gap collection failed, retrying later", domain=domain, reason=str(error))
 
     def recheck_domain(self, domain: str) -> None:
         try:
             self.recheck.plan(domain)
         except CopilotError as error:
-            log.info("gaps are asked again later", domain=domain, reason=str(error))
+            log.info("gap recheck failed, retrying later", domain=domain, reason=str(error))
 
     def decide(self, event_id: str, event: SuggestionDecided) -> None:
         """Move a gap after an owner's decision on its draft."""

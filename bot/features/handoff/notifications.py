@@ -125,7 +125,7 @@ class AskerNotifier:
                 find=find,
             )
         except SlackRefused as refused:
-            log.info("somebody could not be told of a hand-off", reason=refused.code)
+            log.info("hand-off notice could not be sent", reason=refused.code)
             ts = NO_MESSAGE
         self.calls.set(record.id, step, ts=ts)
 
@@ -199,7 +199,7 @@ class CallMessages:
                     metadata=metadata_of(CALL_EVENT, record.id, step=call.step),
                 )
             except SlackRefused as refused:
-                log.debug("a call still shows its button", reason=refused.code)
+                log.debug("call message could not be updated", reason=refused.code)
 
     def _has_earlier_call(self, record: QuestionRecord, call: HandoffCall) -> bool:
         """Whether another person was called earlier, perhaps by a release that stored no calls: the
@@ -225,7 +225,7 @@ class CallMessages:
                 find=find,
             )
         except SlackRefused as refused:
-            log.error("a call could not be posted", step=call.step, reason=refused.code)
+            log.error("hand-off call could not be posted", step=call.step, reason=refused.code)
             ts = NO_MESSAGE
         self.calls.set(record.id, call.step, ts=ts)
 
@@ -254,7 +254,7 @@ class CallMessages:
                     on_placed=partial(self._set_channel, record.id, step),
                 )
             except SlackRefused as refused:
-                log.error("somebody could not be called", step=step, reason=refused.code)
+                log.error("direct call could not be sent", step=step, reason=refused.code)
                 ts = NO_MESSAGE
             self.calls.set(record.id, step, ts=ts)
         self.calls.set(record.id, call.step, ts=NO_MESSAGE)
@@ -267,7 +267,7 @@ class CallMessages:
             return [who]
         members = user_group_members([who], self.web)[who]
         if isinstance(members, str):
-            log.error("a group could not be called", group=who, reason=members)
+            log.error("members of the user group to call can't be read", group=who, reason=members)
             return []
         return sorted(members)[:MAX_MEMBERS]
 

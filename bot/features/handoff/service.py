@@ -99,7 +99,7 @@ class HandoffService:
         `pressed`: channel and timestamp of the message whose button was pressed."""
         record = self._records.get(question_id)
         if record is None:
-            log.warning("a human was asked about an unknown question", question=question_id)
+            log.warning("hand-off requested for an unknown question", question=question_id)
             return
         domain = self.domain_of(record)
         handoff = self.get(question_id)
@@ -225,7 +225,7 @@ class HandoffService:
                 patience=60.0,
             )
         except SlackRefused as refused:
-            log.debug("no tick on the thread", reason=refused.code)
+            log.debug("done reaction could not be added", reason=refused.code)
 
     def _call_first(self, record: QuestionRecord, domain: Domain | None) -> str:
         """Slack id of the first who can be reached; stores them, and those who can't."""
@@ -292,4 +292,4 @@ def _update_used_button(web: SlackClient, channel: str, message: Message, handof
             metadata=message.get("metadata"),
         )
     except SlackRefused as refused:
-        log.warning("a used button is still shown", reason=refused.code)
+        log.warning("used button could not be removed", reason=refused.code)

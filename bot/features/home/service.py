@@ -100,7 +100,7 @@ class HomeService:
                 prompts=prompts,
             )
         except (SlackRefused, SlackUnsure, SlackBusy) as error:
-            log.info("no suggested prompts", reason=str(error))
+            log.info("suggested prompts could not be set", reason=str(error))
 
     def _offered(self, user: str, domain: Domain) -> Offered:
         """Names no channel that the user may not see."""

@@ -159,7 +159,7 @@ class LinkPreviews:
                 if refused.code not in NO_WORK_OBJECTS:
                     raise
                 self._web.unsupported.note([WORK_OBJECTS], PLAIN_SECONDS)
-                log.info("this workspace takes no work objects", reason=refused.code)
+                log.info("work objects are not supported here", reason=refused.code)
         unfurls = {url: preview(linked, now) for url, linked in sections.items()}
         self._web.call("chat.unfurl", patience=PATIENCE, unfurls=unfurls, **where)
 

@@ -131,7 +131,7 @@ class DraftDelivery:
         try:
             return self.owners.owners(draft.document)
         except CopilotError as error:
-            log.error("drive doesn't say whose a document is", reason=str(error))
+            log.error("document owner lookup in drive failed", reason=str(error))
             return OwnersFound(later=True)
 
     def _has_addressee(self, draft: OwnerDraft) -> bool:
@@ -145,7 +145,7 @@ class DraftDelivery:
         nobody."""
         addressee = addressee_of(draft, owners, self.posts.rights)
         if addressee is None:
-            log.warning("a suggestion waits for somebody to decide on it", domain=draft.domain)
+            log.warning("draft has nobody who may decide on it", domain=draft.domain)
             return None
         domain = self.posts.domains().get(draft.domain)
         snapshot = self.posts.rights.snapshot_for(addressee.user, domain) if domain else None

@@ -226,4 +226,4 @@ class DraftPosts:
         try:
             post_with_fallback(self.web, self.web.call, "chat.update", content, arguments)
         except SlackRefused as refused:
-            log.info("a draft's message could not be changed", reason=refused.code)
+            log.info("draft message could not be updated", reason=refused.code)

@@ -195,4 +195,4 @@ class DraftDecisions:
         try:
             self.web.once("chat.postEphemeral", channel=channel, user=user, text=text)
         except (SlackRefused, SlackUnsure, SlackBusy) as error:
-            log.debug("a note was not shown", reason=str(error))
+            log.debug("ephemeral message could not be posted", reason=str(error))

@@ -133,7 +133,7 @@ def test_a_group_that_opens_nothing_is_named_once(
         LEGAL: "the directory knows no such group",
     }
     assert sorted(caplog.messages) == [
-        f"group {name} opens nothing: {closed[name]}" for name in closed
+        f"group {name} grants no access: {closed[name]}" for name in closed
     ]
     assert town.groups.closed(domain(**{SEC: ["S0NOSUCH"]})) == closed
 
