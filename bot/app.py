@@ -186,7 +186,7 @@ class Bot:
                 bot_user=self.identity.user,
                 handlers=[one.handlers for one in self.features],
                 timers=[one.timers for one in self.features],
-                hooks=[one.on_event for one in self.features if one.on_event],
+                hooks=[one.on_message for one in self.features if one.on_message],
             ),
             concurrency=WORKERS,
             upkeep=self.retention.daily,

@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 from agents.answer import Answer
 from bot.access.gate import Gate
 from bot.blocks.kit import Json
-from bot.bus.dispatch import Handlers, SlackHook, TimerHandlers
+from bot.bus.dispatch import Handlers, MessageHook, TimerHandlers
 from bot.bus.events import Enqueue, Suggestion, SuggestionMade
 from bot.bus.timers import TimerStore
 from bot.connection import Identity
@@ -111,8 +111,8 @@ class Feature:
     """Kind of a timer → handler(subject)."""
     plan: Callable[[], None] | None = None
     """Called every minute, perhaps by several workers at once: sets the timers of a schedule."""
-    on_event: SlackHook | None = None
-    """Sees Slack's events before all handlers."""
+    on_message: MessageHook | None = None
+    """Sees messages before all handlers."""
     additions: Callable[[OutgoingAnswer], AnswerExtras] | None = None
     home: Callable[[str, Sequence[Domain]], Iterator[Json]] | None = None
     """(viewer, the domains whose admin they are) → blocks for their App Home."""

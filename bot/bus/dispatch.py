@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bot.bus.events import Event, Item, SlackEvent, TimerDue
-from bot.slack.events import read
+from bot.slack.events import IncomingMessage, read
 from telemetry.tracing import span
 
 Handlers = Mapping[type, Callable[[str, Any], None]]
 """Type of an event, stored or read from Slack's → handler(event id, event)."""
 TimerHandlers = Mapping[str, Callable[[str], None]]
 """Kind of a timer → handler(subject)."""
-SlackHook = Callable[[str, Mapping[str, Any], str], bool]
-"""(event id, Slack's event, team) → whether the event is done, so that no handler gets it."""
+MessageHook = Callable[[str, IncomingMessage, Mapping[str, Any]], bool]
+"""(event id, message, Slack's event of it) → whether it is done, so that no handler gets it."""
 
 
 class Dispatcher:
@@ -29,7 +29,7 @@ class Dispatcher:
         bot_user: str,
         handlers: Sequence[Handlers],
         timers: Sequence[TimerHandlers],
-        hooks: Sequence[SlackHook],
+        hooks: Sequence[MessageHook],
     ) -> None:
         """One table of handlers and one of timers for each feature, in registry order."""
         self._bot_user = bot_user
@@ -55,8 +55,12 @@ class Dispatcher:
                 handle(event_id, event)
 
     def _slack_event(self, event_id: str, event: SlackEvent) -> None:
-        if not any(hook(event_id, event.event, event.team) for hook in self._hooks):
-            self._handle(event_id, read(event.event, bot_user=self._bot_user, team=event.team))
+        received = read(event.event, bot_user=self._bot_user, team=event.team)
+        is_done = isinstance(received, IncomingMessage) and any(
+            hook(event_id, received, event.event) for hook in self._hooks
+        )
+        if not is_done:
+            self._handle(event_id, received)
 
     def _timer_due(self, event_id: str, event: TimerDue) -> None:
         for handlers in self._timers:

@@ -13,7 +13,7 @@ from typing import Any
 
 from agents.alerts.alert import Alert, AlertStatus
 from agents.alerts.parser import alerts_in
-from bot.slack.events import IncomingMessage, read
+from bot.slack.events import IncomingMessage
 
 REOPENED_WITHIN = timedelta(minutes=30)
 """An alert that fires again within this time after its end continues the same episode."""
@@ -156,10 +156,9 @@ class AlertMessage:
     """When it was posted or last edited; aware."""
 
 
-def alert_message(event: Mapping[str, Any], *, bot_user: str, team: str) -> AlertMessage | None:
-    """None for a message that isn't a bot's, or names no alert."""
-    message = read(event, bot_user=bot_user, team=team)
-    if not isinstance(message, IncomingMessage) or not message.bot:
+def alert_message(message: IncomingMessage, event: Mapping[str, Any]) -> AlertMessage | None:
+    """None for a message that isn't a bot's, or names no alert. `event`: Slack's event of it."""
+    if not message.bot:
         return None
     edited = event.get("subtype") == "message_changed"
     status = status_by_color(event["message"] if edited else event)

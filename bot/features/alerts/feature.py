@@ -20,7 +20,7 @@ def build_alerts(
     replies = AlertReplies(context, records, episodes, AlertCounts(context.engine), answer_alert)
     service = AlertService(context, replies)
     return Feature(
-        on_event=service.on_event,
+        on_message=service.on_message,
         handlers={AlertAnswerDue: replies.answer},
         timers={ANSWER: replies.put, COURSE: replies.update, RETRY: service.retry},
         digest=service.digest,

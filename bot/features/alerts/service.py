@@ -58,13 +58,13 @@ class AlertService:
     context: FeatureContext
     replies: AlertReplies
 
-    def on_event(self, event_id: str, event: Mapping[str, Any], team: str) -> bool:
+    def on_message(self, event_id: str, message: IncomingMessage, event: Mapping[str, Any]) -> bool:
         """Whether it was an alert of a listed bot, in its domain's channel. Safe to repeat."""
-        alert = alert_message(event, bot_user=self.context.identity.user, team=team)
-        domain = (
-            domain_of(self.context.domains().values(), alert.message.channel) if alert else None
-        )
-        if alert is None or domain is None or not is_by_alert_bot(alert.message, domain):
+        domain = domain_of(self.context.domains().values(), message.channel)
+        if domain is None or not is_by_alert_bot(message, domain):
+            return False
+        alert = alert_message(message, event)
+        if alert is None:
             return False
         if not alert.alerts:
             return self._edited(alert)

@@ -45,7 +45,7 @@ from bot.features.checklists.store import ChecklistStore, checklist_id
 from bot.features.checklists.views import FINISH, TAKE_OVER
 from bot.questions.store import QuestionRecord, QuestionStore, decode_answer
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
-from bot.slack.events import IncomingMessage, read
+from bot.slack.events import IncomingMessage
 from bot.slack.messages import user_of
 from config.domain import Domain
 from index.audit import AuditEntry
@@ -182,11 +182,10 @@ class ChecklistStarter:
         if self._may(event.user, record, event.at) and source:
             self._start(record, *source, user=event.user, at=moment(event.at))
 
-    def on_event(self, event_id: str, event: Mapping[str, object], team: str) -> bool:
+    def on_message(
+        self, event_id: str, message: IncomingMessage, event: Mapping[str, object]
+    ) -> bool:
         """`@copilot checklist`, or *start the checklist*, below an answer that cites steps."""
-        message = read(event, bot_user=self.context.identity.user, team=team)
-        if not isinstance(message, IncomingMessage):
-            return False
         if message.bot or message.edited or message.starts_thread:
             return False
         request = _REQUEST.fullmatch(message.text)
@@ -300,7 +299,7 @@ def build_checklists(
             SummaryDue: service.post_summary,
         },
         plan=service.compare_all,
-        on_event=starter.on_event,
+        on_message=starter.on_message,
         additions=starter.additions,
         digest=partial(half_done, store, context.identity.team_url),
     )

@@ -65,6 +65,8 @@ class FreshnessService:
 
     def additions(self, outgoing: OutgoingAnswer) -> AnswerExtras:
         answer, name = outgoing.answer, outgoing.domain.domain
+        if not (answer.citations or answer.contradictions):
+            return AnswerExtras()
         if answer.contradictions:
             event = ContradictionsMet(question_id=outgoing.record.id)
             self.context.put(f"{event.kind}-{outgoing.record.event_id}", event)

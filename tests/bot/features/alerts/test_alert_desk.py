@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bot.slack.events import IncomingMessage, read
 from config.errors import IndexUnavailable
 from playground.slack.rules.block_rules import problems
 from tests.bot.conftest import answered, words
@@ -103,10 +104,12 @@ def test_an_end_that_is_heard_of_before_its_beginning_is_not_lost(house: AlertHo
             (ended, firing("ShelfEmpty", "pod = a", status="RESOLVED")),
         )
     ]  # fmt: skip
-    take = house.feature("alert_course").on_event
+    take = house.feature("alert_course").on_message
     assert take
-    assert take("Ev-shelf-2", messages[1], "T0TIDEWATER")
-    assert take("Ev-shelf-1", messages[0], "T0TIDEWATER")
+    for number in (1, 0):
+        message = read(messages[number], bot_user=house.bot.identity.user, team="T0TIDEWATER")
+        assert isinstance(message, IncomingMessage)
+        assert take(f"Ev-shelf-{number + 1}", message, messages[number])
     (episode,) = _episodes(house, f"{PLATFORM}:{first}")
     assert episode.resolved_at is not None
     assert house.counted("ShelfEmpty") == [1]

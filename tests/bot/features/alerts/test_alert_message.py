@@ -12,19 +12,19 @@ from bot.features.alerts.episodes import (
     status_by_color,
     status_of_color,
 )
+from bot.slack import events
+from bot.slack.events import IncomingMessage
 
 FIRST, LATER = "1795600000.000100", "1795601020.000200"
 
 
 def read(message: dict[str, Any], **event: Any) -> AlertMessage | None:
     posted = {"type": "message", "channel": "C0PLATFORM", "ts": FIRST, "bot_id": "B0BEACON"}
+    sent = {**posted, **message}
     if event:
-        inner = {**posted, **message}
-        return alert_message(
-            {"type": "message", "channel": "C0PLATFORM", "message": inner, **event},
-            bot_user="U0COPILOT", team="T0",
-        )  # fmt: skip
-    return alert_message({**posted, **message}, bot_user="U0COPILOT", team="T0")
+        sent = {"type": "message", "channel": "C0PLATFORM", "message": sent, **event}
+    received = events.read(sent, bot_user="U0COPILOT", team="T0")
+    return alert_message(received, sent) if isinstance(received, IncomingMessage) else None
 
 
 def rewritten(before: dict[str, Any], after: dict[str, Any]) -> AlertMessage | None:
