@@ -14,15 +14,9 @@ from config.models import Usage
 from enrichment.chunk import Chunk
 
 AnswerPath = Literal[
-    "company_specific_rag_success",
-    "company_specific_rag_failure",
-    "passages_found",
-    "general_llm_knowledge",
-    "ambiguous_query",
-    "no_answer_found",
-    "small_talk",
-    "cached",
-]
+    "company_specific_rag_success", "company_specific_rag_failure", "passages_found",
+    "general_llm_knowledge", "ambiguous_query", "no_answer_found", "small_talk", "cached",
+]  # fmt: skip
 
 _LEFT_OUT = "\n…\n"
 CITATION = re.compile(r"\s?\[(\d{1,3})\]")
@@ -76,8 +70,6 @@ class EarlierTurn:
 
 @dataclass(frozen=True, kw_only=True)
 class Conversation:
-    """The thread of a question."""
-
     place: str
     """Identifies the thread. Anyone who may ask in it may refer to its earlier turns."""
     message: str
@@ -88,8 +80,6 @@ class Conversation:
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """One question with its context."""
-
     text: str
     history: tuple[Turn, ...] = ()
     """Earlier turns, oldest first."""
@@ -112,7 +102,6 @@ MAX_QUESTION_CHARS = 8_000
 ends."""
 _MAX_TURNS = 30
 _MAX_HISTORY_CHARS = 24_000
-"""Characters of all turns."""
 
 
 def shorten(text: str) -> str:

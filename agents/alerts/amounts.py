@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 _UNITS: dict[str, tuple[str, float]] = {
@@ -130,17 +129,16 @@ def is_in_number_range(name: str, text: str) -> bool:
 
 def amounts_in(text: str) -> tuple[Amount, ...]:
     """Measured values of an alert's text, without thresholds, dates and identifying numbers."""
-    return tuple(dict.fromkeys(_amounts(_DATE.sub(" ", text[:4_000]))))[:MAX_AMOUNTS]
-
-
-def _amounts(text: str) -> Iterator[Amount]:
+    text = _DATE.sub(" ", text[:4_000])
+    amounts: dict[Amount, None] = {}
     for match in _AMOUNT.finditer(text):
         before = text[max(0, match.start() - 24) : match.start()]
         word = before.split()[-1].casefold() if before.split() else ""
         if _BOUND.search(before) or {word, (match[1] or "").casefold()} & _NAMES_ONE:
             continue
         if amount := _amount(match[2], match[3]) or _amount(match[2], ""):
-            yield amount
+            amounts[amount] = None
+    return tuple(amounts)[:MAX_AMOUNTS]
 
 
 def _amount(number: str, unit: str | None) -> Amount | None:

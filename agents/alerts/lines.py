@@ -84,9 +84,6 @@ class AlertLines:
         elif not self._add_fields(text, line):
             self._add_prose(text)
 
-    def is_alert(self) -> bool:
-        return self.head is not None
-
     def alerts(self) -> Iterator[Alert]:
         head = self.head or _AlertDraft()
         head.status = head.status or self._prose_status
@@ -151,8 +148,7 @@ class AlertLines:
         pairs = list(fields(text))
         if not pairs:
             return False
-        has_known_key = any(key.casefold() in _KNOWN_KEYS for key, _ in pairs)
-        if self.head is None and not has_known_key:
+        if self.head is None and not any(key.casefold() in _KNOWN_KEYS for key, _ in pairs):
             return False
         for key, value in pairs:
             self._add_field(key, value, _first_url(line))
@@ -210,12 +206,8 @@ class AlertLines:
             self._key = ""
         elif self.head is None:
             self.before.append(text)
-        elif self._waits_for_title():
+        elif self.head.certain and not self.head.title and not self.drafts:
             self.head.title = text
-
-    def _waits_for_title(self) -> bool:
-        head = self.head
-        return bool(head and head.certain and not head.title and not self.drafts)
 
 
 _KNOWN_KEYS = NAME_KEYS | STATUS_KEYS | SEVERITY_KEYS

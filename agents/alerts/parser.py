@@ -74,7 +74,7 @@ def alerts_in(text: str, *, by_bot: bool = False) -> tuple[Alert, ...]:
 
     `by_bot`: posted by a bot whose purpose is to post alerts. A message of any form may then be
     one; see `Alert.only_if_known`."""
-    if _is_junk(text):
+    if not text.strip() or len(_CONTROL.findall(text)) > len(text) / 50:  # empty or binary
         return ()
     text = text[:_MAX_CHARACTERS]
     if alerts := _from_json(text):
@@ -171,7 +171,7 @@ def _from_lines(raw: Sequence[str], *, by_bot: bool = False) -> tuple[Alert, ...
         if reading.head is None and (now := quoted_firing(line)) and not headline(line):
             return _with_amounts(_distinct(_from_headline(now)), lines)
         reading.add_line(line)
-    if not reading.is_alert() or (not by_bot and _asks_something(reading, lines)):
+    if reading.head is None or (not by_bot and _asks_something(reading, lines)):
         return ()
     return _with_amounts(_distinct(reading.alerts()), lines)
 
@@ -221,11 +221,6 @@ def _cleaned(line: str) -> str:
     line = _EMOJI.sub(" ", line[:2_000]).replace("`", "").replace("*", "")
     line = _BULLET.sub("", line.strip())
     return " ".join(line.split()).strip("_~> ")
-
-
-def _is_junk(text: str) -> bool:
-    """Whether the text is empty or binary data."""
-    return not text.strip() or len(_CONTROL.findall(text)) > len(text) / 50
 
 
 def _from_json(text: str) -> tuple[Alert, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from agents.context.sources import Source
 from agents.requests import LookupRequest
@@ -16,23 +15,14 @@ _SEARCH_LIMIT = 6
 _NEIGHBORS = 2
 """Passages before and after a source."""
 _MAX_SECTION_CHARS = 8_000
-"""Characters of an opened section."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LookupResult:
-    """The outcome of one round."""
-
-    hits: tuple[Hit, ...]
-    """Passages new to the answerer, best first per request."""
-    notes: tuple[str, ...]
-    """The outcome of each request, one line each."""
 
 
 def look_up_requests(
     requests: Sequence[LookupRequest], sources: Sequence[Source], snapshot: Snapshot
-) -> LookupResult:
-    """`sources`: the sources that the answerer has, `around: n` is `read[n - 1]`."""
+) -> tuple[list[Hit], list[str]]:
+    """(passages new to the answerer, best first per request; a line on each request's outcome).
+
+    `sources`: the sources that the answerer has, `around: n` is `sources[n - 1]`."""
     known_ids = {chunk.id for source in sources for chunk in source.chunks}
     hits: dict[str, Hit] = {}
     notes: list[str] = []
@@ -42,8 +32,9 @@ def look_up_requests(
             if hit.chunk.id not in known_ids:
                 fresh += hit.chunk.id not in hits
                 hits.setdefault(hit.chunk.id, hit)
-        notes.append(f"{request} → {_count_line(fresh)}")
-    return LookupResult(hits=tuple(hits.values()), notes=tuple(notes))
+        count = f"{fresh} new passage{'s' * (fresh != 1)}" if fresh else "nothing new"
+        notes.append(f"{request} → {count}")
+    return list(hits.values()), notes
 
 
 def _hits_for(
@@ -112,7 +103,3 @@ def _plain(name: str) -> str:
 
 def _unscored_hit(chunk: Chunk) -> Hit:
     return Hit(chunk=chunk, score=0.0)
-
-
-def _count_line(fresh: int) -> str:
-    return f"{fresh} new passage{'s' * (fresh != 1)}" if fresh else "nothing new"

@@ -104,10 +104,11 @@ def label_sources(
     sources: Sequence[Source], documents: Mapping[str, DocumentCard]
 ) -> list[Foreign]:
     """Numbered from 1."""
-    return [
-        Foreign(_label(number, source, documents), source.text)
+    labels = (
+        " | ".join((f"source {number}", source.place, *marks_of(source, documents)))
         for number, source in enumerate(sources, start=1)
-    ]
+    )
+    return [Foreign(label, one.text) for label, one in zip(labels, sources, strict=True)]
 
 
 def answer_generally(
@@ -228,7 +229,3 @@ def marks_of(source: Source, documents: Mapping[str, DocumentCard]) -> list[str]
     if card and (status := standing(card, documents)):
         marks.append(status)
     return marks
-
-
-def _label(number: int, source: Source, documents: Mapping[str, DocumentCard]) -> str:
-    return " | ".join((f"source {number}", source.place, *marks_of(source, documents)))

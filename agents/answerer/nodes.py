@@ -8,12 +8,7 @@ from dataclasses import replace
 
 from agents.answer import CITATION, Citation, Fallback
 from agents.answerer.lookups import look_up_requests
-from agents.answerer.model import (
-    AnswerRequest,
-    ModelAnswer,
-    answer_from_sources,
-    marks_of,
-)
+from agents.answerer.model import AnswerRequest, ModelAnswer, answer_from_sources, marks_of
 from agents.answerer.reply import contradictions_from
 from agents.checks.groundedness import (
     Entails,
@@ -23,12 +18,12 @@ from agents.checks.groundedness import (
     tier_of,
 )
 from agents.confidence import ASKED_BACK_BY_A_MODEL, confidence
-from agents.context.sources import Source, outline_of
+from agents.context.sources import outline_of
 from agents.drafts import documents_read, extractive_draft, refusal_draft, signals
 from agents.extractive.relevance import citation
 from agents.requests import LookupRequest
 from agents.state import Draft, State
-from agents.steps import Step
+from agents.steps import NullProgress, Step
 from agents.thread.turns import question_time
 from agents.tools.calls import ToolRound, ask_tools, tool_source
 from agents.tools.toolbox import Toolbox
@@ -69,19 +64,17 @@ class Answerer:
         is_revision = bool(state.get("objections"))
         left = ROUNDS[self._domain.answer.effort] - state.get("rounds", 0)
         # The first version was streamed already; the second appears once it is verified.
-        report = _discard if is_revision else state["progress"].delta
+        progress = NullProgress() if is_revision else state["progress"]
+        request = self._request(state, max(0, left))
         try:
-            reply = answer_from_sources(
-                self._model, self._domain, self._request(state, max(0, left)), report
-            )
+            reply = answer_from_sources(self._model, self._domain, request, progress.delta)
         except ModelError as error:
             return self._model_failed(state, error)
         update: State = {"usage": reply.usage}
         if reply.ungrounded:
-            held = len(reply.ungrounded)
-            update["notes"] = (
-                f"{held} sentences of the model stand in no source and were held back",
-            )
+            count = len(reply.ungrounded)
+            note = f"{count} sentences of the model stand in no source and were held back"
+            update["notes"] = (note,)
         if reply.verdict == "look":
             return {**update, **self._lookups(state, reply, left)}
         if reply.verdict == "nothing":
@@ -93,27 +86,22 @@ class Answerer:
         if not reply.text or (reply.ungrounded and not reply.sources):
             held_back = bool(reply.ungrounded)
             reason = "held_back" if held_back else "empty"
-            fallbacks = (Fallback(node="answer", reason=reason, outage=False),)
-            return {
-                **update,
-                **self._without_model(state, held_back=held_back),
-                "fallbacks": fallbacks,
-            }
+            update["fallbacks"] = (Fallback(node="answer", reason=reason, outage=False),)
+            return {**update, **self._without_model(state, held_back=held_back)}
         which = self._question_back(reply, state) if reply.verdict == "which" else None
         return {**update, "draft": which or self._by_model(reply, state)}
 
     def look(self, state: State) -> State:
-        requests = state["requests"]
         state["progress"].step(Step.READ, "Looking further…")
         tools = self._call_tools(state)
-        requests = tuple(one for one in requests if one.tool != "ask")
-        lookup = look_up_requests(requests, state["read"], state["snapshot"])
-        notes = (*lookup.notes, *tools.notes)
+        requests = [one for one in state["requests"] if one.tool != "ask"]
+        hits, lookup_notes = look_up_requests(requests, state["read"], state["snapshot"])
+        notes = (*lookup_notes, *tools.notes)
         return {
             "requests": (),
             "rounds": 1,
-            "hits": [*lookup.hits, *state["hits"]],
-            "requested_chunks": tuple(hit.chunk.id for hit in lookup.hits),
+            "hits": [*hits, *state["hits"]],
+            "requested_chunks": tuple(hit.chunk.id for hit in hits),
             "lookup_notes": notes,
             "notes": notes,
             "tool_results": tools.results,
@@ -132,7 +120,9 @@ class Answerer:
             return {"objections": ()}
         check = self._check(draft, state)
         note = f"check: {check.score:.0%} of what is said is cited and held up"
-        draft = _with_groundedness(draft, check.score)
+        parts = {**draft.confidence_parts, "groundedness": check.score}
+        score = confidence(parts, by_model=True)
+        draft = replace(draft, confidence=score, confidence_parts=parts)
         first = state.get("first_draft")
         is_strict = tier_of(check.score) == "strict"
         if first is None and is_strict and self._domain.answer.effort != "fast":
@@ -180,11 +170,14 @@ class Answerer:
         )
 
     def _request(self, state: State, rounds_left: int) -> AnswerRequest:
+        question = state["question"]
+        results = enumerate(state.get("tool_results", ()), start=1)
+        by_tools = (tool_source(one, number, question.time_zone) for number, one in results)
         return AnswerRequest(
             plan=state["plan"],
-            message=state["question"].text,
-            today=question_time(state["question"]),
-            sources=(*state["read"], *_tool_sources(state)),
+            message=question.text,
+            today=question_time(question),
+            sources=(*state["read"], *by_tools),
             documents=state["snapshot"].documents,
             outline=unread_sections(state),
             lookup_notes=state.get("lookup_notes", ()),
@@ -228,10 +221,7 @@ class Answerer:
             by_model=True,
             cut=reply.usage.cut,
             contradictions=contradictions_from(
-                reply.conflicts,
-                reply.sources,
-                state["plan"].question,
-                state["snapshot"].documents,
+                reply.conflicts, reply.sources, state["plan"].question, state["snapshot"].documents
             ),
             confidence=confidence(parts, by_model=True),
             confidence_parts=parts,
@@ -279,19 +269,9 @@ class Answerer:
         )
 
 
-def _tool_sources(state: State) -> list[Source]:
-    zone = state["question"].time_zone
-    results = state.get("tool_results", ())
-    return [tool_source(one, number, zone) for number, one in enumerate(results, start=1)]
-
-
 def without_numbers(text: str) -> str:
     """An answer's numbers mean its own sources, not those of the prompt that quotes it."""
     return _SOURCE_NUMBER.sub("its source", CITATION.sub("", text))
-
-
-def _discard(_: str) -> None:
-    """Reports nothing."""
 
 
 def _search_everywhere(state: State) -> tuple[LookupRequest, ...]:
@@ -305,11 +285,6 @@ def unread_sections(state: State) -> list[str]:
     return [f"{title}: {'; '.join(headings)}" for title, headings in others]
 
 
-def _with_groundedness(draft: Draft, score: float) -> Draft:
-    parts = {**draft.confidence_parts, "groundedness": score}
-    return replace(draft, confidence=confidence(parts, by_model=True), confidence_parts=parts)
-
-
 def unsupported_line(unsupported: Sequence[str]) -> str:
     """A line that names the sentences without a source."""
     sentences = [" ".join(one.split())[:_MAX_MARKED_CHARS].rstrip(" .") for one in unsupported]
@@ -320,11 +295,6 @@ def unsupported_line(unsupported: Sequence[str]) -> str:
 def _citations(reply: ModelAnswer, state: State) -> tuple[Citation, ...]:
     documents = state["snapshot"].documents
     return tuple(
-        citation(
-            source.first,
-            number,
-            supporting_words(reply.text, number, source),
-            documents,
-        )
+        citation(source.first, number, supporting_words(reply.text, number, source), documents)
         for number, source in enumerate(reply.sources, start=1)
     )

@@ -19,12 +19,9 @@ from enrichment.safety.grounding import GroundingText
 Verdict = Literal["answer", "look", "which", "nothing"]
 
 _VERDICTS: dict[str, Verdict] = {
-    "ANSWER": "answer",
-    "LOOK": "look",
-    "WHICH": "which",
-    "NOTHING": "nothing",
+    "ANSWER": "answer", "LOOK": "look", "WHICH": "which", "NOTHING": "nothing",
     "NO_ANSWER": "nothing",
-}
+}  # fmt: skip
 _DECORATION = " \t\r\n*_`#>"
 _WORD = re.compile(r"([A-Z_]++)[*_`]*+[ \t]*+(?:[:.\n—-]|$)\s*+")
 """The word, alone on its line or before a colon."""
@@ -57,69 +54,62 @@ class Opening:
     def __init__(self) -> None:
         self.verdict: Verdict | None = None
         self.conflicts: list[Conflict] = []
-        self._held = ""
-        self._is_begun = False
+        self._pending = ""
+        self._has_begun = False
         self._begins_line = True
 
     def feed(self, piece: str) -> str:
         """The next text of the reply, without verdict and conflicts."""
         if self.verdict:
-            return self._begun(piece)
-        self._held += piece
-        opening = self._held.lstrip(_DECORATION)
+            return self._read_text(piece)
+        self._pending += piece
+        opening = self._pending.lstrip(_DECORATION)
         undecided = "\n" not in opening and len(opening) < _MAX_VERDICT_CHARS
-        return "" if undecided and _may_be_a_verdict(opening) else self._decided()
+        may_be_a_verdict = any(word.startswith(opening[: len(word)]) for word in _VERDICTS)
+        return "" if undecided and may_be_a_verdict else self._read_verdict()
 
     def close(self) -> str:
         """The rest of the text; the verdict is decided now if it was not."""
-        rest = "" if self.verdict else self._decided()
-        return rest + self._begun("", ended=True)
+        rest = "" if self.verdict else self._read_verdict()
+        return rest + self._read_text("", ended=True)
 
-    def _decided(self) -> str:
-        text, self._held = self._held, ""
+    def _read_verdict(self) -> str:
+        text, self._pending = self._pending, ""
         word = _WORD.match(text.lstrip(_DECORATION))
         if word and (verdict := _VERDICTS.get(word[1].rstrip("_"))):
             self.verdict = verdict
-            return self._begun(text.lstrip(_DECORATION)[word.end() :])
+            return self._read_text(text.lstrip(_DECORATION)[word.end() :])
         self.verdict = "answer"
-        return self._begun(text)
+        return self._read_text(text)
 
-    def _begun(self, piece: str, *, ended: bool = False) -> str:
+    def _read_text(self, piece: str, *, ended: bool = False) -> str:
         """Text without leading blank lines and without CONFLICT lines."""
-        self._held += piece
+        self._pending += piece
         text = ""
-        while self._held:
+        while self._pending:
             if not self._begins_line:
-                line, ends, self._held = self._held.partition("\n")
+                line, ends, self._pending = self._pending.partition("\n")
                 text += line + ends
                 self._begins_line = bool(ends)
                 continue
-            bare = self._held.lstrip(_BEFORE_LINE if self._is_begun else _DECORATION)
+            bare = self._pending.lstrip(_BEFORE_LINE if self._has_begun else _DECORATION)
             line, ends, rest = bare.partition("\n")
             undecided = not (ends or ended) and len(line) < _MAX_CONFLICT_CHARS
-            if undecided and _may_be_a_conflict(line):
+            if undecided and _CONFLICT_WORD.startswith(line[: len(_CONFLICT_WORD)]):
                 return text
             if conflict := _CONFLICT.match(line):
-                self._keep(conflict)
-                self._held = rest
+                self._add_conflicts(conflict)
+                self._pending = rest
                 continue
-            if not self._is_begun:
-                self._held = self._held.lstrip()
-            self._is_begun, self._begins_line = bool(self._held), False
+            if not self._has_begun:
+                self._pending = self._pending.lstrip()
+            self._has_begun, self._begins_line = bool(self._pending), False
         return text
 
-    def _keep(self, match: re.Match[str]) -> None:
+    def _add_conflicts(self, match: re.Match[str]) -> None:
         first, *others = map(int, re.findall(r"\d+", match[1]))
         about = (match[2] or "").strip(" *_`.")
         self.conflicts += [Conflict(first, other, about) for other in others]
-
-
-def _may_be_a_conflict(line: str) -> bool:
-    return _CONFLICT_WORD.startswith(line[: len(_CONFLICT_WORD)])
-
-
-def _may_be_a_verdict(opening: str) -> bool:
-    return any(word.startswith(opening[: len(word)]) for word in _VERDICTS)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -151,7 +151,7 @@ def _misplaced_value_fault(claim: Claim, evidence: CitedText) -> str:
             (
                 ranked.get(place, 0.0)
                 for place, one in enumerate(evidence.statements)
-                if _has(one, amount)
+                if any(amount.agrees(other) for other in one.quantities)
             ),
             default=None,
         )
@@ -194,10 +194,6 @@ def _misplaced_name_fault(claim: Claim, evidence: CitedText) -> str:
                 if rivals:
                     return f"source {statement.number} says this of {rivals[0]!r}, not of {name!r}"
     return ""
-
-
-def _has(statement: CitedStatement, amount: Quantity) -> bool:
-    return any(amount.agrees(other) for other in statement.quantities)
 
 
 def _instead(

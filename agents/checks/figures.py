@@ -21,6 +21,7 @@ _DENIED = re.compile(
 _EXPLAINED = re.compile(r"\(([^()+]{1,80}(?:\+[^()+]{1,80}){1,8})\)")
 _FIRST_FIGURE = re.compile(r"\d{1,9}(?:\.\d{1,4})?")
 _OF = re.compile(r"\s+of(?: the| those| these)?\s+")
+_SIGNS = {"+": "+", "×": "x", "*": "x", " x ": "x", " - ": "-", " − ": "-", " – ": "-"}
 _WORKED_OUT = re.compile(
     r"\b(?:in all|altogether|in total|total(?:s|ling)?|together|so|makes|sum|leaves?|left)\b|=",
     re.IGNORECASE,
@@ -37,9 +38,8 @@ def figure_fault(claim: Claim, evidence: CitedText, asker: AskerTerms) -> str:
     grounded_amounts = [
         one for one, is_grounded in zip(amounts, grounded, strict=True) if is_grounded
     ]
-    excused |= _totals_of_parts(
-        claim, [*grounded_amounts, *asker.figures], amounts
-    ) | _shares_of_parts(claim, grounded_amounts, amounts)
+    excused |= _totals_of_parts(claim, [*grounded_amounts, *asker.figures], amounts)
+    excused |= _shares_of_parts(claim, grounded_amounts, amounts)
     excused |= _totals_in_parentheses(claim, amounts)
     for amount, is_grounded in zip(amounts, grounded, strict=True):
         if is_grounded or amount in excused or _is_a_count(amount, claim):
@@ -100,10 +100,8 @@ def _sums(claim: Claim, amounts: Sequence[Quantity]) -> tuple[set[Quantity], str
         other_amounts = [one for one in amounts if one not in terms]
         totals = [one for one in other_amounts if _is_total(one, total)]
         if is_equal and amounts[place] not in totals:
-            return (
-                excused,
-                f"{claim.text[terms[0].start : terms[-1].end]} is not {amounts[place].text}",
-            )
+            sum_text = claim.text[terms[0].start : terms[-1].end]
+            return excused, f"{sum_text} is not {amounts[place].text}"
         excused.update(totals)
     return excused, ""
 
@@ -154,10 +152,7 @@ def _numbers(amounts: Sequence[Quantity]) -> list[tuple[Quantity, float]]:
 
 
 def _makes(
-    total: float,
-    amount: Quantity,
-    left: tuple[Quantity, float],
-    right: tuple[Quantity, float],
+    total: float, amount: Quantity, left: tuple[Quantity, float], right: tuple[Quantity, float]
 ) -> bool:
     """Whether the total is the sum, difference or product of the two figures."""
     measures = {left[0].measure, right[0].measure}
@@ -168,20 +163,9 @@ def _makes(
 
 def _sign(text: str, left: Quantity, right: Quantity) -> str:
     between = text[left.end : right.start]
-    if len(between) > 40:
+    if len(between) > 40 or "=" in between:
         return ""
-    for sign, symbol in (
-        ("+", "+"),
-        ("x", "×"),
-        ("x", "*"),
-        ("x", " x "),
-        ("-", " - "),
-        ("-", " − "),
-        ("-", " – "),
-    ):
-        if symbol in between and "=" not in between:
-            return sign
-    return ""
+    return next((sign for symbol, sign in _SIGNS.items() if symbol in between), "")
 
 
 def _worked_out(terms: Sequence[Quantity], signs: Sequence[str]) -> tuple[float, float] | None:

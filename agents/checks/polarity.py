@@ -59,15 +59,8 @@ _OPPOSITES: dict[str, tuple[int, int]] = {
     for word in words.split(",")
 }
 _MODALS = {
-    "must": 2,
-    "shall": 2,
-    "should": 1,
-    "ought": 1,
-    "may": 0,
-    "can": 0,
-    "might": 0,
-    "could": 0,
-}
+    "must": 2, "shall": 2, "should": 1, "ought": 1, "may": 0, "can": 0, "might": 0, "could": 0,
+}  # fmt: skip
 _MODAL_NAMES = {2: "must", 1: "should", 0: "may"}
 _COPULA_WORDS = "is are was were be been must may can will shall should does do"
 _COPULAS = frozenset(_COPULA_WORDS.split())

@@ -17,32 +17,24 @@ _CLAUSE = re.compile(r"[,;:()|—–]|[.!?]\s|\s(?:and|but|or|because|so|while)\
 
 
 _VERB = r"(?:(?:be|live|last|stay|get|take|keep|run|exceed) )?"
-_SAME_AS = (
-    (
-        re.compile(rf"\b(?:no|not|never) {_VERB}(?:more|greater|longer|higher|older) than\b", re.I),
-        "at most",
-    ),
-    (re.compile(r"\b(?:no|not|never) (?:less|fewer|shorter|lower) than\b", re.I), "at least"),
-    (re.compile(r"\b(?:no|not|never) later than\b", re.I), "until"),
-    (re.compile(r"\b(?:no|not) (?:earlier|sooner) than\b|\bnot (?:before|until)\b", re.I), "after"),
-    (re.compile(r"\bmore than one\b", re.I), "several"),
-    (
-        re.compile(
-            r"\b(?:not (?:only|even|at all)|(?:whether or|if|or) not|no longer|no\. ?(?=\d))\b",
-            re.I,
-        ),
-        " ",
-    ),
-    (re.compile(r"\bat (?:the )?latest\b", re.I), "until"),
-    (re.compile(r"\bwith(?:in)? regard to\b", re.I), " "),
+_SAME_AS = tuple(
+    (re.compile(rf"\b{pattern}\b", re.IGNORECASE), same)
+    for pattern, same in (
+        (rf"(?:no|not|never) {_VERB}(?:more|greater|longer|higher|older) than", "at most"),
+        (r"(?:no|not|never) (?:less|fewer|shorter|lower) than", "at least"),
+        (r"(?:no|not|never) later than", "until"),
+        (r"(?:no|not) (?:earlier|sooner) than\b|\bnot (?:before|until)", "after"),
+        (r"more than one", "several"),
+        (r"(?:not (?:only|even|at all)|(?:whether or|if|or) not|no longer|no\. ?(?=\d))", " "),
+        (r"at (?:the )?latest", "until"),
+        (r"with(?:in)? regard to", " "),
+    )
 )
 _VERDICT = re.compile(r"^[\s*_]*(?:yes|no|none|not yet)\b[\s*_]*(?:[,.:;—–-]|$)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class TextWord:
-    """One word of a text, in order."""
-
     text: str
     """Lower case."""
     stem: str
@@ -50,7 +42,11 @@ class TextWord:
     clause: int = 0
 
 
-def words_of_text(text: str) -> list[TextWord]:
+def normalized_words(text: str) -> list[TextWord]:
+    """The words without an opening verdict, with phrases such as `no more than` in one form."""
+    text = _VERDICT.sub(" ", text)
+    for pattern, same in _SAME_AS:
+        text = pattern.sub(same, text)
     words: list[TextWord] = []
     for clause, part in enumerate(_CLAUSE.split(text)):
         for token in tokens(part):
@@ -60,18 +56,8 @@ def words_of_text(text: str) -> list[TextWord]:
     return words
 
 
-def normalized_words(text: str) -> list[TextWord]:
-    """The words without an opening verdict, with phrases such as `no more than` in one form."""
-    text = _VERDICT.sub(" ", text)
-    for pattern, same in _SAME_AS:
-        text = pattern.sub(same, text)
-    return words_of_text(text)
-
-
 @dataclass(frozen=True, eq=False)
 class CitedStatement:
-    """One sentence, item or row of a source."""
-
     number: int
     """Number of its source."""
     text: str
