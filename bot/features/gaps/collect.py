@@ -5,15 +5,14 @@ Safe to repeat: nothing is done twice, and the next run retries failures."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
 
 from agents.answer_cache.same_question import nearest_gap
 from bot.bus.events import Suggestion
-from bot.feature import PublishedIndex
-from bot.features.gaps.drafts import GapDraftStore, HumanAnswer
+from bot.feature import FeatureContext, PublishedIndex
 from bot.features.gaps.gap import (
     NOWHERE,
     NearestPlace,
@@ -22,14 +21,17 @@ from bot.features.gaps.gap import (
     refresh_vectors,
     with_question,
 )
+from bot.features.gaps.question_store import (
+    GapDraftStore,
+    HumanAnswer,
+    failed_questions,
+    question_texts,
+)
 from bot.features.gaps.questions import (
     FailureSignals,
     WhyFailed,
     alert_gap,
     alert_name,
-    failed_questions,
-    question_texts,
-    runbook_title,
     why_failed,
 )
 from bot.features.gaps.store import GapQuestionRow, GapStore
@@ -56,14 +58,11 @@ class _NewQuestion:
 
 @dataclass(frozen=True, kw_only=True)
 class GapCollector:
+    context: FeatureContext
+    published: PublishedIndex
     store: GapStore
     drafts: GapDraftStore
     records: QuestionStore
-    published: PublishedIndex
-    is_bot: Callable[[str], bool]
-    """By Slack user id."""
-    suggest: Callable[[Suggestion], None]
-    team_url: str
 
     def changed_domains(self) -> set[str]:
         """Domains in which something has changed since the last run."""
@@ -112,7 +111,7 @@ class GapCollector:
         dropped = [
             name
             for name, question in stored.items()
-            if name not in failed or _is_edited(question, failed[name])
+            if name not in failed or failed[name].event_id != question.marks.partition(" ")[0]
         ]
         self.store.drop(dropped)
         for name in dropped:
@@ -157,7 +156,7 @@ class GapCollector:
         return alert_name(record.text, lambda: self._by_bot(record.asker)) if record else ""
 
     def _by_bot(self, user: str) -> bool:
-        return not user or self.is_bot(user)
+        return not user or self.context.gate.people.member(user).standing == "bot"
 
     def _assign(self, domain: str, new: Sequence[_NewQuestion]) -> None:
         refresh_vectors(self.store, domain, self.published)
@@ -169,11 +168,13 @@ class GapCollector:
             if one.alert:
                 gap = alert_gap(domain, one.alert)
             else:
-                gap = nearest_gap(one.text, vector, gaps.values()) or _id_of(one.signals)
+                seed = one.signals.question_id.encode()  # the same in every worker
+                new_gap = f"gap-{hashlib.sha256(seed).hexdigest()[:16]}"
+                gap = nearest_gap(one.text, vector, gaps.values()) or new_gap
                 gaps[gap] = with_question(gaps.get(gap), gap, one.text, vector)
             if self.store.open(gap, domain, asked_at=one.signals.asked_at):
                 self.store.set(gap, document=place.document, heading=place.heading)
-            name = runbook_title(one.alert) if one.alert else ""
+            name = f"Runbook for {one.alert}"[:80] if one.alert else ""
             self.store.add(
                 one.signals, gap=gap, why=one.why, near=place.similarity, vector=vector,
                 embedder=self.published.embedder, name=name,
@@ -199,7 +200,7 @@ class GapCollector:
             if gap is None or record is None:
                 continue
             place = self._place(domain, record, human)
-            self.suggest(self._suggestion(human, record, place))
+            self.context.suggest(self._suggestion(human, record, place))
             self.drafts.add(
                 human, gap=gap.id, domain=domain, document=place.document, heading=place.heading
             )
@@ -221,7 +222,7 @@ class GapCollector:
             by=human.by,
             question_id=record.id,
             channel=record.channel,
-            permalink=permalink(self.team_url, record),
+            permalink=permalink(self.context.identity.team_url.rstrip("/"), record),
         )
 
     def _place(self, domain: str, record: QuestionRecord, human: HumanAnswer) -> NearestPlace:
@@ -241,12 +242,3 @@ class GapCollector:
             return self.published.snapshot(domain)
         except NothingPublished:
             return None
-
-
-def _is_edited(question: GapQuestionRow, signals: FailureSignals) -> bool:
-    return question.marks.partition(" ")[0] != signals.marks.partition(" ")[0]
-
-
-def _id_of(signals: FailureSignals) -> str:
-    """Id of a gap, the same in every worker."""
-    return f"gap-{hashlib.sha256(signals.question_id.encode()).hexdigest()[:16]}"

@@ -9,8 +9,8 @@ from agents.answer import Ask
 from bot.bus.events import SuggestionDecided
 from bot.feature import Feature, FeatureContext
 from bot.features.gaps.collect import GapCollector
-from bot.features.gaps.drafts import GapDraftStore
 from bot.features.gaps.gap import where
+from bot.features.gaps.question_store import GapDraftStore
 from bot.features.gaps.recheck import ASK_GAP, GapRecheck
 from bot.features.gaps.report import SEND_REPORT, WeeklyReport
 from bot.features.gaps.service import COLLECT, RECHECK, GapService
@@ -25,41 +25,26 @@ def build_gaps(
     cache. Does nothing without it, or without a published index."""
     if context.published is None or ask_anew is None:
         return Feature()
-    snapshot = context.published.snapshot
+    published = context.published
     store, drafts = GapStore(context.engine), GapDraftStore(context.engine)
     service = GapService(
         context=context,
         store=store,
         drafts=drafts,
         collector=GapCollector(
-            store=store,
-            drafts=drafts,
-            records=records,
-            published=context.published,
-            is_bot=lambda user: context.gate.people.member(user).standing == "bot",
-            suggest=context.suggest,
-            team_url=context.identity.team_url.rstrip("/"),
+            context=context, published=published, store=store, drafts=drafts, records=records
         ),
         recheck=GapRecheck(
+            context=context,
+            published=published,
             store=store,
             drafts=drafts,
-            published=context.published,
-            ask_anew=ask_anew,
-            timers=context.timers,
-            domains=context.domains,
             records=records,
+            ask_anew=ask_anew,
         ),
-        where=lambda gap: where(snapshot, gap.domain, (gap.document, gap.heading)),
+        where=lambda gap: where(published.snapshot, gap.domain, (gap.document, gap.heading)),
     )
-    weekly = WeeklyReport(
-        web=context.web,
-        records=records,
-        store=store,
-        gate=context.gate,
-        timers=context.timers,
-        domains=context.domains,
-        where=service.where,
-    )
+    weekly = WeeklyReport(context=context, records=records, store=store, where=service.where)
     return Feature(
         handlers={SuggestionDecided: service.decide},
         timers={

@@ -20,7 +20,8 @@ from agents.answer_cache.same_question import MAX_COMPARED, KnownGap, central
 from bot.db import batches
 from bot.feature import PublishedIndex
 from bot.features.gaps.prompts import render
-from bot.features.gaps.questions import UNANSWERED, GapState, is_of_alerts, question_texts
+from bot.features.gaps.question_store import question_texts
+from bot.features.gaps.questions import UNANSWERED, GapState, is_of_alerts
 from bot.features.gaps.store import GapChangeRow, GapQuestionRow, GapStore
 from config.errors import CopilotError, ModelError
 from config.models import ChatModel, Vectors
@@ -245,7 +246,7 @@ def nearest_place(snapshot: Snapshot, question: str) -> NearestPlace:
     chunk = hits[0].chunk
     return NearestPlace(
         document=chunk.document_id,
-        heading=" › ".join(_below_title(chunk.document_title, chunk.heading_path)),
+        heading=_heading(chunk.document_title, chunk.heading_path),
         similarity=round(float(best), 4),
     )
 
@@ -279,9 +280,6 @@ def where(
 
 
 def _heading(title: str, path: Iterable[str]) -> str:
-    return " › ".join(_below_title(title, path))
-
-
-def _below_title(title: str, path: Iterable[str]) -> list[str]:
+    """The headings below a document's title."""
     names = list(path)
-    return names[1:] if names[:1] == [title] else names
+    return " › ".join(names[1:] if names[:1] == [title] else names)

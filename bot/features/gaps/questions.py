@@ -7,20 +7,14 @@ product share."""
 from __future__ import annotations
 
 import hashlib
-import json
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
-
-from sqlalchemy import Engine, or_, select
+from typing import Literal
 
 from agents.alerts.alert import name_key
 from agents.alerts.parser import alerts_in
 from agents.answer import UNSURE, Answer
-from bot.db import batches
-from bot.questions.tables import FeedbackRow, HandoffRow, QuestionRow
 
 _PREFIX = "alert-"
 
@@ -41,12 +35,7 @@ def alert_gap(domain: str, name: str) -> str:
 
 
 def is_of_alerts(gap: str) -> bool:
-    """By its id."""
     return gap.startswith(_PREFIX)
-
-
-def runbook_title(name: str) -> str:
-    return f"Runbook for {name}"[:80]
 
 
 WhyFailed = Literal["refused", "unsupported", "unhelpful", "handed_off", "alert"]
@@ -92,96 +81,13 @@ def why_failed(signals: FailureSignals, answer: Answer, *, is_alert: bool) -> Wh
         return "handed_off"
     if signals.reasons & DOCUMENT_REASONS or ("" in signals.reasons and signals.path in UNSURE):
         return "unhelpful"
-    if signals.path not in FAILED_PATHS or _was_outage(answer):
+    # The model was unavailable, and might have found an answer in documents that it did not read.
+    was_outage = answer.degraded and answer.refusal != "not_in_documents"
+    if signals.path not in FAILED_PATHS or was_outage:
         return None
     if signals.path == "company_specific_rag_failure":
         return "unsupported"
     return "alert" if is_alert else "refused"
-
-
-def failed_questions(engine: Engine) -> dict[str, FailureSignals]:
-    """Failed questions by id, oldest first."""
-    disliked = select(FeedbackRow.question_id).where(FeedbackRow.verdict == "unhelpful")
-    query = (
-        select(
-            QuestionRow.id, QuestionRow.event_id, QuestionRow.domain, QuestionRow.asker,
-            QuestionRow.path, QuestionRow.state, QuestionRow.asked_at,
-        )
-        .where(QuestionRow.state.in_(ANSWERED_STATES), QuestionRow.path.not_in(NO_SEARCH_PATHS))
-        .where(
-            or_(
-                QuestionRow.path.in_(FAILED_PATHS),
-                QuestionRow.id.in_(disliked),
-                QuestionRow.id.in_(select(HandoffRow.question_id)),
-            )
-        )
-        .order_by(QuestionRow.asked_at, QuestionRow.id)
-    )  # fmt: skip
-    with engine.connect() as connection:
-        rows = connection.execute(query).all()
-        verdicts = connection.execute(
-            select(FeedbackRow.question_id, FeedbackRow.reason, FeedbackRow.correction).where(
-                FeedbackRow.verdict == "unhelpful"
-            )
-        ).all()
-        resolutions = connection.execute(
-            select(HandoffRow.question_id, HandoffRow.resolution)
-        ).all()
-    reasons: dict[str, set[str]] = defaultdict(set)
-    for verdict in verdicts:
-        reasons[verdict.question_id].add(verdict.reason)
-    words = Counter(one.question_id for one in verdicts if one.correction)
-    words.update(one.question_id for one in resolutions if one.resolution)
-    handed_off = {one.question_id for one in resolutions}
-    return {
-        row.id: FailureSignals(
-            question_id=row.id,
-            event_id=row.event_id,
-            domain=row.domain,
-            asker=row.asker,
-            path=row.path,
-            state=row.state,
-            asked_at=row.asked_at,
-            handed_off=row.id in handed_off,
-            reasons=frozenset(reasons[row.id]) if row.id in reasons else frozenset(),
-            words=words[row.id],
-        )
-        for row in rows
-    }
-
-
-def question_texts(engine: Engine, ids: Collection[str]) -> dict[str, str]:
-    """Question id → the question, self-contained; without those that were deleted."""
-    texts: dict[str, str] = {}
-    with engine.connect() as connection:
-        for batch in batches(ids):
-            query = select(QuestionRow.id, QuestionRow.text, QuestionRow.answer)
-            query = query.where(QuestionRow.id.in_(batch), QuestionRow.state.in_(ANSWERED_STATES))
-            for row in connection.execute(query):
-                if text := _standalone(row.answer) or row.text.strip():
-                    texts[row.id] = text
-    return texts
-
-
-def answered_questions(engine: Engine, ids: Collection[str]) -> set[str]:
-    """Those that got an answer from the documents, which helped nobody."""
-    answered: set[str] = set()
-    with engine.connect() as connection:
-        for batch in batches(ids):
-            query = select(QuestionRow.id).where(QuestionRow.path.in_(ANSWERED_PATHS))
-            answered |= set(connection.scalars(query.where(QuestionRow.id.in_(batch))))
-    return answered
-
-
-def _was_outage(answer: Answer) -> bool:
-    """Whether the model was unavailable and might have found an answer; False when it had read the
-    documents."""
-    return bool(answer.degraded) and answer.refusal != "not_in_documents"
-
-
-def _standalone(answer: str | None) -> str:
-    stored: Mapping[str, Any] = json.loads(answer) if answer else {}
-    return str(stored.get("standalone_question") or "").strip()
 
 
 GapState = Literal["open", "proposed", "accepted", "closed", "dismissed", "reopened"]

@@ -6,7 +6,7 @@ open: nobody fixes one that was closed too early."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -16,15 +16,13 @@ import structlog
 from agents.answer import Answer, Ask, Passage, Question
 from agents.checks.groundedness import FINE, groundedness
 from agents.context.sources import Source
-from bot.bus.timers import TimerStore
 from bot.db import now
-from bot.feature import PublishedIndex
-from bot.features.gaps.drafts import GapDraftStore
+from bot.feature import FeatureContext, PublishedIndex
 from bot.features.gaps.gap import Gap, UnansweredQuestion, gaps_of, nearest_place, state_of
-from bot.features.gaps.questions import UNANSWERED, answered_questions
+from bot.features.gaps.question_store import GapDraftStore, answered_questions
+from bot.features.gaps.questions import UNANSWERED
 from bot.features.gaps.store import GapDraftRow, GapRow, GapStore
 from bot.questions.store import QuestionStore
-from config.domain import Domain
 from config.errors import CopilotError
 from enrichment.chunk import Chunk
 from enrichment.chunking.chunker import split
@@ -135,13 +133,12 @@ _ORDER = {"accepted": 0, "proposed": 1, "closed": 2, "reopened": 3, "open": 4}
 
 @dataclass(frozen=True, kw_only=True)
 class GapRecheck:
+    context: FeatureContext
+    published: PublishedIndex
     store: GapStore
     drafts: GapDraftStore
-    published: PublishedIndex
-    ask_anew: Callable[[str], Ask]
-    timers: TimerStore
-    domains: Callable[[], Mapping[str, Domain]]
     records: QuestionStore
+    ask_anew: Callable[[str], Ask]
 
     def changed(self, domain: str) -> bool:
         """Whether the published generation was not asked yet."""
@@ -155,17 +152,18 @@ class GapRecheck:
         waiting = [
             gap
             for gap in gaps_of(self.store, domain, (*UNANSWERED, "closed"))
-            if self._is_affected(gap, snapshot)
+            if (row := self.store.get(gap.id)) and self._fingerprint(gap, snapshot) != row.asked_of
         ]
         waiting.sort(key=lambda gap: _ORDER[gap.state])
         for position, gap in enumerate(waiting[:MAX_GAPS]):
-            self.timers.set(ASK_GAP, gap.id, datetime.now(UTC) + position * PAUSE)
+            at = datetime.now(UTC) + position * PAUSE
+            self.context.timers.set(ASK_GAP, gap.id, at)
         self.store.set_progress(domain, generation=snapshot.generation)
 
     def ask(self, gap_id: str) -> None:
         """Ask one gap's questions again; close or reopen it by the outcome."""
         row = self.store.get(gap_id)
-        if row is None or row.domain not in self.domains():
+        if row is None or row.domain not in self.context.domains():
             return
         gap = next(
             (g for g in gaps_of(self.store, row.domain, [row.state]) if g.id == gap_id), None
@@ -180,14 +178,14 @@ class GapRecheck:
             log.info("gap recheck failed, retrying later", gap=gap_id, reason=str(error))
             outcome = "unknown"
         if outcome == "unknown":
-            self.timers.set(ASK_GAP, gap_id, datetime.now(UTC) + OUTAGE_DELAY)
+            self.context.timers.set(ASK_GAP, gap_id, datetime.now(UTC) + OUTAGE_DELAY)
             return
         self._move(row, outcome, snapshot)
         self.store.set(gap_id, asked_of=fingerprint)
 
     def _is_over_budget(self, name: str) -> bool:
         """People's questions of today have used up the domain's tokens."""
-        domain = self.domains().get(name)
+        domain = self.context.domains().get(name)
         limit = domain.limits.tokens_per_day if domain else 0
         return limit > 0 and self.records.tokens(now() - timedelta(days=1), name) >= limit
 
@@ -230,11 +228,6 @@ class GapRecheck:
             return accepted.words
         answers = list(self.drafts.human_answers([one.question_id for one in gap.questions]))
         return answers[-1].words if answers else ""
-
-    def _is_affected(self, gap: Gap, snapshot: Snapshot) -> bool:
-        """Whether the documents that it waits for have changed since the last recheck."""
-        row = self.store.get(gap.id)
-        return row is not None and self._fingerprint(gap, snapshot) != row.asked_of
 
     def _fingerprint(self, gap: Gap, snapshot: Snapshot) -> str:
         """A hash of the nearest document and the one that its draft was accepted for. It is never

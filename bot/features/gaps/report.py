@@ -3,7 +3,7 @@ for each planned time, over restarts and workers. Empty reports are not sent."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -11,17 +11,16 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from bot.access.gate import Gate
 from bot.blocks.kit import Json, context
 from bot.blocks.render import SlackMessage
 from bot.blocks.sanitize.text import sanitize_mrkdwn
-from bot.bus.timers import TimerStore
+from bot.feature import FeatureContext
 from bot.features.gaps.gap import Gap, gaps_of, is_growing, relevant_gaps
 from bot.features.gaps.store import GapStore
 from bot.features.gaps.views import MaySee, WhereIs, header, line, sections, short_date
 from bot.posting.posts import metadata_of, post_once
 from bot.questions.store import QuestionStore
-from bot.slack.client import SlackClient, SlackRefused
+from bot.slack.client import SlackRefused
 from bot.slack.messages import question_id
 from config.domain import Domain
 
@@ -39,21 +38,10 @@ _RECENT = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportSection:
-    """The gaps of one title."""
-
-    title: str
-    gaps: Sequence[Gap]
-
-
-@dataclass(frozen=True, kw_only=True)
 class WeeklyReport:
-    web: SlackClient
+    context: FeatureContext
     records: QuestionStore
     store: GapStore
-    gate: Gate
-    timers: TimerStore
-    domains: Callable[[], Mapping[str, Domain]]
     where: WhereIs
 
     def plan(self, domain: Domain, at: datetime) -> None:
@@ -67,42 +55,40 @@ class WeeklyReport:
         if not reported:
             self.store.set_progress(domain.domain, reported=_key_of(due))
         elif reported < _key_of(due):
-            self.timers.set(SEND_REPORT, f"{domain.domain}@{_key_of(due)}", due)
+            self.context.timers.set(SEND_REPORT, f"{domain.domain}@{_key_of(due)}", due)
 
     def send(self, subject: str) -> None:
         """`subject`: domain and planned time."""
         name, _, planned = subject.partition("@")
-        domain = self.domains().get(name)
+        domain = self.context.domains().get(name)
         _, reported = self.store.progress(name)
         if domain is None or not domain.gaps.report or reported >= planned:
             return
         until = datetime.fromisoformat(planned)
         since = datetime.fromisoformat(reported) if reported else until - _WEEK
-        sections = list(self._sections(name, since, until))
-        if sections:
+        if sections := self._sections(name, since, until):
             for place, may_see in self._readers(domain):
                 message = report_message(domain, sections, may_see, self.where)
                 self._send_once(f"gaps {subject} {place}"[:80], place, message)
         self.store.set_progress(name, reported=planned)
 
-    def _sections(self, domain: str, since: datetime, until: datetime) -> Iterator[ReportSection]:
-        """`since`, `until`: planned times of the last report and this one, UTC without a zone."""
+    def _sections(self, domain: str, since: datetime, until: datetime) -> dict[str, list[Gap]]:
+        """Gaps by title. `since`, `until`: planned times of the last report and this one, UTC
+        without a zone."""
         waiting = relevant_gaps(self.store, domain)
         new = [gap for gap in waiting if gap.since >= since]
         more = [gap for gap in waiting if is_growing(gap, since, until)]
         accepted = [gap for gap in waiting if gap.state == "accepted"]
         reopened = [g for g in waiting if g.state == "reopened" and g.changed_at >= since]
         closed = gaps_of(self.store, domain, ["closed"])
-        answered = [gap for gap in closed if gap.changed_at >= since]
-        for title, gaps in (
-            (f"New since {short_date(since)}", new),
-            ("Asked more and more", more),
-            ("Accepted, and not answered yet", accepted),
-            ("Open again", reopened),
-            ("Answered by now", answered),
-        ):
-            if gaps:
-                yield ReportSection(title=title, gaps=gaps)
+        sections = {
+            f"New since {short_date(since)}": new,
+            "Asked more and more": more,
+            "Accepted, and not answered yet": accepted,
+            "Open again": reopened,
+            "Answered by now": [gap for gap in closed if gap.changed_at >= since],
+        }
+        return {title: gaps for title, gaps in sections.items() if gaps}
 
     def _readers(self, domain: Domain) -> Iterator[tuple[str, MaySee]]:
         """The recipients: channel or user id, with the channels that the readers may see."""
@@ -111,12 +97,12 @@ class WeeklyReport:
                 yield channel, partial(self._is_visible_in, domain, channel)
             return
         for admin in dict.fromkeys(domain.admins):
-            yield admin, partial(self.gate.may_see, admin)
+            yield admin, partial(self.context.gate.may_see, admin)
 
     def _is_visible_in(self, domain: Domain, here: str, channel: str) -> bool:
         """Whether everyone in `here` may see another channel: guests and other organizations see
         no public ones."""
-        channels = self.gate.channels
+        channels = self.context.gate.channels
         if channel == here or domain.access.external or channels.is_shared_outside(here):
             return channel == here
         return channels.is_public(channel)
@@ -133,7 +119,7 @@ class WeeklyReport:
 
         try:
             ts = find() or post_once(
-                self.web,
+                self.context.web,
                 message,
                 channel=place,
                 thread_ts=None,
@@ -148,7 +134,7 @@ class WeeklyReport:
     def _find_sent(self, channel: str, key: str) -> str | None:
         """Timestamp of the message that an attempt before a crash sent."""
         try:
-            history = self.web.call(
+            history = self.context.web.call(
                 "conversations.history", channel=channel, limit=_RECENT, include_all_metadata=True
             )
         except SlackRefused:
@@ -158,20 +144,20 @@ class WeeklyReport:
 
 
 def report_message(
-    domain: Domain, parts: Sequence[ReportSection], may_see: MaySee, where: WhereIs
+    domain: Domain, parts: Mapping[str, Sequence[Gap]], may_see: MaySee, where: WhereIs
 ) -> SlackMessage:
-    """Lists a gap of two sections under the first."""
+    """Lists a gap of two sections under the first. `parts`: gaps by title."""
     blocks: list[Json] = [header(domain)]
     listed: set[str] = set()
-    for one in parts:
-        gaps = [gap for gap in one.gaps if gap.id not in listed]
+    for title, all_gaps in parts.items():
+        gaps = [gap for gap in all_gaps if gap.id not in listed]
         listed |= {gap.id for gap in gaps}
         if not gaps:
             continue
         lines = [f"• {line(gap, may_see, where)}" for gap in gaps[:MAX_GAPS]]
         if more := len(gaps) - len(lines):
             lines.append(f"… and {more} more")
-        blocks += sections([f"*{one.title}*", *lines])
+        blocks += sections([f"*{title}*", *lines])
     blocks.append(context([f"All of them: `oncall gaps {domain.domain}`, or App Home for admins."]))
     return SlackMessage(
         text=f"Gaps in the documents of {sanitize_mrkdwn(domain.title)}", blocks=blocks

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -14,8 +15,8 @@ from bot.bus.events import SuggestionDecided
 from bot.feature import DigestPart, FeatureContext
 from bot.features.gaps import views
 from bot.features.gaps.collect import GapCollector
-from bot.features.gaps.drafts import GapDraftStore
 from bot.features.gaps.gap import Gap, name_gaps, relevant_gaps
+from bot.features.gaps.question_store import GapDraftStore
 from bot.features.gaps.questions import UNANSWERED, state_after
 from bot.features.gaps.recheck import ASK_GAP, GapRecheck
 from bot.features.gaps.report import WeeklyReport
@@ -51,12 +52,15 @@ class GapService:
         domains, at = self.context.domains(), datetime.now(UTC)
         for name in self.collector.changed_domains() & set(domains):
             self.context.timers.set(COLLECT, name, at)
-        waiting = {domain for domain, _ in self.store.counts()}
+        counts = self.store.counts()
+        waiting = {domain for domain, _ in counts}
         for name, domain in domains.items():
             weekly.plan(domain, at)
-            if name in waiting and self._changed(name):
-                self.context.timers.set(RECHECK, name, at)
-        self._observe(domains)
+            with suppress(IndexUnavailable):
+                if name in waiting and self.recheck.changed(name):
+                    self.context.timers.set(RECHECK, name, at)
+        for name in domains:
+            GAPS_OPEN.labels(name).set(sum(counts.get((name, state), 0) for state in UNANSWERED))
 
     def collect(self, domain: str) -> None:
         """After a failure here, the next minute's plan sets the timer again."""
@@ -103,8 +107,8 @@ class GapService:
     def _repeated(self, domain: Domain, gap: Gap, after: datetime) -> str:
         """A line of the digest. It contains the question's text only where everyone may see it."""
         title = views.title(gap, partial(self._is_open, domain))
-        times, people = gap.times_since(after), gap.people_since(after)
-        return f"{title} · {times} times, by {people} {'person' if people == 1 else 'people'}"
+        people = views.people(gap.people_since(after))
+        return f"{title} · {gap.times_since(after)} times, by {people}"
 
     def _is_open(self, domain: Domain, channel: str) -> bool:
         """Whether all who read the digest may see it: it may go to the domain's channel."""
@@ -121,15 +125,3 @@ class GapService:
             return self.context.gate.may_see(viewer, channel)
         except (SlackBusy, SlackUnsure):
             return False
-
-    def _changed(self, domain: str) -> bool:
-        try:
-            return self.recheck.changed(domain)
-        except IndexUnavailable:
-            return False
-
-    def _observe(self, domains: Mapping[str, Domain]) -> None:
-        counts = self.store.counts()
-        for name in domains:
-            open_now = sum(counts.get((name, state), 0) for state in UNANSWERED)
-            GAPS_OPEN.labels(name).set(open_now)

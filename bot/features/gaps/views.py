@@ -33,12 +33,13 @@ def summary(gap: Gap) -> str:
     if is_of_alerts(gap.id):
         times = f"{gap.times} times since" if gap.times > 1 else "once,"
         return f"alert without a runbook, {times} {short_date(gap.since)}"
-    times = "once" if gap.times == 1 else f"{gap.times} times by {_people(gap.people)}"
-    return (
-        f"asked {times} since {short_date(gap.since)}"
-        if gap.times > 1
-        else f"asked once, {short_date(gap.since)}"
-    )
+    if gap.times == 1:
+        return f"asked once, {short_date(gap.since)}"
+    return f"asked {gap.times} times by {people(gap.people)} since {short_date(gap.since)}"
+
+
+def people(count: int) -> str:
+    return "1 person" if count == 1 else f"{count} people"
 
 
 def line(gap: Gap, may_see: MaySee, where: WhereIs) -> str:
@@ -85,10 +86,6 @@ def sections(lines: Sequence[str]) -> Iterator[Json]:
 
 def short_date(at: datetime) -> str:
     return f"{at.day} {at:%b}"
-
-
-def _people(count: int) -> str:
-    return "1 person" if count == 1 else f"{count} people"
 
 
 def _hidden(questions: Collection[UnansweredQuestion]) -> str:

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 from agents.freshness.cited_places import CitedSection
 from agents.runbooks.step import RunbookStep, StepPart
@@ -145,8 +144,8 @@ def gaps(text: str) -> Iterator[Any]:
             questions=(replace(asked, name=name), asked),
         )  # fmt: skip
         yield list(gap_lines.home_blocks(titled, [gap], lambda _: True, lambda _: (URL, text)))
-        told = cast("Any", SimpleNamespace(title="New this week", gaps=[gap]))
-        message = report_message(titled, [told], lambda _: True, lambda _: (URL, text))
+        parts = {"New this week": [gap]}
+        message = report_message(titled, parts, lambda _: True, lambda _: (URL, text))
         yield [said(message.text), *message.blocks]
 
 

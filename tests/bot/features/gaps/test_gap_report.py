@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -40,13 +41,15 @@ class Office:
         told = domain(**{"admins": [ADMIN], "gaps": {"report": "0 8 * * 1"}, **more})
         client = WebClient(self.slack.bot_token, base_url=self.slack.api_url)
         web = SlackClient(client, sleep=lambda _: None)
-        weekly = WeeklyReport(
+        context: Any = SimpleNamespace(
             web=web,
+            gate=Gate(web, frozenset({tidewater.TEAM_ID})),
+            domains=lambda: {"security": told},
+        )
+        weekly = WeeklyReport(
+            context=context,
             records=self.room.records,
             store=self.room.store,
-            gate=Gate(web, frozenset({tidewater.TEAM_ID})),
-            timers=self.room.timers,
-            domains=lambda: {"security": told},
             where=lambda gap: (FAR, f"Guide & more › {'Heading & ' * 20}"),
         )
         for _ in range(2):

@@ -1,21 +1,99 @@
-"""Human answers to questions that the documents don't answer: suggestions to the owner, and their
-outcome."""
+"""Failed questions in the database, people's answers to them, and the suggestions to document
+owners that are made of those answers."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Engine, func, select, update
+from sqlalchemy import Engine, func, or_, select, update
 
 from bot.bus.events import SuggestionDecided
 from bot.db import batches, now
+from bot.features.gaps.questions import (
+    ANSWERED_PATHS,
+    ANSWERED_STATES,
+    FAILED_PATHS,
+    NO_SEARCH_PATHS,
+    FailureSignals,
+)
 from bot.features.gaps.store import GapDraftRow
-from bot.questions.tables import FeedbackRow, HandoffRow
+from bot.questions.tables import FeedbackRow, HandoffRow, QuestionRow
 from bot.slack.messages import ERASED
 from durable.database import insert_once
+
+
+def failed_questions(engine: Engine) -> dict[str, FailureSignals]:
+    """Failed questions by id, oldest first."""
+    unhelpful = FeedbackRow.verdict == "unhelpful"
+    disliked = select(FeedbackRow.question_id).where(unhelpful)
+    query = (
+        select(
+            QuestionRow.id.label("question_id"), QuestionRow.event_id, QuestionRow.domain,
+            QuestionRow.asker, QuestionRow.path, QuestionRow.state, QuestionRow.asked_at,
+        )
+        .where(QuestionRow.state.in_(ANSWERED_STATES), QuestionRow.path.not_in(NO_SEARCH_PATHS))
+        .where(
+            or_(
+                QuestionRow.path.in_(FAILED_PATHS),
+                QuestionRow.id.in_(disliked),
+                QuestionRow.id.in_(select(HandoffRow.question_id)),
+            )
+        )
+        .order_by(QuestionRow.asked_at, QuestionRow.id)
+    )  # fmt: skip
+    columns = (FeedbackRow.question_id, FeedbackRow.reason, FeedbackRow.correction)
+    with engine.connect() as connection:
+        rows = connection.execute(query).mappings().all()
+        verdicts = connection.execute(select(*columns).where(unhelpful)).all()
+        resolutions = connection.execute(
+            select(HandoffRow.question_id, HandoffRow.resolution)
+        ).all()
+    reasons: dict[str, set[str]] = defaultdict(set)
+    for verdict in verdicts:
+        reasons[verdict.question_id].add(verdict.reason)
+    words = Counter(one.question_id for one in verdicts if one.correction)
+    words.update(one.question_id for one in resolutions if one.resolution)
+    handed_off = {one.question_id for one in resolutions}
+    return {
+        row["question_id"]: FailureSignals(
+            **row,
+            handed_off=row["question_id"] in handed_off,
+            reasons=frozenset(reasons[row["question_id"]]),
+            words=words[row["question_id"]],
+        )
+        for row in rows
+    }
+
+
+def question_texts(engine: Engine, ids: Collection[str]) -> dict[str, str]:
+    """Question id → the question, self-contained; without those that were deleted."""
+    texts: dict[str, str] = {}
+    with engine.connect() as connection:
+        for batch in batches(ids):
+            query = select(QuestionRow.id, QuestionRow.text, QuestionRow.answer)
+            query = query.where(QuestionRow.id.in_(batch), QuestionRow.state.in_(ANSWERED_STATES))
+            for row in connection.execute(query):
+                answer = json.loads(row.answer) if row.answer else {}
+                standalone = str(answer.get("standalone_question") or "").strip()
+                if text := standalone or row.text.strip():
+                    texts[row.id] = text
+    return texts
+
+
+def answered_questions(engine: Engine, ids: Collection[str]) -> set[str]:
+    """Those that got an answer from the documents, which helped nobody."""
+    answered: set[str] = set()
+    with engine.connect() as connection:
+        for batch in batches(ids):
+            query = select(QuestionRow.id).where(QuestionRow.path.in_(ANSWERED_PATHS))
+            answered |= set(connection.scalars(query.where(QuestionRow.id.in_(batch))))
+    return answered
+
 
 OUTCOMES = ("accepted", "dismissed", "gone")
 """`gone`: the document was deleted before a decision, or before the comment was written."""
