@@ -9,7 +9,6 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import structlog
 from sqlalchemy import Engine
@@ -24,7 +23,6 @@ from bot.bus.events import Event, SlackEvent
 from bot.bus.inbox import Inbox
 from bot.bus.timers import Clock, TimerStore
 from bot.connection import (
-    INBOX_FILE,
     bolt_app,
     connect,
     inbox_url,
@@ -35,15 +33,14 @@ from bot.connection import (
 from bot.feature import DocumentOwners, Feature, FeatureContext, PublishedIndex, additions_of
 from bot.features.answering.ask import AskService, EveryoneMayRead
 from bot.features.answering.intake import Intake
-from bot.features.answering.rules import Limiter
 from bot.features.answering.screenshots import Screenshots
 from bot.features.answering.service import AnsweringService
 from bot.features.feedback.store import FeedbackStore
 from bot.features.handoff.service import HandoffService
 from bot.features.home.service import StatusOf
 from bot.features.registry import FEATURE_TABLES, FeatureServices, build_extras, build_features
-from bot.privacy.retention import Retention, scrub_all
-from bot.questions.store import QuestionStore, forget_cached
+from bot.privacy.retention import Retention
+from bot.questions.store import QuestionStore
 from bot.slack.manifest import ignore_the_rest, listen
 from bot.slack.socket_mode import SocketMode
 from config.chat_model import build_vision_model
@@ -147,7 +144,14 @@ class Bot:
         self.records = QuestionStore(engine)
         self.feedback = FeedbackStore(engine)
         self.audit = AuditLog(engine)
-        self.retention = self._retention()
+        self.retention = Retention(
+            engine=engine,
+            features=FEATURE_TABLES,
+            domains=domains,
+            audit=self.audit,
+            settings=settings,
+            unfinished=lambda: self.inbox.stored().unfinished(),
+        )
         self.timers = TimerStore(engine)
         context = FeatureContext(
             web=self.web,
@@ -162,11 +166,25 @@ class Bot:
             published=documents.published,
             model=agents.model,
         )
-        asking = self._asking(agents, documents)
         self.extras = build_extras(context)
         self.features: tuple[Feature, ...] = ()
-        self.attempts = self._attempts(asking, agents.streaming)
-        self.intake, self.handoffs = self._intake(), self._handoffs(asking)
+        asking = AskService(
+            context=context,
+            records=self.records,
+            ask=agents.ask,
+            everyone_may_read=documents.everyone_may_read,
+            router=agents.router,
+        )
+        self.attempts = AnsweringService(
+            context=context,
+            asking=asking,
+            screenshots=self._screenshots(),
+            streaming=agents.streaming,
+            earlier=self.extras.earlier,
+            additions=lambda answer: additions_of(self.features, answer),
+        )
+        self.intake = Intake(context=context, records=self.records, attempts=self.attempts)
+        self.handoffs = HandoffService(context, self.records, asking.is_private)
         services = FeatureServices(
             records=self.records,
             feedback=self.feedback,
@@ -270,67 +288,13 @@ class Bot:
         admins = {user for domain in self._domains().values() for user in domain.admins}
         notify_each(self.web, admins, problems)
 
-    def _retention(self) -> Retention:
-        return Retention(
-            engine=self.engine,
-            features=FEATURE_TABLES,
-            domains=self._domains,
-            audit=self.audit,
-            audit_days=self._settings.audit_days,
-            unfinished=lambda: self.inbox.stored().unfinished(),
-            scrub=lambda: scrub_all(self.engine, self._settings.data_dir / INBOX_FILE),
-        )
-
-    def _asking(self, agents: Agents, documents: Documents) -> AskService:
-        return AskService(
-            records=self.records,
-            domains=self._domains,
-            ask=agents.ask,
-            people=self.gate.people,
-            identities=documents.identities,
-            everyone_may_read=documents.everyone_may_read,
-            answering=agents.router,
-        )
-
-    def _attempts(self, asking: AskService, streaming: bool) -> AnsweringService:
-        return AnsweringService(
+    def _screenshots(self) -> Screenshots:
+        return Screenshots(
             web=self.web,
             records=self.records,
-            asking=asking,
-            limiter=Limiter(self.records),
-            audit=self.audit,
-            bot_user=self.identity.user,
-            screenshots=Screenshots(
-                web=self.web,
-                engine=self.engine,
-                token=self._settings.slack_bot_token,
-                api_url=self._settings.slack_api_url,
-                model=build_vision_model(self._settings, someone_waits=True),
-            ),
-            streaming=streaming,
-            earlier=self.extras.earlier,
-            additions=lambda answer: additions_of(self.features, answer),
-        )
-
-    def _intake(self) -> Intake:
-        return Intake(
-            web=self.web,
-            records=self.records,
-            domains=self._domains,
-            attempts=self.attempts,
-            gate=self.gate,
-            bot_user=self.identity.user,
-            forget_cached=partial(forget_cached, self.engine),
-        )
-
-    def _handoffs(self, asking: AskService) -> HandoffService:
-        return HandoffService(
-            self.web,
-            self.engine,
-            self.records,
-            domains=self._domains,
-            bot_user=self.identity.user,
-            is_private=asking.is_private,
+            token=self._settings.slack_bot_token,
+            api_url=self._settings.slack_api_url,
+            model=build_vision_model(self._settings, someone_waits=True),
         )
 
     def _listen(self) -> None:

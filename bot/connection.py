@@ -69,6 +69,7 @@ class Identity:
     bot: str
     team: str
     team_url: str
+    """Without a slash at its end; empty where Slack does not say."""
     enterprise: str = ""
     """The organization, on Enterprise Grid."""
     name: str = ""
@@ -166,7 +167,7 @@ def _identify(web: SlackClient, patience: float) -> Identity:
         team_name=str(who.get("team") or ""),
         bot=str(who.get("bot_id") or ""),
         team=str(who.get("team_id") or ""),
-        team_url=str(who.get("url") or ""),
+        team_url=str(who.get("url") or "").rstrip("/"),
         enterprise=str(who.get("enterprise_id") or ""),
     )
 

@@ -27,7 +27,8 @@ from bot.features.freshness.feature import build_freshness
 from bot.features.gaps import store as gap_store
 from bot.features.gaps.feature import build_gaps
 from bot.features.handoff import store as handoff_store
-from bot.features.handoff.feature import build_handoff, handoff_report
+from bot.features.handoff.feature import build_handoff
+from bot.features.handoff.report import HandoffReport
 from bot.features.handoff.service import HandoffService
 from bot.features.home.feature import build_home
 from bot.features.home.service import ExampleService, HomeService, ReportSources, StatusOf
@@ -109,7 +110,7 @@ def build_features(context: FeatureContext, services: FeatureServices) -> tuple[
     """All features, in the order in which they handle an event and appear in App Home."""
     records, handoffs = services.records, services.handoffs
     asking, intake = services.asking, services.intake
-    report = handoff_report(context, records, handoffs)
+    report = HandoffReport(context, records, handoffs)
     built = (
         build_answering(intake, context.identity.user),
         build_feedback(context.web, services.feedback),

@@ -42,7 +42,6 @@ class LiveAnswer:
         records: QuestionStore,
         event: IncomingMessage,
         *,
-        bot_user: str,
         pace: UpdatePacer,
         stream: bool,
         may_show: Callable[[], bool] = lambda: True,
@@ -54,7 +53,7 @@ class LiveAnswer:
         self._may_show = may_show
         self._stream = stream
         self._plan = ProgressPlan(title="")
-        self._parts = AnswerPosts(web, records, event, bot_user=bot_user, streams=stream)
+        self._parts = AnswerPosts(web, records, event, streams=stream)
         self._live = LiveStream(web, event, self._parts, pace)
         self._text = ""
         self._streamed_text = ""

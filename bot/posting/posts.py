@@ -115,19 +115,20 @@ def metadata_of(kind: str, question: str, **more: Any) -> Json:
     return {"event_type": kind, "event_payload": {"question_id": question, **more}}
 
 
-def find_post(
-    web: SlackClient, event: IncomingMessage, bot_user: str, kind: str = METADATA_EVENT
-) -> dict[int, str]:
-    """Part → timestamp of the bot's messages in the thread that belong to this question."""
-    return {
-        part_of(message): str(message["ts"])
-        for message in own_messages(web, event, bot_user)
-        if question_id(message, kind) == event.id
-    }
+def find_posts(web: SlackClient, event: IncomingMessage, kind: str, **payload: str) -> list[str]:
+    """Timestamps of the bot's messages in the thread with this metadata; see `metadata_of`."""
+    values = {"question_id": event.id, **payload}.items()
+    return [
+        str(message["ts"])
+        for message in own_messages(web, event)
+        if (metadata := message.get("metadata") or {}).get("event_type") == kind
+        and values <= (metadata.get("event_payload") or {}).items()
+    ]
 
 
-def own_messages(web: SlackClient, event: IncomingMessage, bot_user: str) -> list[Message]:
-    return [m for m in fetch(web, event.channel, event.thread_ts) if is_own(m, bot_user)]
+def own_messages(web: SlackClient, event: IncomingMessage) -> list[Message]:
+    """The bot's messages in the thread."""
+    return [m for m in fetch(web, event.channel, event.thread_ts) if is_own(m, web.bot_user)]
 
 
 class AnswerPosts:
@@ -139,13 +140,11 @@ class AnswerPosts:
         records: QuestionStore,
         event: IncomingMessage,
         *,
-        bot_user: str,
         streams: bool,
     ) -> None:
         self._web = web
         self._records = records
         self._event = event
-        self._bot_user = bot_user
         self._streams = streams
         self.ts: dict[int, str] = dict(records.posts(event.id))
         self._abandoned: set[str] = set()
@@ -153,7 +152,7 @@ class AnswerPosts:
 
     def find(self) -> None:
         """Find messages that an attempt before a crash posted but didn't record."""
-        messages = own_messages(self._web, self._event, self._bot_user)
+        messages = own_messages(self._web, self._event)
         messages = [message for message in messages if message["ts"] not in self._abandoned]
         for message in messages:
             if question_id(message) == self._event.id and part_of(message) not in self.ts:

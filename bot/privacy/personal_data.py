@@ -16,7 +16,7 @@ from sqlalchemy.orm import InstrumentedAttribute
 from agents.answer_cache.store import create_table, delete_answering
 from agents.thread.store import create_thread_tables, forget_threads_of, turns_of_people
 from bot.bus.stored_items import InboxAdmin, StoredItem, stored_items
-from bot.connection import INBOX_FILE, inbox_url, resolve_person
+from bot.connection import inbox_url, resolve_person
 from bot.privacy.retention import Purged, Retention, scrub_all
 from bot.privacy.tables import (
     FeatureTables,
@@ -232,9 +232,8 @@ class PrivacyCommands:
             features=self.features,
             domains=self.domains,
             audit=self.audit,
-            audit_days=self.settings.audit_days,
+            settings=self.settings,
             unfinished=items.unfinished if items else frozenset,
-            scrub=self._scrub,
         )
 
     def person(self, name: str) -> Person:
@@ -254,8 +253,5 @@ class PrivacyCommands:
                 engine=self.engine, features=self.features, audit=self.audit, inbox=items
             )
             erased = data.erase(person.slack_user, person.email)
-        self._scrub()
+        scrub_all(self.engine, self.settings)
         return erased
-
-    def _scrub(self) -> None:
-        scrub_all(self.engine, self.settings.data_dir / INBOX_FILE)

@@ -21,6 +21,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from agents.answer_cache import store as kept_answers
 from agents.thread.store import create_thread_tables, forget_begun_before, stored_domains
+from bot.connection import INBOX_FILE
 from bot.db import now
 from bot.privacy.tables import (
     FeatureTables,
@@ -38,6 +39,7 @@ from bot.questions.tables import (
     create_tables,
 )
 from config.domain import Domain, RetentionPolicy
+from config.settings import Settings
 from durable.database import insert_once
 from durable.migration import migrate
 from index.audit import AuditLog, days_ago
@@ -78,11 +80,9 @@ class Retention:
     features: FeatureTables
     domains: Callable[[], Mapping[str, Domain]]
     audit: AuditLog
-    audit_days: int
+    settings: Settings
     unfinished: Callable[[], Collection[str]]
     """Events that are not done yet: their questions stay until then."""
-    scrub: Callable[[], None]
-    """Removes deleted bytes from the files."""
 
     def __post_init__(self) -> None:
         create_tables(self.engine)
@@ -121,7 +121,7 @@ class Retention:
 
     def _finish(self, purged: Purged) -> None:
         log.info("retention purge finished", **asdict(purged))
-        self.scrub()
+        scrub_all(self.engine, self.settings)
 
     def _purge(self, connection: Connection, unfinished: Collection[str]) -> Purged:
         domains = self.domains()
@@ -148,15 +148,15 @@ class Retention:
         purge_features(connection, days_of, self.features.tables)
         _delete_orphans(connection, shortest)
         kept_answers.purge(connection, lambda name: _days_cached(domains.get(name)))
-        rows = self.audit.forget(connection, before=days_ago(self.audit_days))
+        rows = self.audit.forget(connection, before=days_ago(self.settings.audit_days))
         return Purged(questions=deleted, open_handoffs=blanked, threads=threads, audit_rows=rows)
 
 
-def scrub_all(engine: Engine, inbox: Path) -> None:
+def scrub_all(engine: Engine, settings: Settings) -> None:
     """Remove deleted bytes from SQLite's files; PostgreSQL does so itself."""
     if engine.dialect.name == "sqlite" and engine.url.database:
         scrub(Path(engine.url.database))
-        scrub(inbox)
+        scrub(settings.data_dir / INBOX_FILE)
 
 
 def _days_cached(domain: Domain | None) -> int:

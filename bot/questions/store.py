@@ -16,15 +16,18 @@ from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Delete,
     Engine,
-    Row,
+    Select,
+    Update,
     delete,
     func,
+    insert,
     select,
     tuple_,
     update,
 )
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from agents.answer import FOUND_NOTHING, UNSURE, Answer
 from agents.answer_cache.store import create_table, delete_answering, entries_answering
@@ -114,24 +117,16 @@ class QuestionStore:
         return record if is_ours else None
 
     def get(self, question_id: str) -> QuestionRecord | None:
-        with self._engine.connect() as connection:
-            row = connection.execute(
-                select(QuestionRow).where(QuestionRow.id == question_id)
-            ).first()
-        return _record(row) if row else None
+        return next(iter(self._all(select(QuestionRow).where(QuestionRow.id == question_id))), None)
 
     def mark(self, question_id: str, **values: object) -> None:
         """Set these columns of a question."""
-        change = update(QuestionRow).where(QuestionRow.id == question_id).values(**values)
-        with self._engine.begin() as connection:
-            connection.execute(change)
+        self._change(update(QuestionRow).where(QuestionRow.id == question_id).values(**values))
 
     def withdraw(self, question_id: str) -> None:
         """Deleted by its asker: deletes its text, also in the state of its thread."""
         self.mark(question_id, state="withdrawn", text="", answer=None)
-        screenshots = delete(ScreenshotRow).where(ScreenshotRow.question_id == question_id)
-        with self._engine.begin() as connection:
-            connection.execute(screenshots)
+        self._change(delete(ScreenshotRow).where(ScreenshotRow.question_id == question_id))
         if record := self.get(question_id):
             self.forget_threads([record])
 
@@ -146,10 +141,8 @@ class QuestionStore:
             update(QuestionRow)
             .where(QuestionRow.id == record.id, QuestionRow.event_id == record.event_id)
             .where(QuestionRow.state != "withdrawn")
-            .values(**values)
         )
-        with self._engine.begin() as connection:
-            return connection.execute(change).rowcount > 0
+        return self._change(change.values(**values)) > 0
 
     def reopen(self, question_id: str, *, event_id: str, text: str) -> None:
         """Reopen a question after an edit: the same post gets a new answer."""
@@ -162,8 +155,7 @@ class QuestionStore:
             .where(QuestionRow.channel == channel, QuestionRow.thread_ts == thread_ts)
             .order_by(QuestionRow.id)
         )
-        with self._engine.connect() as connection:
-            return [_record(row) for row in connection.execute(query)]
+        return self._all(query)
 
     def of_post(self, channel: str, ts: str) -> QuestionRecord | None:
         """The question that the bot's message at `ts` answers."""
@@ -172,9 +164,7 @@ class QuestionStore:
             .join(PostRow, PostRow.question_id == QuestionRow.id)
             .where(PostRow.channel == channel, PostRow.ts == ts)
         )
-        with self._engine.connect() as connection:
-            row = connection.execute(query).first()
-        return _record(row) if row else None
+        return next(iter(self._all(query)), None)
 
     def recent(self, *, limit: int, **equal: str) -> list[QuestionRecord]:
         """Newest first, where the named columns equal the values; without withdrawn questions and
@@ -183,8 +173,7 @@ class QuestionStore:
         query = query.where(QuestionRow.state.not_in(["withdrawn", "silent"]))
         for column, value in equal.items():
             query = query.where(getattr(QuestionRow, column) == value)
-        with self._engine.connect() as connection:
-            return [_record(row) for row in connection.execute(query)]
+        return self._all(query)
 
     def count(self, since: datetime, *, before: QuestionRecord | None = None, **equal: str) -> int:
         """Questions that were not refused, since then, and `before` another one."""
@@ -196,17 +185,33 @@ class QuestionStore:
             )
         for column, value in equal.items():
             query = query.where(getattr(QuestionRow, column) == value)
-        return int(self._scalar(query))
+        return self._number(query)
 
     def tokens(self, since: datetime, domain: str) -> int:
         query = select(func.coalesce(func.sum(QuestionRow.tokens), 0)).where(
             QuestionRow.asked_at >= since, QuestionRow.domain == domain
         )
-        return int(self._scalar(query))
+        return self._number(query)
 
-    def _scalar(self, query: Any) -> Any:
+    def screenshots(self, question_id: str) -> str | None:
+        """What was read in the question's pictures, as JSON; None before that."""
+        query = select(ScreenshotRow.said).where(ScreenshotRow.question_id == question_id)
         with self._engine.connect() as connection:
-            return connection.execute(query).scalar_one()
+            return connection.scalar(query)
+
+    def store_screenshots(self, question_id: str, text: str) -> None:
+        """Nothing of a question that was deleted while its pictures were read."""
+        state = select(QuestionRow.state).where(QuestionRow.id == question_id).with_for_update()
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(
+                    delete(ScreenshotRow).where(ScreenshotRow.question_id == question_id)
+                )
+                if connection.scalar(state) != "withdrawn":
+                    row = {"question_id": question_id, "said": text}
+                    connection.execute(insert(ScreenshotRow).values(row))
+        except IntegrityError:
+            return  # another worker has just stored the same
 
     def posts(self, question_id: str) -> Mapping[int, str]:
         """Part → timestamp of the bot's messages that answer this question."""
@@ -240,8 +245,7 @@ class QuestionStore:
     def set_post_channel(self, question_id: str, ts: str, channel: str) -> None:
         """The channel of a message that was sent to a person."""
         change = update(PostRow).where(PostRow.question_id == question_id, PostRow.ts == ts)
-        with self._engine.begin() as connection:
-            connection.execute(change.values(channel=channel))
+        self._change(change.values(channel=channel))
 
     def own_posts(self, channel: str, timestamps: list[str]) -> frozenset[str]:
         """Those of these messages that are answers or hand-off cards on record."""
@@ -253,15 +257,24 @@ class QuestionStore:
             return frozenset(connection.scalars(post)) | frozenset(connection.scalars(card))
 
     def forget_post(self, question_id: str, part: int) -> None:
+        self._change(
+            delete(PostRow).where(PostRow.question_id == question_id, PostRow.part == part)
+        )
+
+    def _all(self, query: Select[Any]) -> list[QuestionRecord]:
+        names = QuestionRecord.__dataclass_fields__
+        with self._engine.connect() as connection:
+            rows = connection.execute(query).mappings().all()
+        return [QuestionRecord(**{name: row[name] for name in names}) for row in rows]
+
+    def _number(self, query: Select[Any]) -> int:
+        with self._engine.connect() as connection:
+            return int(connection.scalar(query))
+
+    def _change(self, change: Update | Delete) -> int:
+        """Returns how many rows it changed."""
         with self._engine.begin() as connection:
-            connection.execute(
-                delete(PostRow).where(PostRow.question_id == question_id, PostRow.part == part)
-            )
-
-
-def _record(row: Row[Any]) -> QuestionRecord:
-    names = QuestionRecord.__dataclass_fields__
-    return QuestionRecord(**{name: row._mapping[name] for name in names})
+            return connection.execute(change).rowcount
 
 
 def forget_cached(engine: Engine, question_id: str) -> None:

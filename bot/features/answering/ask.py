@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from agents.answer import Answer, Ask, Conversation, Question, Turn
@@ -10,29 +10,26 @@ from agents.observability import QuestionDoor, QuestionOrigin
 from agents.routing.router import DomainRouter
 from agents.steps import Progress
 from agents.thread.store import slack_place
-from bot.access.directory import People
 from bot.db import now
+from bot.feature import FeatureContext
 from bot.questions.store import QuestionRecord, QuestionStore, decode_answer, encode_answer
 from bot.slack.events import IncomingMessage
 from config.domain import Domain
 from config.models import Usage
-from index.permissions.rules import IdentitiesOf, readers_of
+from index.permissions.rules import readers_of
 
-Domains = Callable[[], Mapping[str, Domain]]
-AskOf = Callable[[str], Ask]
 EveryoneMayRead = Callable[[str, frozenset[str]], bool]
 """Domain name and document ids: whether all of them are open to everyone."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AskService:
+    context: FeatureContext
     records: QuestionStore
-    domains: Domains
-    ask: AskOf
-    people: People
-    identities: IdentitiesOf
+    ask: Callable[[str], Ask]
+    """Domain name → its agents."""
     everyone_may_read: EveryoneMayRead
-    answering: DomainRouter
+    router: DomainRouter
 
     def answer(
         self,
@@ -52,7 +49,7 @@ class AskService:
         answered_in = next((one for one in candidates if one.domain == record.domain), None)
         if record.answer and answered_in and answered_in.access.audience == "channel":
             return decode_answer(record.answer), answered_in
-        answer, domain = self.answering(
+        answer, domain = self.router(
             QuestionOrigin(id=event.id, door=_entry_point(event), text=text),
             candidates,
             lambda domain: self._question_in(domain, event, text, history),
@@ -86,22 +83,23 @@ class AskService:
     ) -> bool:
         """Whether to answer a question that was not addressed to the bot; see
         `DomainRouter.belongs_here`."""
-        return self.answering.belongs_here(
+        return self.router.belongs_here(
             here, others, lambda domain: self._question_in(domain, event, text, history)
         )
 
     def _question_in(
         self, domain: Domain, event: IncomingMessage, text: str, history: Sequence[Turn]
     ) -> Question:
+        people = self.context.gate.people
         return Question(
             text=text,
             history=tuple(history),
             readers=readers_of(
                 domain.access.audience,
-                lambda: self.identities(domain, self.people.person(event.user)),
+                lambda: self.context.identities(domain, people.person(event.user)),
             ),
             asked_at=event.sent_at,
-            time_zone="UTC" if event.bot else self.people.time_zone(event.user),
+            time_zone="UTC" if event.bot else people.time_zone(event.user),
             conversation=Conversation(
                 place=slack_place(event.channel, event.thread_ts),
                 message=event.id,

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import structlog
 
-from bot.access.gate import EntryPoint, Gate, RefusalNotices, entry_point_of
+from bot.access.gate import EntryPoint, RefusalNotices, entry_point_of
 from bot.blocks.render import text_message
+from bot.feature import FeatureContext
 from bot.features.answering.rules import decide
 from bot.features.answering.service import AnsweringService, AnswerJob
-from bot.questions.store import QuestionRecord, QuestionStore
-from bot.slack.client import SlackBusy, SlackClient, SlackUnsure
+from bot.questions.store import QuestionRecord, QuestionStore, forget_cached
+from bot.slack.client import SlackBusy, SlackUnsure
 from bot.slack.events import IncomingMessage, MessageDeleted
 from bot.slack.messages import Message, fetch
 from config.domain import Domain, domain_of
@@ -27,14 +28,9 @@ class Intake:
     """Decides which messages are questions and which domains may answer them, and starts the
     answers."""
 
-    web: SlackClient
+    context: FeatureContext
     records: QuestionStore
-    domains: Callable[[], Mapping[str, Domain]]
     attempts: AnsweringService
-    gate: Gate
-    bot_user: str
-    forget_cached: Callable[[str], None]
-    """See `bot.questions.store`; called while the answer is still on record."""
     notices: RefusalNotices = field(default_factory=RefusalNotices)
 
     def receive(self, event_id: str, event: IncomingMessage) -> None:
@@ -62,14 +58,15 @@ class Intake:
         # Claimed even when unknown: the deletion may overtake the question.
         self._claim(event_id, message)
         record = self.records.get(event.id)
-        self.forget_cached(event.id)
+        # While the answer is still on record.
+        forget_cached(self.context.engine, event.id)
         self.records.withdraw(event.id)
         if record and record.event_id != event_id:
             post = self.attempts.post(record.event, stream=self.attempts.streaming)
             post.withdraw()
 
     def _answer_new(self, event_id: str, event: IncomingMessage, *, resumed: bool) -> None:
-        domain = domain_of(self.domains().values(), event.channel)
+        domain = domain_of(self.context.domains().values(), event.channel)
         if domain is None and not event.direct:
             if event.mentioned and not event.bot:
                 self._in_unknown_channel(event_id, event, resumed=resumed)
@@ -96,7 +93,9 @@ class Intake:
         if domain is None:
             return "ignore" if event.bot else "answer"
         askers = {r.asker for r in self.records.in_thread(event.channel, event.thread_ts)}
-        return decide(event, domain, thread=thread, askers=askers, bot_user=self.bot_user)
+        return decide(
+            event, domain, thread=thread, askers=askers, bot_user=self.context.identity.user
+        )
 
     def _attempt(
         self,
@@ -106,7 +105,7 @@ class Intake:
         domains: Sequence[Domain],
         **more: Any,
     ) -> None:
-        is_home = event.direct or domain_of(self.domains().values(), event.channel)
+        is_home = event.direct or domain_of(self.context.domains().values(), event.channel)
         self.attempts.respond(
             AnswerJob(
                 event=event, record=record, thread=thread, domains=domains, privately=not is_home,
@@ -119,12 +118,12 @@ class Intake:
         without one, all that they may ask directly, or the one that they chose. In the agent
         pane only that of the channel they came from: the client names it, so it counts only if
         they may ask it."""
-        domains = self.domains().values()
+        domains = self.context.domains().values()
         here = domain_of(domains, event.channel)
         if here and not event.direct:
-            return self.gate.open_to(entry_point_of(event), event.user, [here])
+            return self.context.gate.open_to(entry_point_of(event), event.user, [here])
         entry_point = entry_point_of(event) if event.direct else EntryPoint.DIRECT_MESSAGE
-        allowed = self.gate.open_to(entry_point, event.user, domains)
+        allowed = self.context.gate.open_to(entry_point, event.user, domains)
         if choice := [one for one in allowed if one.domain == event.domain]:
             return choice
         of_context = domain_of(allowed, event.context_channel)
@@ -132,8 +131,8 @@ class Intake:
 
     def _others(self, event: IncomingMessage, here: Domain) -> tuple[Domain, ...]:
         """Other domains than the channel's, to which a question there may belong."""
-        others = [one for one in self.domains().values() if one.domain != here.domain]
-        return tuple(self.gate.open_to(EntryPoint.DIRECT_MESSAGE, event.user, others))
+        others = [one for one in self.context.domains().values() if one.domain != here.domain]
+        return tuple(self.context.gate.open_to(EntryPoint.DIRECT_MESSAGE, event.user, others))
 
     def _answer_edit(self, event_id: str, event: IncomingMessage, record: QuestionRecord) -> None:
         """Write a new answer into the same post, if the text has changed."""
@@ -161,22 +160,26 @@ class Intake:
             self.records.withdraw(record.id)
             self.attempts.post(record.event, stream=self.attempts.streaming).withdraw()
         if event.mentioned and not event.bot:
-            here = domain_of(self.domains().values(), event.channel)
+            here = domain_of(self.context.domains().values(), event.channel)
             metrics.REFUSALS.labels(here.domain if here else "", "not_allowed").inc()
             self.say_why_not(event)
 
     def say_why_not(self, event: IncomingMessage) -> None:
         """Send the reason to the user alone, and not every time."""
         if self.notices.once(event.user, event.id):
-            here = domain_of(self.domains().values(), event.channel)
-            about = [here] if here else self.domains().values()
-            if why := self.gate.why_not(event.user, about):
+            here = domain_of(self.context.domains().values(), event.channel)
+            about = [here] if here else self.context.domains().values()
+            if why := self.context.gate.why_not(event.user, about):
                 self.attempts.tell_asker(event, why)
 
     def _thread(self, event: IncomingMessage) -> list[Message]:
         """The messages so far; a mention is answered without them while Slack doesn't respond."""
         try:
-            return [] if event.starts_thread else fetch(self.web, event.channel, event.thread_ts)
+            return (
+                []
+                if event.starts_thread
+                else fetch(self.context.web, event.channel, event.thread_ts)
+            )
         except (SlackBusy, SlackUnsure) as error:
             if not event.mentioned:
                 raise
@@ -203,13 +206,13 @@ class Intake:
             self._attempt(event, record, thread, domains, resumed=resumed)
 
     def _no_documents_here(self, event_id: str, event: IncomingMessage) -> None:
-        if self.gate.people.member(event.user).standing != "member":
+        if self.context.gate.people.member(event.user).standing != "member":
             self._turn_away(event)
             return
         record = self._claim(event_id, event)
         if not record or record.state != "working":
             return
-        public = self.gate.public(self.domains().values())
+        public = self.context.gate.public(self.context.domains().values())
         places = ", ".join(f"<#{channel}>" for channel in public)
         text = (
             "This channel has no documents yet. "

@@ -16,41 +16,30 @@ from config.domain import Domain
 from enrichment.language.phrases import is_courtesy
 
 
-class Limiter:
-    def __init__(self, records: QuestionStore) -> None:
-        self._records = records
+def refusal(records: QuestionStore, question: QuestionRecord, domain: Domain) -> str:
+    """The reason for the asker why `domain` does not answer this question now; empty when it does.
 
-    def refusal(self, question: QuestionRecord, domain: Domain) -> str:
-        """The reason for the asker why `domain` does not answer this question now; empty when it
-        does.
-
-        Of simultaneous questions, those stored first are answered."""
-        hour_ago, day_ago = now() - timedelta(hours=1), now() - timedelta(days=1)
-        limits = domain.limits
-        by_asker = self._records.count(
-            hour_ago, before=question, asker=question.asker, domain=domain.domain
+    Of simultaneous questions, those stored first are answered."""
+    hour_ago, day_ago = now() - timedelta(hours=1), now() - timedelta(days=1)
+    limits, name = domain.limits, domain.domain
+    by_asker = records.count(hour_ago, before=question, asker=question.asker, domain=name)
+    if by_asker >= limits.questions_per_user_per_hour:
+        return (
+            f"You have asked {limits.questions_per_user_per_hour} questions in the last hour, "
+            "which is as many as I may answer for one person. Please try again a little later."
         )
-        if by_asker >= limits.questions_per_user_per_hour:
-            return (
-                f"You have asked {limits.questions_per_user_per_hour} questions in the last hour, "
-                "which is as many as I may answer for one person. Please try again a little later."
-            )
-        in_channel = self._records.count(hour_ago, before=question, channel=question.channel)
-        if in_channel >= limits.questions_per_channel_per_hour:
-            return (
-                "This channel has asked as many questions in the last hour as I may answer. "
-                "Please try again a little later."
-            )
-        if (
-            limits.tokens_per_day
-            and self._records.tokens(day_ago, domain.domain) >= limits.tokens_per_day
-        ):
-            return (
-                f"{sanitize_mrkdwn(domain.title)} has used up its daily budget "
-                "for the language model. "
-                "Please ask a human today, or ask me again tomorrow."
-            )
-        return ""
+    in_channel = records.count(hour_ago, before=question, channel=question.channel)
+    if in_channel >= limits.questions_per_channel_per_hour:
+        return (
+            "This channel has asked as many questions in the last hour as I may answer. "
+            "Please try again a little later."
+        )
+    if limits.tokens_per_day and records.tokens(day_ago, name) >= limits.tokens_per_day:
+        return (
+            f"{sanitize_mrkdwn(domain.title)} has used up its daily budget for the language model. "
+            "Please ask a human today, or ask me again tomorrow."
+        )
+    return ""
 
 
 Decision = Literal["answer", "answer_if_confident", "ignore"]

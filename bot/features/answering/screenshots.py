@@ -9,11 +9,9 @@ from urllib.parse import urlsplit
 
 import structlog
 from pydantic import BaseModel, Field, SecretStr, TypeAdapter
-from sqlalchemy import Engine, delete, insert, select
-from sqlalchemy.exc import IntegrityError
 
 from agents.prompts import render
-from bot.questions.tables import QuestionRow, ScreenshotRow
+from bot.questions.store import QuestionStore
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from bot.slack.events import AttachedFile, IncomingMessage
 from config.errors import ModelError
@@ -98,7 +96,7 @@ class Screenshots:
     """Reads the files of a question. No error stops the question."""
 
     web: SlackClient
-    engine: Engine
+    records: QuestionStore
     token: SecretStr | None = field(repr=False)
     api_url: str = ""
     model: ChatModel | None = None
@@ -107,8 +105,8 @@ class Screenshots:
         """The attachments of a message. The text is stored with the question: a worker that takes
         over after a crash neither downloads nor reads them again."""
         question = event.again or event.id
-        if (stored := self._stored(question)) is not None:
-            return stored
+        if (stored := self.records.screenshots(question)) is not None:
+            return Attachments(files=_files.validate_json(stored))
         if not event.attached:
             return Attachments()
         files = [self._read(file) for file in event.attached[:MAX_SCREENSHOTS]]
@@ -116,10 +114,9 @@ class Screenshots:
             ReadFile(name=file.name, why_not=f"I look at {MAX_SCREENSHOTS} files at most")
             for file in event.attached[MAX_SCREENSHOTS : MAX_SCREENSHOTS + 1]
         ]
-        attachments = Attachments(files=tuple(files))
         if any(one.words for one in files):
-            self._store(question, attachments)
-        return attachments
+            self.records.store_screenshots(question, _files.dump_json(tuple(files)).decode())
+        return Attachments(files=tuple(files))
 
     def _read(self, file: AttachedFile) -> ReadFile:
         if not file.is_picture:
@@ -190,26 +187,6 @@ class Screenshots:
         if api_host and not api_host.endswith(("slack.com", "slack-gov.com")):
             return origin(address) == origin(self.api_url)
         return scheme == "https" and host in _FILE_HOSTS and "@" not in urlsplit(address).netloc
-
-    def _stored(self, question: str) -> Attachments | None:
-        query = select(ScreenshotRow.said).where(ScreenshotRow.question_id == question)
-        with self.engine.connect() as connection:
-            text = connection.scalar(query)
-        return None if text is None else Attachments(files=_files.validate_json(text))
-
-    def _store(self, question: str, attachments: Attachments) -> None:
-        """Nothing of a question that was deleted while its pictures were read."""
-        row = {"question_id": question, "said": _files.dump_json(attachments.files).decode()}
-        state = select(QuestionRow.state).where(QuestionRow.id == question).with_for_update()
-        try:
-            with self.engine.begin() as connection:
-                connection.execute(
-                    delete(ScreenshotRow).where(ScreenshotRow.question_id == question)
-                )
-                if connection.scalar(state) != "withdrawn":
-                    connection.execute(insert(ScreenshotRow).values(row))
-        except IntegrityError:
-            return  # another worker has just stored the same
 
 
 class _ClauseRefused(PictureRefused):

@@ -12,27 +12,26 @@ from agents.confidence import is_confident_enough
 from bot.blocks.kit import short
 from bot.blocks.render import SlackMessage, apology, render, text_message
 from bot.blocks.sanitize.text import sanitize_mrkdwn
-from bot.feature import AnswerExtras, OutgoingAnswer
+from bot.feature import AnswerExtras, FeatureContext, OutgoingAnswer
 from bot.features.answering.ask import AskService, can_stream
 from bot.features.answering.earlier_threads import (
     ThreadSearch,
     ThreadsForDomain,
-    no_thread_search,
     with_earlier,
 )
-from bot.features.answering.rules import Limiter
+from bot.features.answering.rules import refusal
 from bot.features.answering.screenshots import Attachments, Screenshots
 from bot.posting import posts as private
 from bot.posting.live_answer import LiveAnswer
 from bot.posting.posts import UNREACHABLE
 from bot.posting.streaming import UpdatePacer
 from bot.questions.store import QuestionRecord, QuestionStore
-from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
+from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure
 from bot.slack.events import IncomingMessage
 from bot.slack.messages import Message, earlier, is_own, plain, turns, words_of
 from config.domain import Domain
 from config.errors import IndexUnavailable, PermissionsUnknown, new_reference
-from index.audit import Audit, AuditEntry
+from index.audit import AuditEntry
 from telemetry import metrics
 
 log = structlog.get_logger()
@@ -67,25 +66,25 @@ class AnswerJob:
 
 @dataclass(frozen=True, kw_only=True)
 class AnsweringService:
-    web: SlackClient
-    records: QuestionStore
+    context: FeatureContext
     asking: AskService
-    limiter: Limiter
-    audit: Audit
-    bot_user: str
     screenshots: Screenshots
-    streaming: bool = False
-    pace: UpdatePacer = field(default_factory=UpdatePacer)
-    earlier: ThreadSearch = no_thread_search
-    additions: Callable[[OutgoingAnswer], AnswerExtras] = lambda outgoing: AnswerExtras()
+    streaming: bool
+    earlier: ThreadSearch
+    additions: Callable[[OutgoingAnswer], AnswerExtras]
     """Notes and buttons below an answer."""
+    pace: UpdatePacer = field(default_factory=UpdatePacer, init=False)
+
+    @property
+    def records(self) -> QuestionStore:
+        return self.asking.records
 
     def respond(self, job: AnswerJob) -> None:
         """Answer, apologize, or stay quiet. Safe to repeat after a crash."""
         if job.resumed or job.alert:
             self._answer(job)
             return
-        refusals = [self.limiter.refusal(job.record, domain) for domain in job.domains]
+        refusals = [refusal(self.records, job.record, domain) for domain in job.domains]
         domains = tuple(d for d, why in zip(job.domains, refusals, strict=True) if not why)
         if domains:
             self._answer(replace(job, domains=domains))
@@ -140,9 +139,8 @@ class AnsweringService:
         self, event: IncomingMessage, *, stream: bool, may_show: Callable[[], bool] = lambda: True
     ) -> LiveAnswer:
         return LiveAnswer(
-            self.web, self.records, event, bot_user=self.bot_user, pace=self.pace, stream=stream,
-            may_show=may_show,
-        )  # fmt: skip
+            self.context.web, self.records, event, pace=self.pace, stream=stream, may_show=may_show
+        )
 
     def _conclude(self, job: AnswerJob, post: LiveAnswer, *, state: str) -> None:
         """Store the state, unless the question was deleted or edited meanwhile."""
@@ -175,7 +173,8 @@ class AnsweringService:
         files = Attachments() if job.quiet else self.screenshots.of(job.event)
         if not text and not files.words:
             return [text_message("\n".join(sanitize_mrkdwn(note) for note in files.notes))]
-        history = turns(job.thread, before=job.event.ts, bot_user=self.bot_user)
+        bot_user = self.context.identity.user
+        history = turns(job.thread, before=job.event.ts, bot_user=bot_user)
         question = shorten("\n\n".join(filter(None, (text, files.words))))
         if job.others and not self.asking.belongs_here(
             job.event, job.domains[0], job.others, question, history
@@ -201,7 +200,7 @@ class AnsweringService:
             not job.event.direct and self.asking.is_private(domain, answer)
         )
         for entry, owner in self._audit_entries(job, answer, domain, privately=privately):
-            self.audit(entry, owner)
+            self.context.audit(entry, owner)
         extras = self._extras(job, answer, domain, privately=privately)
         lead = f"You asked in <#{job.event.channel}>: {sanitize_mrkdwn(short(text, 300))}"
         messages = render(
@@ -235,7 +234,7 @@ class AnsweringService:
         if not privately:
             return messages
         why = private.no_documents(job.event.channel) if job.privately else private.NOT_FOR_ALL
-        return [private.send_privately(self.web, self.records, job.record, messages, why)]
+        return [private.send_privately(self.context.web, self.records, job.record, messages, why)]
 
     def _audit_entries(
         self, job: AnswerJob, answer: Answer, domain: Domain, *, privately: bool
@@ -289,21 +288,21 @@ class AnsweringService:
 
     def _question_text(self, job: AnswerJob) -> str:
         """A bare mention in a thread asks about the message before it."""
-        event = job.event
+        event, bot_user = job.event, self.context.identity.user
         if event.text.strip() or event.starts_thread:
             return event.text.strip()
-        before = [m for m in job.thread if earlier(m, event.ts) and not is_own(m, self.bot_user)]
-        words = [plain(words_of(message), bot_user=self.bot_user) for message in before]
+        before = [m for m in job.thread if earlier(m, event.ts) and not is_own(m, bot_user)]
+        words = [plain(words_of(message), bot_user=bot_user) for message in before]
         return next((text for text in reversed(words) if text), "")
 
     def tell_asker(self, event: IncomingMessage, text: str) -> None:
         """Only they see it."""
-        where, thread_ts = event.channel, event.thread_ts
+        web, where, thread_ts = self.context.web, event.channel, event.thread_ts
         try:
             if event.direct:
-                self.web.call("chat.postMessage", channel=where, thread_ts=thread_ts, text=text)
+                web.call("chat.postMessage", channel=where, thread_ts=thread_ts, text=text)
             else:
-                self.web.call(
+                web.call(
                     "chat.postEphemeral",
                     channel=where,
                     user=event.user,

@@ -266,8 +266,9 @@ class ChecklistStarter:
         if not first or not ts or first.started_at == second.started_at:
             return
         place = f"archives/{first.channel}/p{ts.replace('.', '')}?thread_ts={first.thread_ts}"
-        url = f"{self.context.identity.team_url.rstrip('/')}/{place}&cid={first.channel}"
-        there = link(url if self.context.identity.team_url else "", "in this thread")
+        team_url = self.context.identity.team_url
+        url = f"{team_url}/{place}&cid={first.channel}" if team_url else ""
+        there = link(url, "in this thread")
         try:
             self.context.web.call(
                 "chat.postEphemeral",

@@ -204,7 +204,7 @@ def moment(ts: str) -> datetime:
 def thread_link(team_url: str, checklist: Checklist) -> str:
     """Empty when the workspace's address is unknown."""
     place = f"archives/{checklist.channel}/p{checklist.thread_ts.replace('.', '')}"
-    return f"{team_url.rstrip('/')}/{place}" if team_url else ""
+    return f"{team_url}/{place}" if team_url else ""
 
 
 def half_done(

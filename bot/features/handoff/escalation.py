@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
-from bot.access.directory import People
-from bot.bus.events import Enqueue, Event
-from bot.bus.timers import TimerStore
+from bot.bus.events import Event
 from bot.db import now
+from bot.feature import FeatureContext
 from bot.features.handoff.notifications import AskerNotifier, CallMessages, news_of
 from bot.features.handoff.service import HANDOFF_CALLS, HandoffService
 from bot.features.handoff.store import (
@@ -104,15 +103,13 @@ class AskerNews(Event):
     news: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class EscalationTimer:
-    handoffs: HandoffService
+    context: FeatureContext
     records: QuestionStore
-    timers: TimerStore
+    handoffs: HandoffService
     messages: CallMessages
     notifier: AskerNotifier
-    people: People
-    put: Enqueue
 
     def update(self, question_id: str) -> None:
         """Update calls after the hand-off was requested, taken, resolved or withdrawn. Safe to
@@ -124,16 +121,16 @@ class EscalationTimer:
         if not (handoff.is_taken or handoff.resolved_by or is_withdrawn):
             self.call(question_id)
             return
-        self.timers.cancel(CALL, question_id)
+        self.context.timers.cancel(CALL, question_id)
         if handoff.resolved_by or is_withdrawn:
-            self.timers.cancel(TAKER, question_id)
+            self.context.timers.cancel(TAKER, question_id)
         elif handoff.taken_at:
             due = handoff.taken_at.replace(tzinfo=UTC) + REMINDER_DELAY
-            self.timers.set(TAKER, question_id, due)
+            self.context.timers.set(TAKER, question_id, due)
         self.messages.close(record, handoff)
         if not is_withdrawn:
             news = AskerNews(question_id=question_id, news=news_of(handoff))
-            self.put(f"told-{question_id}-{news.news}", news)
+            self.context.put(f"told-{question_id}-{news.news}", news)
 
     def notify_asker(self, event_id: str, event: AskerNews) -> None:
         """Unless there is newer news. Safe to repeat."""
@@ -168,7 +165,7 @@ class EscalationTimer:
             self._call_next(record, domain, due.step)
             self.handoffs.refresh(question_id)
         if due:
-            self.timers.set(CALL, question_id, due.due_at.replace(tzinfo=UTC))
+            self.context.timers.set(CALL, question_id, due.due_at.replace(tzinfo=UTC))
 
     def check_taker(self, question_id: str) -> None:
         """Remind the taker after a day; call another person if the taker has left."""
@@ -193,7 +190,7 @@ class EscalationTimer:
         for call in self.messages.pending(record, handoff):
             hour = (now() - call.called_at) // timedelta(hours=1)
             event = CallStored(question_id=record.id, step=call.step)
-            self.put(f"called-{record.id}-{call.step}-{hour}", event)
+            self.context.put(f"called-{record.id}-{call.step}-{hour}", event)
 
     def _due(self, record: QuestionRecord, domain: Domain) -> NextCall | None:
         """The next call; None when no call is planned, as far as the rotas are known."""
@@ -254,7 +251,7 @@ class EscalationTimer:
             HANDOFF_CALLS.labels(domain.domain, kind).inc()
 
     def _has_left(self, taker: str) -> bool:
-        return taker == ERASED or self.people.member(taker).standing == "gone"
+        return taker == ERASED or self.context.gate.people.member(taker).standing == "gone"
 
     def _free(self, record: QuestionRecord, handoff: Handoff, domain: Domain | None) -> None:
         """The taker has left: call another person at once, since the asker expects help."""

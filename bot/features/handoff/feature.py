@@ -72,18 +72,6 @@ def listen_for_steps(app: App, put: Enqueue, web: SlackClient) -> None:
     app.view(RESOLVE_VIEW)(resolve)
 
 
-def handoff_report(
-    context: FeatureContext, records: QuestionStore, handoffs: HandoffService
-) -> HandoffReport:
-    return HandoffReport(
-        handoffs=handoffs,
-        records=records,
-        domains=context.domains,
-        gate=context.gate,
-        team_url=context.identity.team_url.rstrip("/"),
-    )
-
-
 def build_handoff(
     context: FeatureContext,
     records: QuestionStore,
@@ -91,23 +79,9 @@ def build_handoff(
     report: HandoffReport,
     say_why_not: SayWhyNot,
 ) -> Feature:
-    calls, bot_user = handoffs.calls, context.identity.user
-    team_url = context.identity.team_url.rstrip("/")
-    timer = EscalationTimer(
-        handoffs=handoffs,
-        records=records,
-        timers=context.timers,
-        messages=CallMessages(web=context.web, calls=calls, bot_user=bot_user),
-        notifier=AskerNotifier(
-            web=context.web,
-            calls=calls,
-            people=context.gate.people,
-            team_url=team_url,
-            bot_user=bot_user,
-        ),
-        people=context.gate.people,
-        put=context.put,
-    )
+    messages = CallMessages(context.web, handoffs.calls)
+    notifier = AskerNotifier(context, handoffs.calls)
+    timer = EscalationTimer(context, records, handoffs, messages, notifier)
     handoffs.follow(timer.update)
 
     def plan() -> None:
@@ -122,14 +96,7 @@ def build_handoff(
                     # Its timer may be lost, e.g. while Slack was down for hours.
                     context.timers.set(CALL, one.record.id, now + RETRY_DELAY, keep=True)
 
-    steps = HandoffSteps(
-        web=context.web,
-        records=records,
-        handoffs=handoffs,
-        gate=context.gate,
-        bot_user=bot_user,
-        say_why_not=say_why_not,
-    )
+    steps = HandoffSteps(context, records, handoffs, say_why_not)
     return Feature(
         listen=lambda app, put: listen_for_steps(app, put, context.web),
         handlers={

@@ -9,10 +9,10 @@ from functools import partial
 
 import structlog
 
-from bot.access.directory import People
 from bot.blocks.kit import actions, button, link, section, short
 from bot.blocks.render import SlackMessage
 from bot.blocks.sanitize.text import sanitize_mrkdwn
+from bot.feature import FeatureContext
 from bot.features.handoff.store import (
     AGAIN,
     DIRECT,
@@ -27,11 +27,11 @@ from bot.features.handoff.store import (
     HandoffCall,
 )
 from bot.features.handoff.views import TAKE, duration_text
-from bot.posting.posts import metadata_of, own_messages, post_once
+from bot.posting.posts import find_posts, metadata_of, post_once
 from bot.questions.store import QuestionRecord
 from bot.questions.tables import WITHDRAWN
 from bot.slack.client import SlackClient, SlackRefused, user_group_members
-from bot.slack.messages import ERASED, Message, mention, permalink, question_id
+from bot.slack.messages import ERASED, mention, permalink
 
 log = structlog.get_logger()
 
@@ -40,13 +40,10 @@ MAX_RESOLUTION = 600
 """Characters. The card shows the whole text."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class AskerNotifier:
-    web: SlackClient
+    context: FeatureContext
     calls: CallStore
-    people: People
-    team_url: str
-    bot_user: str
 
     def notify_asker(self, record: QuestionRecord, handoff: Handoff, domain: str) -> None:
         """Notify the asker that it is taken or resolved. Safe to repeat, but not to run
@@ -83,14 +80,15 @@ class AskerNotifier:
 
     def _asker(self, record: QuestionRecord, handoff: Handoff) -> str:
         """The asker; for an alert, the person who requested a human."""
-        if record.asker and self.people.member(record.asker).standing != "bot":
+        if record.asker and self.context.gate.people.member(record.asker).standing != "bot":
             return record.asker
         return handoff.requested_by
 
     def _about(self, record: QuestionRecord, nameless: str = "your question") -> str:
         if record.channel.startswith("D") or not record.text.strip():
             return nameless
-        return f"{nameless} ({link(permalink(self.team_url, record), short(record.text, 150))})"
+        place = permalink(self.context.identity.team_url, record)
+        return f"{nameless} ({link(place, short(record.text, 150))})"
 
     def _send(
         self,
@@ -112,12 +110,14 @@ class AskerNotifier:
         def find() -> str | None:
             """A person's direct messages can't be searched before one is posted: a crash may send
             the same twice there."""
-            own = own_messages(self.web, record.event, self.bot_user) if in_thread else ()
-            return next((str(one["ts"]) for one in own if _is_notice_of(one, record, step)), None)
+            if not in_thread:
+                return None
+            own = find_posts(self.context.web, record.event, NOTICE_EVENT, step=step)
+            return next(iter(own), None)
 
         try:
             ts = find() or post_once(
-                self.web,
+                self.context.web,
                 SlackMessage(text=text, blocks=[section(text)]),
                 channel=record.channel if in_thread else person,
                 thread_ts=record.thread_ts if in_thread else None,
@@ -139,21 +139,15 @@ def _taken_key(handoff: Handoff) -> str:
     return f"{handoff.taken_at:%Y%m%d%H%M%S%f}" if handoff.taken_at else ""
 
 
-def _is_notice_of(message: Message, record: QuestionRecord, step: str) -> bool:
-    payload = (message.get("metadata") or {}).get("event_payload") or {}
-    return question_id(message, NOTICE_EVENT) == record.id and payload.get("step") == step
-
-
 CALL_EVENT = "oncall_call"
 MAX_MEMBERS = 15
 """Maximum members of a group, called one by one where the question is in a direct message."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class CallMessages:
     web: SlackClient
     calls: CallStore
-    bot_user: str
 
     def pending(self, record: QuestionRecord, handoff: Handoff) -> list[HandoffCall]:
         """Stored calls that have no message yet; the first one's is the card."""
@@ -211,8 +205,8 @@ class CallMessages:
 
     def _post(self, record: QuestionRecord, handoff: Handoff, call: HandoffCall) -> None:
         def find() -> str | None:
-            own = own_messages(self.web, record.event, self.bot_user)
-            return next((str(one["ts"]) for one in own if _is_call_of(one, call)), None)
+            own = find_posts(self.web, record.event, CALL_EVENT, step=call.step)
+            return next(iter(own), None)
 
         text = call_text(call, handoff)
         try:
@@ -303,9 +297,3 @@ def settled_text(call: HandoffCall, record: QuestionRecord, handoff: Handoff) ->
 
 def _take_button(record: QuestionRecord) -> dict[str, object]:
     return actions([button("I'll take it", TAKE, record.id, style="primary")])
-
-
-def _is_call_of(message: Message, call: HandoffCall) -> bool:
-    payload = (message.get("metadata") or {}).get("event_payload") or {}
-    mine = question_id(message, CALL_EVENT) == call.question_id
-    return mine and payload.get("step") == call.step

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median
 
-from bot.access.gate import Gate
 from bot.blocks.kit import Json, link, section, short
 from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.db import now
+from bot.feature import FeatureContext
 from bot.features.handoff.service import HandoffService
 from bot.features.handoff.store import Handoff
 from bot.features.handoff.views import duration_text
@@ -47,17 +47,15 @@ class HandoffEntry:
         return now() - at if at else timedelta()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class HandoffReport:
-    handoffs: HandoffService
+    context: FeatureContext
     records: QuestionStore
-    domains: Callable[[], Mapping[str, Domain]]
-    gate: Gate
-    team_url: str
+    handoffs: HandoffService
 
     def by_domain(self, since: timedelta = WEEK) -> dict[str, list[HandoffEntry]]:
         """Hand-offs of the last `since`, oldest first, without withdrawn questions."""
-        entries: dict[str, list[HandoffEntry]] = {name: [] for name in self.domains()}
+        entries: dict[str, list[HandoffEntry]] = {name: [] for name in self.context.domains()}
         for handoff in self.handoffs.store.since(now() - since):
             record = self.records.get(handoff.question_id)
             domain = self.handoffs.domain_of(record) if record else None
@@ -121,10 +119,10 @@ class HandoffReport:
     def _where(self, viewer: str, record: QuestionRecord) -> str:
         if record.channel.startswith("D"):
             return "a direct message"
-        if not self.gate.may_see(viewer, record.channel):
+        if not self.context.gate.may_see(viewer, record.channel):
             return "a channel that you are not in"
         text = record.text.strip() or "a question asked long ago"
-        return link(permalink(self.team_url, record), short(text, 80))
+        return link(permalink(self.context.identity.team_url, record), short(text, 80))
 
 
 def state_of(one: HandoffEntry) -> str:

@@ -6,16 +6,15 @@ from collections.abc import Callable, Mapping
 
 import structlog
 from prometheus_client import Histogram
-from sqlalchemy import Engine
 
-from agents.answer import Answer
 from bot.blocks.kit import Json
 from bot.blocks.render import SlackMessage
 from bot.db import now
+from bot.feature import FeatureContext, IsPrivate
 from bot.features.handoff.store import FIRST, LEVEL, CallStore, Handoff, HandoffStore
 from bot.features.handoff.views import card, shows_button, with_used_button
 from bot.posting.posts import (
-    find_post,
+    find_posts,
     metadata_of,
     post_once,
     post_with_fallback,
@@ -62,25 +61,16 @@ class HandoffService:
     """One hand-off per question: requested, taken, resolved. Every method is safe to repeat."""
 
     def __init__(
-        self,
-        web: SlackClient,
-        engine: Engine,
-        records: QuestionStore,
-        *,
-        domains: Callable[[], Mapping[str, Domain]],
-        bot_user: str,
-        is_private: Callable[[Domain, Answer], bool],
+        self, context: FeatureContext, records: QuestionStore, is_private: IsPrivate
     ) -> None:
-        """`is_private`: whether some members of a domain's channel may not read the answer."""
-        self._web = web
+        self._web = context.web
         self._records = records
-        self._domains = domains
-        self._bot_user = bot_user
+        self._domains = context.domains
         self._is_private = is_private
         self.rotas = RotaCache()
-        self.on_call = OnCallResolver(web, self.rotas)
-        self.store = HandoffStore(engine)
-        self.calls = CallStore(engine)
+        self.on_call = OnCallResolver(context.web, self.rotas)
+        self.store = HandoffStore(context.engine)
+        self.calls = CallStore(context.engine)
         self._followers: list[Callable[[str], None]] = []
 
     def follow(self, changed: Callable[[str], None]) -> None:
@@ -118,10 +108,8 @@ class HandoffService:
         self._notify_followers(question_id)
 
     def _post_card(self, record: QuestionRecord, handoff: Handoff, domain: Domain | None) -> None:
-        event = record.event
-
         def find() -> str | None:
-            return find_post(self._web, event, self._bot_user, CARD_EVENT).get(0)
+            return next(reversed(find_posts(self._web, record.event, CARD_EVENT)), None)
 
         ts = find() or post_once(
             self._web,

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
-from bot.access.gate import EntryPoint, Gate
+from bot.access.gate import EntryPoint
 from bot.bus.events import Event, Item
-from bot.feature import SayWhyNot
+from bot.feature import FeatureContext, SayWhyNot
 from bot.features.handoff.service import HandoffService
 from bot.questions.store import QuestionRecord, QuestionStore
-from bot.slack.client import SlackClient
 from bot.slack.events import ReactionAdded
 from bot.slack.messages import earlier, fetch, is_own, plain, words_of
 
@@ -54,15 +53,13 @@ class ResolveRequested(Event):
     resolution: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class HandoffSteps:
     """Safe to repeat after a crash."""
 
-    web: SlackClient
+    context: FeatureContext
     records: QuestionStore
     handoffs: HandoffService
-    gate: Gate
-    bot_user: str
     say_why_not: SayWhyNot
 
     def request(self, _: str, event: HumanRequested) -> None:
@@ -91,11 +88,11 @@ class HandoffSteps:
         if record.channel.startswith("D") and user != record.asker:
             return entry_point is EntryPoint.HAND_OFF and self.handoffs.was_called(record.id, user)
         domain = self.handoffs.domain_of(record)
-        return bool(domain and self.gate.open_to(entry_point, user, [domain]))
+        return bool(domain and self.context.gate.open_to(entry_point, user, [domain]))
 
     def tick(self, _: str, event: ReactionAdded) -> None:
         """A tick by a person: on an answer, a question, a card, or the reply that solved it."""
-        if event.reaction not in RESOLVING_EMOJI or event.user == self.bot_user:
+        if event.reaction not in RESOLVING_EMOJI or event.user == self.context.identity.user:
             return
         record = self.records.of_post(event.channel, event.ts) or self.records.get(
             f"{event.channel}:{event.ts}"
@@ -115,11 +112,11 @@ class HandoffSteps:
 
     def _resolve_with_reply(self, event: ReactionAdded) -> None:
         """The ticked message is a reply in a thread that waits for a human."""
-        for message in fetch(self.web, event.channel, event.ts):
+        for message in fetch(self.context.web, event.channel, event.ts):
             if message.get("ts") != event.ts:
                 continue
             thread_ts = str(message.get("thread_ts") or event.ts)
-            words = plain(words_of(message), bot_user=self.bot_user)
+            words = plain(words_of(message), bot_user=self.context.identity.user)
             for handoff in self.handoffs.open_in(event.channel, thread_ts):
                 record = self.records.get(handoff.question_id)
                 if record and self._may_act(EntryPoint.REACTION, event.user, record):
@@ -132,9 +129,11 @@ class HandoffSteps:
             return ""
         messages = [
             message
-            for message in fetch(self.web, record.channel, record.thread_ts)
-            if not is_own(message, self.bot_user)
+            for message in fetch(self.context.web, record.channel, record.thread_ts)
+            if not is_own(message, self.context.identity.user)
             and message.get("user") != record.asker
             and earlier({"ts": handoff.card_ts}, str(message.get("ts")))
         ]
-        return plain(words_of(messages[-1]), bot_user=self.bot_user) if messages else ""
+        return (
+            plain(words_of(messages[-1]), bot_user=self.context.identity.user) if messages else ""
+        )

@@ -21,6 +21,7 @@ from bot.privacy.retention import Purged, Retention, UpkeepRow
 from bot.questions.store import QuestionStore
 from bot.questions.tables import FeedbackRow, HandoffRow, PostRow, QuestionRow
 from config.domain import Domain
+from config.settings import Settings
 from index.audit import AuditEntry, AuditLog, days_ago
 from playground.slack.tidewater import SlackUser
 from playground.slack_stand_in import SlackStandIn
@@ -257,9 +258,8 @@ def retention_of(engine: Engine) -> Retention:
         features=FEATURE_TABLES,
         domains=lambda: {"security": DOMAINS["security"]},
         audit=AuditLog(engine),
-        audit_days=400,
+        settings=Settings.model_validate({"data_dir": "nowhere"}),
         unfinished=frozenset,
-        scrub=lambda: None,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine
 
-from bot.features.answering.rules import Limiter
+from bot.features.answering.rules import refusal
 from bot.questions.store import QuestionRecord, QuestionStore
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, answered, running
@@ -67,30 +67,27 @@ def asked(records: QuestionStore, number: int, name: str = "security") -> Questi
 
 
 def test_questions_count_before_they_are_answered(records: QuestionStore) -> None:
-    limiter = Limiter(records)
     burst = [asked(records, number) for number in range(4)]
-    refused = [bool(limiter.refusal(record, DOMAINS["security"])) for record in burst]
+    refused = [bool(refusal(records, record, DOMAINS["security"])) for record in burst]
     assert refused == [False, False, True, True]
 
 
 def test_a_refused_question_does_not_count(records: QuestionStore) -> None:
-    limiter = Limiter(records)
     for number in range(5):
         records.mark(asked(records, number).id, state="limited")
-    assert limiter.refusal(asked(records, 5), DOMAINS["security"]) == ""
+    assert refusal(records, asked(records, 5), DOMAINS["security"]) == ""
 
 
 def test_a_channels_limit_counts_everybodys_questions(records: QuestionStore) -> None:
     busy = domain(limits={"questions_per_channel_per_hour": 1})
-    limiter = Limiter(records)
-    assert limiter.refusal(asked(records, 0), busy) == ""
-    assert "channel has asked as many" in limiter.refusal(asked(records, 1), busy)
+    assert refusal(records, asked(records, 0), busy) == ""
+    assert "channel has asked as many" in refusal(records, asked(records, 1), busy)
 
 
 def test_a_refusal_that_names_its_domain_pings_nobody(records: QuestionStore) -> None:
     titled = domain(title="<!channel> evil.com", limits={"tokens_per_day": 1})
     records.mark(asked(records, 0).id, tokens=5)
-    refusal = Limiter(records).refusal(asked(records, 1), titled)
-    assert "daily budget" in refusal
-    assert "<!channel>" not in refusal
-    assert "evil.com" not in refusal
+    why = refusal(records, asked(records, 1), titled)
+    assert "daily budget" in why
+    assert "<!channel>" not in why
+    assert "evil.com" not in why

@@ -64,7 +64,7 @@ class Reader:
         return "\n".join([found.words, *found.notes])
 
     def stored(self) -> int:
-        with self.screenshots.engine.connect() as connection:
+        with self.screenshots.records._engine.connect() as connection:
             return int(connection.scalar(select(func.count()).select_from(ScreenshotRow)) or 0)
 
 
@@ -93,7 +93,7 @@ def reader(servers: tuple[SlackStandIn, OpenAIStandIn, Seer], tmp_path: Path) ->
             web=SlackClient(
                 WebClient(slack.bot_token, base_url=slack.api_url), sleep=lambda _: None
             ),
-            engine=engine,
+            records=QuestionStore(engine),
             token=SecretStr(slack.bot_token),
             api_url=slack.api_url,
             model=build_vision_model(settings, someone_waits=True),
@@ -144,7 +144,7 @@ def test_a_screenshot_joins_the_question_and_the_reply_says_what_was_read(
 
 
 def test_nothing_is_kept_of_a_question_that_was_taken_back_meanwhile(reader: Reader) -> None:
-    records = QuestionStore(reader.screenshots.engine)
+    records = reader.screenshots.records
     question = f"{CHANNEL}:8.8"
     records.claim(
         question_id=question, event_id="e", channel=CHANNEL, thread_ts="1.1", asker="U0YOU",
@@ -223,7 +223,7 @@ def test_the_token_goes_to_slacks_file_server_alone(reader: Reader) -> None:
         assert "lies on a server that I don't ask" in reader.read(picture)
         assert other.requests == []
     real = Screenshots(
-        web=reader.screenshots.web, engine=reader.screenshots.engine, token=SecretStr("x"),
+        web=reader.screenshots.web, records=reader.screenshots.records, token=SecretStr("x"),
         api_url="https://slack.com/api/",
     )  # fmt: skip
     allowed = real._allowed

@@ -480,9 +480,8 @@ def test_what_is_kept_long_enough_goes_with_all_that_hangs_on_it(room: GapRoom) 
         features=FEATURE_TABLES,
         domains=lambda: {"security": room.domain},
         audit=AuditLog(room.engine),
-        audit_days=400,
+        settings=Settings.model_validate({"data_dir": "nowhere"}),
         unfinished=frozenset,
-        scrub=lambda: None,
     )
     retention.purge()
     assert [gap.times for gap in room.look()] == [1]
