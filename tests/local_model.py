@@ -1,14 +1,19 @@
-"""The local embedding model, loaded once in a process; a text that it has read costs no more."""
+"""The local embedding model, loaded once in a process; a text is embedded once in a whole run."""
 
 from __future__ import annotations
 
 import functools
+import hashlib
+import os
+import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 
 from config import minilm
 from config.models import Vectors
@@ -17,27 +22,64 @@ Encoder = minilm._Encoder
 """The product's, for tests of the model itself."""
 
 
-class RememberingEncoder:
-    """A text's vector is the same whatever is embedded with it, so it is computed once."""
+def folder_of_run(folders: pytest.TempPathFactory) -> Path:
+    """A temporary folder that all processes of a run share."""
+    folder = folders.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
 
-    def __init__(self, weights: Path) -> None:
-        self._encode = Encoder(weights)
-        self._vectors: dict[tuple[int, ...], Vectors] = {}
+
+class RememberingEncoder:
+    """Computes a text's vector once, for all processes of a run: it depends on no other text."""
+
+    def __init__(self, weights: Path, file: Path) -> None:
+        self._weights = weights
+        self._vectors: dict[bytes, Vectors] = {}
+        self._lock = Lock()
+        self._file = sqlite3.connect(file, timeout=60, check_same_thread=False)
+        self._file.executescript(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;"
+            "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB)"
+        )
+
+    @functools.cached_property
+    def _encode(self) -> minilm._Encoder:
+        return Encoder(self._weights)
 
     def __call__(self, ids: Sequence[Sequence[int]]) -> Vectors:
-        texts = [tuple(one) for one in ids]
-        fresh = [one for one in texts if one not in self._vectors]
+        keys = [hashlib.sha256(np.array(one, np.int32).tobytes()).digest() for one in ids]
+        with self._lock:
+            self._read(keys)
+            fresh = {
+                key: one for key, one in zip(keys, ids, strict=True) if key not in self._vectors
+            }
         if fresh:
-            self._vectors.update(zip(fresh, self._encode(fresh), strict=True))
-        return np.stack([self._vectors[one] for one in texts])
+            computed = dict(zip(fresh, self._encode(list(fresh.values())), strict=True))
+            with self._lock, self._file:
+                self._vectors |= computed
+                self._file.executemany(
+                    "INSERT OR IGNORE INTO vectors VALUES (?, ?)",
+                    [(key, vector.tobytes()) for key, vector in computed.items()],
+                )
+        return np.stack([self._vectors[key] for key in keys])
+
+    def _read(self, keys: Sequence[bytes]) -> None:
+        for key in dict.fromkeys(keys):
+            if key not in self._vectors:
+                row = self._file.execute(
+                    "SELECT vector FROM vectors WHERE key = ?", (key,)
+                ).fetchone()
+                if row:
+                    self._vectors[key] = np.frombuffer(row[0], dtype=np.float32)
 
 
 @contextmanager
-def loaded_once() -> Iterator[None]:
+def loaded_once(file: Path) -> Iterator[None]:
+    """`file`: where the processes of a run share what they embedded."""
     load_tokenizer = minilm.MiniLM._loaded_tokenizer.func
     tokenizer = functools.cache(lambda: load_tokenizer(minilm.MiniLM()))
+    encoder = functools.cache(lambda weights: RememberingEncoder(weights, file))
     with (
-        patch.object(minilm, "_Encoder", functools.cache(RememberingEncoder)),
+        patch.object(minilm, "_Encoder", encoder),
         patch.object(minilm.MiniLM, "_loaded_tokenizer", property(lambda _: tokenizer())),
     ):
         yield

@@ -7,12 +7,24 @@ import os
 import socket
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import pytest
 
+from cli.main import main
+
 ROOT = Path(__file__).parents[2]
+
+
+class Done(NamedTuple):
+    """How a command ended, with the fields of `subprocess.CompletedProcess`."""
+
+    returncode: object
+    stdout: str
+    stderr: str
 
 
 class Tea(NamedTuple):
@@ -35,19 +47,41 @@ def ran(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def oncall(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return oncall_into(subprocess.PIPE, folder, *words, **environment)
-
-
-def oncall_into(
-    stdout: int, folder: Path, *words: str, **environment: str
-) -> subprocess.CompletedProcess[str]:
+def environment(folder: Path, **more: str) -> dict[str, str]:
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("SLACK_", "OPENAI_"))}
     settings = {"ONCALL_DATA_DIR": str(folder / "var"), "ONCALL_CONFIG_DIR": str(ROOT / "config")}
+    return {**clean, **settings, "PYTHONPATH": str(ROOT), **more}
+
+
+def oncall(folder: Path, *words: str, **more: str) -> Done:
+    """A command in this process, where the libraries that it needs are loaded already."""
+    mask = os.umask(0o022)
+    with (
+        (folder / "stdout.txt").open("w+") as out,
+        (folder / "stderr.txt").open("w+") as err,
+        patch.dict(os.environ, environment(folder, **more), clear=True),
+        patch.multiple(sys, argv=["oncall", *words], stdout=out, stderr=err),
+        patch.object(sys.modules["__main__"], "__package__", None),  # else it names the program
+        chdir(folder),
+    ):
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code
+        finally:
+            sys.stdout.flush()
+            os.umask(mask)
+    return Done(code, *((folder / f"{name}.txt").read_text() for name in ("stdout", "stderr")))
+
+
+def oncall_alone(
+    folder: Path, *words: str, stdout: int = subprocess.PIPE, **more: str
+) -> subprocess.CompletedProcess[str]:
+    """A command in a process of its own."""
     return subprocess.run(
         [sys.executable, "-c", "from cli.main import main; main()", *words],
         cwd=folder,
-        env={**clean, **settings, "PYTHONPATH": str(ROOT), **environment},
+        env=environment(folder, **more),
         stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
@@ -159,7 +193,7 @@ def tea(tmp_path_factory: pytest.TempPathFactory) -> Tea:
         "# Tea guide\n\n## Steeping\n\n| Tea | Minutes |\n|---|---|\n| Green | 2 |\n| Black | 4 |\n"
     )
     (folder / "broken.md").write_bytes(b"---\nid: [\n---\n# Broken\n")
-    done = oncall(folder, "ingest", "--json", ONCALL_CONFIG_DIR="config")
+    done = oncall_alone(folder, "ingest", "--json", ONCALL_CONFIG_DIR="config")
     return Tea(folder, json.loads(done.stdout))
 
 
@@ -180,10 +214,11 @@ def test_config_check_knows_what_is_published_and_creates_nothing(tmp_path: Path
     assert "tea.yaml:4:50: no document 'tee'; did you mean 'tea'?" in done.stderr
 
 
+@pytest.mark.trial
 def test_files_are_ingested_and_asked_without_any_service(tea: Tea) -> None:
     assert "tea" in tea.reports[0]["added"]
     question = "how many minutes does black tea steep?"
-    asked = oncall(tea.folder, "ask", "tea", question, ONCALL_CONFIG_DIR="config")
+    asked = oncall_alone(tea.folder, "ask", "tea", question, ONCALL_CONFIG_DIR="config")
     assert asked.returncode == 0
     assert "4" in asked.stdout
     assert any(line.endswith("tea.md#steeping") for line in asked.stdout.splitlines())
@@ -241,20 +276,22 @@ def test_a_provider_that_is_none_ends_the_command(tmp_path: Path) -> None:
     assert "write anthropic:claude-x" in done.stderr
 
 
+@pytest.mark.trial
 def test_a_taken_port_is_one_line_with_its_remedy(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = oncall(tmp_path, "serve", "--port", str(port))
+        done = oncall_alone(tmp_path, "serve", "--port", str(port))
     assert (done.returncode, done.stdout) == (1, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"oncall: 127.0.0.1:{port} can't be listened on: Address already in use")
     assert line.endswith("; use --port or --host")
 
 
+@pytest.mark.trial
 def test_a_taken_health_port_ends_the_command_before_it_works(tmp_path: Path) -> None:
     with socket.create_server(("0.0.0.0", 0)) as taken:  # noqa: S104 - as the health port is
         port = taken.getsockname()[1]
-        done = oncall(tmp_path, "jobs", "run", "--health-port", str(port))
+        done = oncall_alone(tmp_path, "jobs", "run", "--health-port", str(port))
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines()[-1] == (
         f"oncall: port {port} can't be listened on: Address already in use; use --health-port; "
@@ -262,11 +299,12 @@ def test_a_taken_health_port_ends_the_command_before_it_works(tmp_path: Path) ->
     )
 
 
+@pytest.mark.trial
 def test_a_reader_that_leaves_is_no_failure(tea: Tea) -> None:
     for words in ("status", "docs list tea", "docs show tea", "config schema"):
         reader, writer = os.pipe()
         os.close(reader)
-        done = oncall_into(writer, tea.folder, *words.split(), ONCALL_CONFIG_DIR="config")
+        done = oncall_alone(tea.folder, *words.split(), stdout=writer, ONCALL_CONFIG_DIR="config")
         os.close(writer)
         assert (words, done.returncode, done.stderr) == (words, 0, "")
 
