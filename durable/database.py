@@ -1,4 +1,5 @@
-"""Connections to PostgreSQL, errors of databases and disks in one line, and a health check."""
+"""Connections to PostgreSQL, statements that all stores use, errors of databases and disks in one
+line, and a health check."""
 
 from __future__ import annotations
 
@@ -8,16 +9,19 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import structlog
 from sqlalchemy import (
     URL,
+    Connection,
     Engine,
     QueuePool,
     Table,
     create_engine,
+    delete,
     event,
     insert,
     make_url,
@@ -37,6 +41,30 @@ LATE_LOOKS = 4
 """A check that hangs for this many intervals counts as failed."""
 
 
+_T = TypeVar("_T")
+
+
+def now() -> datetime:
+    """UTC without a zone: SQLite and PostgreSQL store it the same."""
+    return naive_utc(datetime.now(UTC))
+
+
+def naive_utc(moment: datetime) -> datetime:
+    """An aware time as `now` gives it."""
+    return moment.astimezone(UTC).replace(tzinfo=None)
+
+
+def table_of(mapped: type[DeclarativeBase]) -> Table:
+    return cast("Table", mapped.__table__)
+
+
+def batches(values: Iterable[_T], size: int = 500) -> Iterator[list[_T]]:
+    """Lists short enough for one statement of any database, which limits its bound values."""
+    remaining = list(values)
+    for first in range(0, len(remaining), size):
+        yield remaining[first : first + size]
+
+
 def insert_once(engine: Engine, table: Table | type[DeclarativeBase], /, **values: object) -> bool:
     """Insert a row in a transaction of its own. False, and no change, where its key exists."""
     try:
@@ -45,6 +73,16 @@ def insert_once(engine: Engine, table: Table | type[DeclarativeBase], /, **value
     except IntegrityError:
         return False
     return True
+
+
+def replace_row(
+    connection: Connection, table: Table | type[DeclarativeBase], /, **values: object
+) -> None:
+    """Insert a row in place of the one with the same primary key, within a transaction."""
+    core = table if isinstance(table, Table) else table_of(table)
+    same = [column == values[column.name] for column in core.primary_key]
+    connection.execute(delete(core).where(*same))
+    connection.execute(insert(core).values(**values))
 
 
 class DatabaseWatch:

@@ -35,6 +35,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from config.domain import Domain
 from config.errors import CopilotError
+from durable.database import naive_utc, now
 from durable.migration import migrate
 from index.store.database import RowId
 
@@ -163,7 +164,7 @@ class AuditLog:
             return
         values = {
             "showing": (entry.showing or secrets.token_hex(16))[:160],
-            "at": (at or datetime.now(UTC)).replace(tzinfo=None),
+            "at": naive_utc(at or datetime.now(UTC)),
             "door": entry.door, "place": entry.place[:80], "asker": entry.asker[:320],
             "domain": entry.domain, "generation": entry.generation,
             "documents": json.dumps(documents, ensure_ascii=False),
@@ -186,7 +187,7 @@ class AuditLog:
         """Yields recorded entries, oldest first, in batches: the log may be longer than memory."""
         query = select(_ENTRIES).order_by(_ENTRIES.c.id)
         if since:
-            query = query.where(_ENTRIES.c.at >= since.astimezone(UTC).replace(tzinfo=None))
+            query = query.where(_ENTRIES.c.at >= naive_utc(since))
         if askers:
             query = query.where(_ENTRIES.c.asker.in_(list(askers)))
         if domain:
@@ -206,12 +207,11 @@ class AuditLog:
         """Deletes entries older than `before` and records the purge, in the given transaction.
 
         The database refuses a time less than `LEAST_DAYS` ago."""
-        given_up = before.astimezone(UTC).replace(tzinfo=None)
+        given_up = naive_utc(before)
         old = _ENTRIES.c.at < given_up
         if connection.scalar(select(_ENTRIES.c.id).where(old).limit(1)) is None:
             return 0
-        at = datetime.now(UTC).replace(tzinfo=None)
-        connection.execute(insert(_PURGES).values(at=at, before=given_up))
+        connection.execute(insert(_PURGES).values(at=now(), before=given_up))
         return connection.execute(delete(_ENTRIES).where(old)).rowcount
 
 

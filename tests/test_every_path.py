@@ -10,8 +10,8 @@ import pytest
 from agents.answer import Answer, AnswerPath, Citation, Passage
 from agents.confidence import CONFIDENT, HIGH, MEDIUM, is_confident_enough, path_for
 from bot.blocks.render import render
-from bot.db import now
 from bot.questions.store import QuestionRecord, went_wrong
+from durable.database import now
 from tests.api.front import api, here
 from tests.bot.fakes import Agents
 

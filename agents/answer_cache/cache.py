@@ -23,7 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from agents import prompts
 from agents.answer import Answer, Question
 from agents.answer_cache.same_question import difference
-from agents.answer_cache.store import CachedAnswerStore, CachedEntry, NewCacheEntry, digest_of, now
+from agents.answer_cache.store import CachedAnswerStore, CachedEntry, NewCacheEntry, digest_of
 from agents.confidence import HIGH
 from agents.extractive.conversation import clean_message
 from agents.plan import Trace
@@ -31,6 +31,7 @@ from agents.state import State
 from config.domain import Domain
 from config.errors import CopilotError
 from config.models import Embedder, Usage, Vectors
+from durable.database import now
 from enrichment.chunk import DocumentCard
 from index.search import Snapshot
 from telemetry import metrics

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from config.models import Vectors
+from durable.database import batches, now
 from durable.migration import migrate
 from index.store.database import RowId
 
@@ -39,7 +40,6 @@ MAX_PER_DOMAIN = 5_000
 """The newest; a lookup compares a question with all of them in about a millisecond."""
 PATIENCE_MS = 500
 """The longest wait for another process that writes."""
-_AT_ONCE = 500
 _METADATA = MetaData()
 
 _ENTRIES = Table(
@@ -105,10 +105,9 @@ class CachedAnswerStore:
             return tuple(connection.scalars(query))
 
     def vectors(self, ids: Collection[int]) -> dict[int, Vectors]:
-        wanted_ids, by_id = list(ids), {}
+        by_id = {}
         with self._engine.connect() as connection:
-            for first in range(0, len(wanted_ids), _AT_ONCE):
-                batch = wanted_ids[first : first + _AT_ONCE]
+            for batch in batches(ids):
                 query = select(_ENTRIES.c.id, _ENTRIES.c.vector).where(_ENTRIES.c.id.in_(batch))
                 for row in connection.execute(query):
                     by_id[row.id] = np.frombuffer(row.vector, dtype=np.float32)
@@ -169,7 +168,7 @@ def entries_answering(connection: Connection, answers: Collection[str]) -> list[
     columns = (_ENTRIES.c.domain, _ENTRIES.c.question, _ENTRIES.c.kept_at)
     return [
         dict(row)
-        for batch in _batches(answers)
+        for batch in batches(sorted(map(digest_of, answers)))
         for row in connection.execute(
             select(*columns).where(_ENTRIES.c.answer_digest.in_(batch))
         ).mappings()
@@ -180,7 +179,7 @@ def delete_answering(connection: Connection, answers: Collection[str]) -> int:
     """Deletes entries with these texts as answers; within a transaction. Returns their number."""
     return sum(
         connection.execute(delete(_ENTRIES).where(_ENTRIES.c.answer_digest.in_(batch))).rowcount
-        for batch in _batches(answers)
+        for batch in batches(sorted(map(digest_of, answers)))
     )
 
 
@@ -193,11 +192,6 @@ def purge(connection: Connection, days_of: Callable[[str], int]) -> int:
             delete(_ENTRIES).where(_ENTRIES.c.domain == domain, old)
         ).rowcount
     return deleted
-
-
-def now() -> datetime:
-    """UTC without a zone: SQLite and PostgreSQL store it alike."""
-    return datetime.now(UTC).replace(tzinfo=None)
 
 
 def digest_of(text: str) -> str:
@@ -240,9 +234,3 @@ def _entry(row: RowMapping) -> CachedEntry:
         documents=json.loads(row["documents"]),
         kept_at=row["kept_at"],
     )
-
-
-def _batches(answers: Collection[str]) -> Iterator[list[str]]:
-    digests = sorted(map(digest_of, answers))
-    for first in range(0, len(digests), _AT_ONCE):
-        yield digests[first : first + _AT_ONCE]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -39,6 +39,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
+from durable.database import now
 from durable.migration import migrate
 
 _METADATA = MetaData()
@@ -229,9 +230,8 @@ def _write(connection: Connection, configurable: dict[str, Any], values: dict[st
         if not connection.execute(update(threads).where(same).values(**values)).rowcount:
             raise Overtaken
     else:
-        now = datetime.now(UTC).replace(tzinfo=None)
-        row = {"place": place, "domain": configurable["domain"], "format": FORMAT, "begun_at": now}
-        connection.execute(insert(threads).values(**row, **values))
+        row = {"place": place, "domain": configurable["domain"], "format": FORMAT, **values}
+        connection.execute(insert(threads).values(**row, begun_at=now()))
     person = select(people.c.place).where(people.c.place == place, people.c.person == asker)
     if connection.scalar(person) is None:
         connection.execute(insert(people).values(place=place, person=asker))

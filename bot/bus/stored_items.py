@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import create_engine, inspect, make_url
 
+from durable.database import batches
 from durable.worker import AT_ONCE, KEEP, Application, forget_done
 
 INBOX = Application(name="oncall", format="inbox-1")
@@ -61,8 +62,7 @@ class InboxAdmin:
     def _all(self) -> Iterator[StoredItem]:
         workflows = self._client.list_workflows(load_input=False, load_output=False)
         ids = [one.workflow_id for one in workflows]
-        for first in range(0, len(ids), AT_ONCE):
-            batch = ids[first : first + AT_ONCE]
+        for batch in batches(ids, AT_ONCE):
             for one in self._client.list_workflows(workflow_ids=batch, load_output=False):
                 arguments: list[Any] = list((one.input or {}).get("args") or ())
                 item = arguments[1] if len(arguments) > 1 else {}

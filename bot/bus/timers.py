@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 
 from bot.bus.events import Enqueue, TimerDue
-from durable.database import insert_once
+from durable.database import insert_once, naive_utc
 from durable.migration import migrate
 
 _METADATA = MetaData()
@@ -66,7 +66,7 @@ class TimerStore:
 
     def set(self, kind: str, subject: str, due_at: datetime, *, keep: bool = False) -> None:
         """`due_at`: aware. `keep`: leave a timer unchanged that is already set."""
-        due = due_at.astimezone(UTC).replace(tzinfo=None)
+        due = naive_utc(due_at)
         timer = Timer(kind=kind, subject=subject, due_at=due_at)
         values = {"kind": kind, "subject": subject, "due_at": due}
         if not insert_once(self._engine, _TIMERS, key=timer.key, **values) and not keep:
@@ -81,7 +81,7 @@ class TimerStore:
 
     def due(self, now: datetime, *, limit: int = 500) -> Sequence[Timer]:
         """Due timers, oldest first."""
-        at = now.astimezone(UTC).replace(tzinfo=None)
+        at = naive_utc(now)
         query = select(_TIMERS).where(_TIMERS.c.due_at <= at).order_by(_TIMERS.c.due_at)
         with self._engine.connect() as connection:
             rows = connection.execute(query.limit(limit)).all()
@@ -92,7 +92,7 @@ class TimerStore:
 
     def delete_stored(self, timer: Timer) -> None:
         """Delete the stored timer, unless it was set to another time meanwhile."""
-        due = timer.due_at.replace(tzinfo=None)
+        due = naive_utc(timer.due_at)
         with self._engine.begin() as connection:
             connection.execute(
                 delete(_TIMERS).where(_TIMERS.c.key == timer.key, _TIMERS.c.due_at == due)

@@ -22,7 +22,6 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from agents.answer_cache import store as kept_answers
 from agents.thread.store import create_thread_tables, forget_begun_before, stored_domains
 from bot.connection import INBOX_FILE
-from bot.db import now
 from bot.privacy.tables import (
     FeatureTables,
     delete_questions,
@@ -40,7 +39,7 @@ from bot.questions.tables import (
 )
 from config.domain import Domain, RetentionPolicy
 from config.settings import Settings
-from durable.database import insert_once
+from durable.database import insert_once, now
 from durable.migration import migrate
 from index.audit import AuditLog, days_ago
 from index.store.database import scrub

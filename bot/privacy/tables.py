@@ -11,10 +11,17 @@ from typing import Any, Protocol
 from sqlalchemy import Connection, Engine, Select, delete, or_, select, update
 
 from agents.thread.store import forget_places, slack_place
-from bot.db import PersonalTable, batches, now
 from bot.posting.posts import private_post_key
-from bot.questions.tables import FeedbackRow, HandoffRow, PostRow, QuestionRow, ScreenshotRow
+from bot.questions.tables import (
+    FeedbackRow,
+    HandoffRow,
+    PersonalTable,
+    PostRow,
+    QuestionRow,
+    ScreenshotRow,
+)
 from bot.slack.messages import ERASED
+from durable.database import batches, now
 
 
 class ProposedAnswer(Protocol):

@@ -33,10 +33,9 @@ from agents.answer import FOUND_NOTHING, UNSURE, Answer
 from agents.answer_cache.store import create_table, delete_answering, entries_answering
 from agents.confidence import confidence_level
 from agents.thread.store import create_thread_tables, forget_places, slack_place
-from bot.db import now
 from bot.questions.tables import HandoffRow, PostRow, QuestionRow, ScreenshotRow, create_tables
 from bot.slack.events import IncomingMessage
-from durable.database import insert_once
+from durable.database import insert_once, now
 
 log = structlog.get_logger()
 

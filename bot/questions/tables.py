@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import (
-    Engine,
-    Float,
-    Index,
-    String,
-    Text,
-    UniqueConstraint,
-)
+from sqlalchemy import Engine, Float, Index, String, Table, Text, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from durable.migration import migrate
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonalTable:
+    """How a feature's table with personal data is purged, exported and erased: names of columns.
+    None of `people` is part of a key: they become `ERASED`."""
+
+    table: Table
+    at: str
+    """The column with the time of a row, UTC without a zone; the row is deleted `retention.days` of
+    its domain later."""
+    domain: str = "domain"
+    people: tuple[str, ...] = ()
+    """Slack user ids."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """Column of text → the column of its author; erased with that person."""
+    question: str = ""
+    """Column of the question id whose deletion deletes the row; empty: none."""
 
 
 class Base(DeclarativeBase):

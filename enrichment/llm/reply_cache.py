@@ -16,12 +16,12 @@ from sqlalchemy import (
     Table,
     Text,
     delete,
-    insert,
     select,
 )
 from sqlalchemy.exc import IntegrityError
 
 from config.models import Prompt
+from durable.database import replace_row
 from durable.migration import migrate
 
 Reply = TypeVar("Reply", bound=BaseModel)
@@ -62,17 +62,13 @@ class ReplyCache:
             return None
 
     def save(self, key: str, prompt: Prompt, model: str, reply: BaseModel) -> None:
-        values = {
-            "key": key,
-            "prompt": f"{prompt.name} {prompt.version}"[:64],
-            "model": model[:200],
-            "reply": reply.model_dump_json(),
-            "created_at": datetime.now(UTC),
-        }
         try:
             with self._engine.begin() as connection:
-                connection.execute(delete(self._replies).where(self._replies.c.key == key))
-                connection.execute(insert(self._replies).values(values))
+                replace_row(
+                    connection, self._replies, key=key, model=model[:200],
+                    prompt=f"{prompt.name} {prompt.version}"[:64], reply=reply.model_dump_json(),
+                    created_at=datetime.now(UTC),
+                )  # fmt: skip
         except IntegrityError:
             return  # another process just stored the same reply
 

@@ -18,7 +18,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from config.errors import IndexUnavailable, PublishError
-from durable.database import storage_failure
+from durable.database import batches, storage_failure
 from enrichment.chunk import Chunk, DocumentCard
 from index.store.database import chunks, current, generations, members, revisions
 
@@ -62,8 +62,6 @@ def digest_of(revisions: Iterable[Revision]) -> str:
 
 
 REMEDY = "see the log, and check DATABASE_URL and the space in ONCALL_DATA_DIR"
-ROWS_AT_ONCE = 500
-"""Bound values per statement; databases limit them."""
 
 
 @cache
@@ -151,10 +149,8 @@ class Store:
         """Chunks by row id; deleted ids are left out."""
         by_row: dict[int, Chunk] = {}
         with self._reading() as connection:
-            for start in range(0, len(row_ids), ROWS_AT_ONCE):
-                query = select(chunks.c.id, chunks.c.payload).where(
-                    chunks.c.id.in_(row_ids[start : start + ROWS_AT_ONCE])
-                )
+            for some in batches(row_ids):
+                query = select(chunks.c.id, chunks.c.payload).where(chunks.c.id.in_(some))
                 for row in connection.execute(query):
                     by_row[row.id] = _chunks().validate_json(row.payload)
         return by_row

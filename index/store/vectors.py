@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from sqlalchemy import (
     Column,
-    ColumnElement,
     DateTime,
     Engine,
     LargeBinary,
@@ -21,13 +20,13 @@ from sqlalchemy import (
     String,
     Table,
     delete,
-    insert,
     select,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
 from config.models import Vectors
+from durable.database import batches, replace_row
 from durable.migration import migrate
 from index.vectors.quantized import Quantized, quantize
 
@@ -42,22 +41,18 @@ class KeyValueTable:
         """Inserts a row and replaces one with the same key."""
         migrate(self._engine, self._table.metadata, self._table.name)
         with self._engine.begin() as connection:
-            connection.execute(delete(self._table).where(*self._same(values)))
-            connection.execute(insert(self._table).values(values))
+            replace_row(connection, self._table, **values)
 
     def find(self, **key: Any) -> Row[Any] | None:
         """The row; None when it doesn't exist, the table doesn't exist or the database fails."""
+        same = [column == key[column.name] for column in self._table.primary_key]
         try:
             with self._engine.connect() as connection:
-                return connection.execute(select(self._table).where(*self._same(key))).first()
+                return connection.execute(select(self._table).where(*same)).first()
         except DBAPIError:
             return None
 
-    def _same(self, values: Mapping[str, Any]) -> list[ColumnElement[bool]]:
-        return [column == values[column.name] for column in self._table.primary_key]
 
-
-ROWS_AT_ONCE = 500
 FORGOTTEN_AFTER = timedelta(days=7)
 """Age at which unpublished vectors are deleted; until then, a resumed run can use them."""
 
@@ -93,8 +88,7 @@ class UnpublishedVectors:
         vectors: dict[str, Vectors] = {}
         columns = (_VECTORS.c.key, _VECTORS.c.leading, _VECTORS.c.trailing, _VECTORS.c.scale)
         with self._engine.connect() as connection:
-            for start in range(0, len(keys), ROWS_AT_ONCE):
-                some = keys[start : start + ROWS_AT_ONCE]
+            for some in batches(keys):
                 for row in connection.execute(
                     select(*columns).where(
                         _VECTORS.c.domain == self._domain, _VECTORS.c.key.in_(some)
@@ -137,12 +131,10 @@ class UnpublishedVectors:
         """Deletes the vectors used by this object, which are published, and old ones.
 
         Other processes may still be adding vectors."""
-        used = sorted(self._used)
         mine = _VECTORS.c.domain == self._domain
         with self._engine.begin() as connection:
-            for start in range(0, len(used), ROWS_AT_ONCE):
-                some = _VECTORS.c.key.in_(used[start : start + ROWS_AT_ONCE])
-                connection.execute(delete(_VECTORS).where(mine, some))
+            for some in batches(sorted(self._used)):
+                connection.execute(delete(_VECTORS).where(mine, _VECTORS.c.key.in_(some)))
             old = datetime.now(UTC) - FORGOTTEN_AFTER
             connection.execute(delete(_VECTORS).where(mine, _VECTORS.c.made_at < old))
         self._used.clear()

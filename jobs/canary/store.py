@@ -6,15 +6,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
-from typing import cast
 
-from sqlalchemy import Engine, String, Table, Text
+from sqlalchemy import Engine, String, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from agents.graph import build_ask
 from config.domain import Domain
+from durable.database import now, table_of
 from index.search import Snapshot
 from index.store.vectors import KeyValueTable
 from jobs.evaluation.metrics.answers import evidence_found
@@ -109,7 +109,7 @@ class CanaryStore:
     """The baseline of one domain. Creates its table at the first write."""
 
     def __init__(self, engine: Engine, domain: str) -> None:
-        self._rows = KeyValueTable(engine, cast("Table", CanaryRow.__table__))
+        self._rows = KeyValueTable(engine, table_of(CanaryRow))
         self._domain = domain
 
     def last(self) -> CanaryBaseline | None:
@@ -140,7 +140,7 @@ class CanaryStore:
             configuration=sight.configuration,
             seen=json.dumps(content, ensure_ascii=False),
             told=sight.reported,
-            measured_at=datetime.now(UTC).replace(tzinfo=None),
+            measured_at=now(),
         )
 
     def is_news(self, digest: str) -> bool:

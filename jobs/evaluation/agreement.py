@@ -6,15 +6,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
-from sqlalchemy import Engine, String, Table, Text
+from sqlalchemy import Engine, String, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from agents.judging.judge import ACCEPTABLE, HIGHEST
+from durable.database import table_of
 from index.store.vectors import KeyValueTable
 from jobs.evaluation.metrics.stats import (
     Scores,
@@ -254,7 +254,7 @@ class JudgeCardStore:
     write."""
 
     def __init__(self, engine: Engine) -> None:
-        self._rows = KeyValueTable(engine, cast("Table", JudgeCardRow.__table__))
+        self._rows = KeyValueTable(engine, table_of(JudgeCardRow))
 
     def keep(self, domain: str, judge: str, result: Agreement) -> None:
         card = _agreement.dump_json(result).decode()

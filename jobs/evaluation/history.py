@@ -9,7 +9,7 @@ import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.errors import ConfigError, UsageError
+from durable.database import naive_utc
 from durable.migration import migrate
 from jobs.evaluation.report import EvaluationReport, Metrics
 
@@ -87,7 +88,7 @@ def keep_run(engine: Engine, report: EvaluationReport) -> None:
     values = {
         "id": run.id,
         "domain": run.domain,
-        "started_at": _utc(run.started_at),
+        "started_at": naive_utc(datetime.fromisoformat(run.started_at)),
         "system": run.system[:200],
         "model": run.model[:200],
         "judge": run.judge_model[:200],
@@ -160,11 +161,6 @@ def _rows(engine: Engine, query: Any) -> Sequence[Any]:
 
 def _run(row: Any) -> KeptRun:
     return KeptRun(**{**row, "metrics": json.loads(row["metrics"])})
-
-
-def _utc(text: str) -> datetime:
-    """Naive UTC, as stored."""
-    return datetime.fromisoformat(text).astimezone(UTC).replace(tzinfo=None)
 
 
 def require_mlflow() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Protocol
 
 from pydantic import TypeAdapter, ValidationError
@@ -18,7 +18,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from agents.answer import Answer
-from durable.database import insert_once
+from durable.database import insert_once, now
 from durable.migration import migrate
 from jobs.evaluation.metrics.retrieval import GivenReply, Retrieved
 from jobs.golden.questions import GoldenQuestion
@@ -120,7 +120,7 @@ class SqlReplyStore:
             "question": reply.question.digest,
             "repeat": reply.repeat,
             "domain": self._domain,
-            "given_at": datetime.now(UTC).replace(tzinfo=None),
+            "given_at": now(),
             "reply": _reply.dump_json(stored).decode(),
         }
         insert_once(self._engine, ReplyRow, **row)  # another run of this version may be first

@@ -28,6 +28,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.errors import CopilotError, LoadError
+from durable.database import batches, replace_row
 from durable.migration import migrate
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.llm.pictures import PictureReport
@@ -167,18 +168,13 @@ class PreparationStore:
 
     def finish(self, prepared: Prepared, digest: str) -> None:
         """Store a result. `digest` covers the input and the way; for a failure also the run."""
-        row = {
-            "domain": self._domain,
-            "document_id": prepared.document,
-            "way": prepared.way,
-            "digest": digest,
-            "result": _packed(prepared),
-        }
-        row_filter = (*self._row(PreparedRow, prepared.document), PreparedRow.way == prepared.way)
+        result = _packed(prepared)
         try:
             with self._engine.begin() as connection:
-                connection.execute(delete(PreparedRow).where(*row_filter))
-                connection.execute(insert(PreparedRow).values(row))
+                replace_row(
+                    connection, PreparedRow, domain=self._domain, document_id=prepared.document,
+                    way=prepared.way, digest=digest, result=result,
+                )  # fmt: skip
         except IntegrityError:
             return  # another process has just stored the same result
 
@@ -191,11 +187,10 @@ class PreparationStore:
 
     def completed(self, digests: Mapping[tuple[str, Way], Collection[str]]) -> list[Prepared]:
         """Returns stored results. `digests`: (id, way) → acceptable digests."""
-        ready, keys = [], list(digests)
+        ready: list[Prepared] = []
         at = tuple_(PreparedRow.document_id, PreparedRow.way)
         with self._engine.connect() as connection:
-            for start in range(0, len(keys), ROWS_AT_ONCE):
-                some = keys[start : start + ROWS_AT_ONCE]
+            for some in batches(digests, ROWS_AT_ONCE):
                 rows = connection.execute(
                     select(PreparedRow).where(PreparedRow.domain == self._domain, at.in_(some))
                 )
@@ -231,9 +226,10 @@ class PreparationStore:
         self, table: type[LoadedRow | PreparedRow], column: Any, values: Sequence[Any]
     ) -> None:
         with self._engine.begin() as connection:
-            for start in range(0, len(values), ROWS_AT_ONCE):
-                some = column.in_(values[start : start + ROWS_AT_ONCE])
-                connection.execute(delete(table).where(table.domain == self._domain, some))
+            for some in batches(values, ROWS_AT_ONCE):
+                connection.execute(
+                    delete(table).where(table.domain == self._domain, column.in_(some))
+                )
 
     def _of(self, table: type[LoadedRow | PreparedRow], document_id: str, *columns: Any) -> Any:
         return select(*columns).where(*self._row(table, document_id))

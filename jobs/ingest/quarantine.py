@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterable, Mapping
 from threading import Lock
 
-from sqlalchemy import Engine, String, Text, delete, insert, select
+from sqlalchemy import Engine, String, Text, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.errors import LoadError
+from durable.database import replace_row
 from durable.migration import migrate
 
 MAX_DEATHS = 3
@@ -79,14 +80,11 @@ class CrashSuspects:
         return (json.loads(row.at_work), json.loads(row.deaths)) if row else ([], {})
 
     def _keep(self) -> None:
-        row = {
-            "domain": self._domain,
-            "at_work": json.dumps(sorted(self._at_work)),
-            "deaths": json.dumps(self._deaths),
-        }
+        at_work, deaths = json.dumps(sorted(self._at_work)), json.dumps(self._deaths)
         with self._engine.begin() as connection:
-            connection.execute(delete(ProgressRow).where(ProgressRow.domain == self._domain))
-            connection.execute(insert(ProgressRow).values(row))
+            replace_row(
+                connection, ProgressRow, domain=self._domain, at_work=at_work, deaths=deaths
+            )
 
 
 def quarantined(name: str, deaths: int, domain: str) -> LoadError:

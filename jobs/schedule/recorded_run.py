@@ -28,6 +28,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.errors import AnotherRun, CopilotError
 from config.models import Usage
+from durable.database import naive_utc
 from durable.migration import migrate
 from jobs.ingest.ports import IngestReport
 from jobs.schedule.runs import IngestRun, Planned, RunStore
@@ -189,7 +190,7 @@ class NoticeStore:
         self, people: Iterable[str], lines: Sequence[str], now: datetime, connection: Connection
     ) -> None:
         """Store a notice in the caller's transaction. Requires an earlier `make_room`."""
-        moment, rows = _stored(now), []
+        moment, rows = naive_utc(now), []
         for person in sorted(set(people)):
             row = {"id": uuid.uuid4().hex, "person": person, "lines": json.dumps(list(lines))}
             rows.append({**row, "kept_at": moment, "try_at": moment})
@@ -203,7 +204,7 @@ class NoticeStore:
         A failed delivery delays all notices: they share one connection, and an attempt may take
         half a minute."""
         self.make_room()
-        for row in self._due(_stored(now())):
+        for row in self._due(naive_utc(now())):
             if not self._is_mine(row, now()):
                 continue
             delivered = tell(row.person, json.loads(row.lines))
@@ -211,7 +212,7 @@ class NoticeStore:
                 if delivered:
                     connection.execute(delete(NoticeRow).where(NoticeRow.id == row.id))
                     continue
-                connection.execute(update(NoticeRow).values(try_at=_stored(now() + self._pause)))
+                connection.execute(update(NoticeRow).values(try_at=naive_utc(now() + self._pause)))
                 return
 
     def _due(self, now: datetime) -> Sequence[Any]:
@@ -226,7 +227,8 @@ class NoticeStore:
     def _is_mine(self, row: Any, now: datetime) -> bool:
         """Claim the notice, so that no other runner tries it at the same time."""
         same = (NoticeRow.id == row.id) & (NoticeRow.try_at == row.try_at)
-        later = {"try_at": _stored(now + self._pause), "kept_at": min(row.kept_at, _stored(now))}
+        kept_at = min(row.kept_at, naive_utc(now))
+        later = {"try_at": naive_utc(now + self._pause), "kept_at": kept_at}
         with self._engine.begin() as connection:
             return bool(connection.execute(update(NoticeRow).where(same).values(later)).rowcount)
 
@@ -238,7 +240,3 @@ class NoticeStore:
 
 def _too_old(now: datetime) -> Delete:
     return delete(NoticeRow).where(NoticeRow.kept_at < now - TRIED_FOR)
-
-
-def _stored(moment: datetime) -> datetime:
-    return moment.astimezone(UTC).replace(tzinfo=None)

@@ -32,7 +32,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.domain import Refresh
-from durable.database import insert_once
+from durable.database import insert_once, naive_utc, replace_row
 from durable.migration import migrate
 from jobs.ingest.ports import IngestReport
 
@@ -223,8 +223,7 @@ class RunStore:
         """Record the start of a run, or its restart in another process."""
         self._make_room()
         with self.engine.begin() as connection:
-            connection.execute(delete(RunRow).where(RunRow.id == run.id))
-            connection.execute(insert(RunRow).values(_row(run)))
+            replace_row(connection, RunRow, **_row(run))
 
     def leave_out(self, run: IngestRun) -> bool:
         """Record a skipped run. Returns False, and changes nothing, if the run has a record."""
@@ -244,7 +243,7 @@ class RunStore:
         self._make_room()
         query = (
             select(RunRow.planned_at, RunRow.wall)
-            .where(RunRow.domain == domain, RunRow.planned_at <= _stored(now))
+            .where(RunRow.domain == domain, RunRow.planned_at <= naive_utc(now))
             .order_by(RunRow.planned_at.desc())
             .limit(1)
         )
@@ -263,16 +262,16 @@ class RunStore:
         # The last planned run stays: without its record, that time would run again.
         planned = select(func.max(RunRow.planned_at)).where(same).scalar_subquery()
         is_old = (RunRow.started_at < oldest) & func.coalesce(RunRow.planned_at != planned, True)
+        row = _row(run)
         with self.engine.begin() as connection:
-            connection.execute(delete(RunRow).where(RunRow.id == run.id))
-            connection.execute(insert(RunRow).values(_row(run)))
+            replace_row(connection, RunRow, **row)
             connection.execute(delete(RunRow).where(same, is_old))
             if run.outcome != "skipped":
                 connection.execute(
                     update(RunRow)
                     .where(same, RunRow.outcome == "running")
-                    .where(RunRow.started_at < _stored(run.started_at))
-                    .values(outcome="broken", finished_at=_stored(run.finished_at))
+                    .where(RunRow.started_at < row["started_at"])
+                    .values(outcome="broken", finished_at=row["finished_at"])
                 )
 
     def of(self, domain: str, most: int = MAX_RUNS) -> list[IngestRun]:
@@ -332,7 +331,7 @@ class RunStore:
 def _row(run: IngestRun) -> dict[str, Any]:
     row = {name: getattr(run, name) for name in RunRow.__table__.columns.keys()}  # noqa: SIM118
     for name in ("planned_at", "started_at", "finished_at"):
-        row[name] = _stored(row[name])
+        row[name] = row[name] and naive_utc(row[name])
     return {**row, "failures": json.dumps(run.failures)}
 
 
@@ -341,7 +340,3 @@ def _run(row: Any) -> IngestRun:
     for name in ("planned_at", "started_at", "finished_at"):
         values[name] = values[name] and values[name].replace(tzinfo=UTC)
     return IngestRun(**{**values, "failures": json.loads(values["failures"])})
-
-
-def _stored(moment: datetime | None) -> datetime | None:
-    return moment and moment.astimezone(UTC).replace(tzinfo=None)

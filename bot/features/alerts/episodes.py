@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from agents.alerts.alert import Alert, AlertStatus
@@ -133,11 +133,6 @@ def tally_of(rows: Sequence[Any]) -> Tally | None:
 
 def key_of(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40]
-
-
-def utc(moment: datetime) -> datetime:
-    """Without a zone, as in the tables."""
-    return moment.astimezone(UTC).replace(tzinfo=None)
 
 
 _HEX = re.compile(r"#?([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})")

@@ -16,7 +16,6 @@ import structlog
 
 from bot.blocks.kit import Json
 from bot.bus.events import Event, Item
-from bot.db import now
 from bot.feature import AnswerAlert, FeatureContext
 from bot.features.alerts.episodes import Episode, Tally
 from bot.features.alerts.store import AlertCounts, EpisodeStore
@@ -25,6 +24,7 @@ from bot.questions.store import QuestionRecord, QuestionStore
 from bot.slack.client import SlackRefused
 from bot.slack.events import IncomingMessage
 from config.domain import Domain
+from durable.database import now
 
 log = structlog.get_logger()
 

@@ -17,7 +17,6 @@ from agents.runbooks.matching import match_alerts, worth_answering
 from agents.runbooks.narrowing import RunbookMatch
 from bot.access.gate import is_by_alert_bot
 from bot.blocks.sanitize.text import sanitize_mrkdwn
-from bot.db import now
 from bot.feature import DigestPart, FeatureContext
 from bot.features.alerts.episodes import (
     WITHOUT_RUNBOOK,
@@ -26,13 +25,13 @@ from bot.features.alerts.episodes import (
     Occurrence,
     alert_message,
     key_of,
-    utc,
 )
 from bot.features.alerts.replies import A_BOT, AlertReplies
 from bot.questions.store import QuestionRecord
 from bot.slack.events import IncomingMessage
 from config.domain import Domain, domain_of
 from config.errors import CopilotError, IndexUnavailable, NothingPublished
+from durable.database import naive_utc, now
 from index.permissions.rules import EVERYONE, visible_to
 from index.search import Snapshot
 from telemetry import metrics
@@ -98,7 +97,7 @@ class AlertService:
             self.replies.records.advance(record, state="silent")
 
     def digest(self, domain: Domain, since: datetime) -> Sequence[DigestPart]:
-        loudest, after = self.replies.counts.loudest, utc(since)
+        loudest, after = self.replies.counts.loudest, naive_utc(since)
         missing = loudest(domain.domain, after, without_runbook=True, limit=10)
         listed = {name for name, _, _ in missing}
         repeated = (one for one in loudest(domain.domain, after) if one[2] > 1)
@@ -148,7 +147,7 @@ class AlertService:
         episodes = self.replies.episodes.of_message(alert.message.id)
         if alert.status == "resolved":
             for one in episodes:
-                self.replies.episodes.end(one, alert.message.id, utc(alert.at))
+                self.replies.episodes.end(one, alert.message.id, naive_utc(alert.at))
                 self.replies.update_soon(one.question_id)
         return bool(episodes)
 
@@ -206,7 +205,7 @@ def _occurrences(
         occurrence = Occurrence(
             message=message.id, kind=key_of(named, one.key), named=named, name=one.alert.name,
             domain=domain.domain, channel=message.channel, outcome=one.outcome,
-            status=one.alert.status or "firing", places=places, at=utc(alert.at),
+            status=one.alert.status or "firing", places=places, at=naive_utc(alert.at),
         )  # fmt: skip
         first, match = kinds.setdefault(occurrence.id, (occurrence, one))
         together = tuple(dict.fromkeys((*first.places, *places)))

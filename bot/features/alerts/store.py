@@ -24,7 +24,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from bot.db import PersonalTable, table_of
 from bot.features.alerts.episodes import (
     NOTICE_VALID_FOR,
     WITHOUT_RUNBOOK,
@@ -34,8 +33,8 @@ from bot.features.alerts.episodes import (
     Tally,
     tally_of,
 )
-from bot.questions.tables import QuestionRow
-from durable.database import insert_once
+from bot.questions.tables import PersonalTable, QuestionRow
+from durable.database import insert_once, table_of
 from durable.migration import migrate
 
 

@@ -10,12 +10,12 @@ from agents.observability import QuestionDoor, QuestionOrigin
 from agents.routing.router import DomainRouter
 from agents.steps import Progress
 from agents.thread.store import slack_place
-from bot.db import now
 from bot.feature import FeatureContext
 from bot.questions.store import QuestionRecord, QuestionStore, decode_answer, encode_answer
 from bot.slack.events import IncomingMessage
 from config.domain import Domain
 from config.models import Usage
+from durable.database import now
 from index.permissions.rules import readers_of
 
 EveryoneMayRead = Callable[[str, frozenset[str]], bool]

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from bot.access.gate import is_by_alert_bot
 from bot.blocks.sanitize.text import sanitize_mrkdwn
-from bot.db import now
 from bot.questions.store import QuestionRecord, QuestionStore
 from bot.slack.events import IncomingMessage
 from bot.slack.messages import earlier, is_own, is_question
 from config.domain import Domain
+from durable.database import now
 from enrichment.language.phrases import is_courtesy
 
 

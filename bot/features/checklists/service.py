@@ -12,7 +12,6 @@ import structlog
 from bot.access.gate import EntryPoint
 from bot.blocks.kit import MAX_INPUT_CHARS, link, short
 from bot.bus.events import Event, Suggestion
-from bot.db import now
 from bot.feature import DigestPart, FeatureContext, SayWhyNot
 from bot.features.checklists.posts import ChecklistPosts
 from bot.features.checklists.progress import (
@@ -32,6 +31,7 @@ from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from bot.slack.events import IncomingMessage
 from bot.slack.messages import ERASED, mention
 from config.domain import Domain
+from durable.database import now
 
 log = structlog.get_logger()
 
@@ -212,7 +212,7 @@ def half_done(
 ) -> Sequence[DigestPart]:
     """Unfinished checklists of the domain's channels, the last press first, whenever they began.
     Direct messages are left out, and each line is only for those who may see its channel."""
-    oldest = datetime.now(UTC).replace(tzinfo=None) - TOUCHED_WITHIN
+    oldest = now() - TOUCHED_WITHIN
     unfinished = [
         (one, store.progress(one))
         for one in store.open_since(oldest, domain.domain)

@@ -14,7 +14,6 @@ from pydantic import TypeAdapter
 from sqlalchemy import Engine, Index, Row, String, Text, UniqueConstraint, select, update
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from bot.db import PersonalTable, table_of
 from bot.features.checklists.progress import (
     Checklist,
     ChecklistProgress,
@@ -23,7 +22,8 @@ from bot.features.checklists.progress import (
     StepReport,
     progress_of,
 )
-from durable.database import insert_once
+from bot.questions.tables import PersonalTable
+from durable.database import insert_once, table_of
 from durable.migration import migrate
 
 

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from bot.blocks.kit import link, short
 from bot.feature import DigestPart, WaitingForHuman
@@ -15,6 +15,7 @@ from bot.features.digest.views import MaySee, is_visible, visible_part
 from bot.questions.store import QuestionRecord, QuestionStore, is_question, outcome, went_wrong
 from bot.slack.messages import permalink
 from config.domain import Domain
+from durable.database import naive_utc
 
 MAX_QUESTIONS = 1_000
 """The newest ones are read."""
@@ -35,7 +36,7 @@ class OpenQuestions:
         """Parts that have lines, the most urgent first."""
         waiting = self.waiting(domain, WAITING_WITHIN)
         waiting_ids = {record.id for record, _ in waiting}
-        since = since.astimezone(UTC).replace(tzinfo=None)
+        since = naive_utc(since)
         alerts = self.alerts(domain.domain)
         recent = [
             record

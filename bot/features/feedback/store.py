@@ -8,11 +8,10 @@ from typing import Any
 from sqlalchemy import Engine, func, select, update
 
 from bot.blocks.kit import MAX_INPUT_CHARS
-from bot.db import now
 from bot.feature import Verdicts
 from bot.questions.store import forget_cached
 from bot.questions.tables import FeedbackRow, QuestionRow, create_tables
-from durable.database import insert_once
+from durable.database import insert_once, now
 
 REASONS = {
     "wrong": "It is wrong",

@@ -14,11 +14,11 @@ from agents.answer import CITATION, Answer, Contradiction
 from agents.freshness.cited_places import CitedSection, current_section, has_changed, section_text
 from bot.blocks.kit import short
 from bot.bus.events import Event, Suggestion
-from bot.db import now
 from bot.features.freshness.places import SnapshotOf, cited_place, dump_place, load_place
 from bot.features.freshness.store import OPEN, ContradictionRow, ContradictionStore
 from bot.questions.store import QuestionStore, decode_answer
 from config.domain import Domain
+from durable.database import now
 from enrichment.chunk import is_out_of_force
 
 

@@ -14,12 +14,12 @@ from agents.freshness.stale_documents import on_day
 from bot.access.gate import EntryPoint, Gate
 from bot.blocks.kit import MAX_INPUT_CHARS, short
 from bot.bus.events import Event, Suggestion, SuggestionDecided
-from bot.db import now
 from bot.feature import IsPrivate
 from bot.features.freshness.places import SnapshotOf, cited_place, dump_place, load_place
 from bot.features.freshness.store import FlagRow, FlagStore
 from bot.questions.store import QuestionRecord, QuestionStore, decode_answer
 from config.domain import Domain
+from durable.database import now
 
 MAX_NOTES = 2
 MAX_FLAGS_PER_DAY = 20

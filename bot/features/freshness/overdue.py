@@ -23,12 +23,12 @@ from agents.freshness.stale_documents import (
 from bot.blocks.kit import Json, header, link, section, short
 from bot.blocks.sanitize.text import sanitize_plain
 from bot.bus.events import Suggestion
-from bot.db import now
 from bot.features.freshness.places import SnapshotOf
 from bot.features.freshness.store import CitedDayRow, ReminderStore
 from bot.questions.store import decode_answer
 from bot.questions.tables import QuestionRow
 from config.domain import Domain
+from durable.database import now
 
 MAX_REMINDERS = 3
 """Documents of a domain in a week."""

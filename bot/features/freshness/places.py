@@ -22,10 +22,10 @@ from agents.freshness.cited_places import (
 )
 from agents.freshness.stale_documents import on_day
 from bot.blocks.kit import short
-from bot.db import now
 from bot.features.freshness.store import HelpfulPlaceStore
 from bot.questions.store import QuestionStore, decode_answer
 from config.errors import CopilotError
+from durable.database import now
 from index.search import Snapshot
 
 log = structlog.get_logger()

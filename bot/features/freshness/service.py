@@ -21,6 +21,7 @@ from bot.features.freshness.overdue import CitationCountStore, OverdueDocuments,
 from bot.features.freshness.places import HelpfulPlaceService, SnapshotOf, places_of
 from bot.features.freshness.views import contradiction_blocks, flag_button
 from config.domain import Domain
+from durable.database import naive_utc
 
 DAY = "aging_day"
 _AFTER_MIDNIGHT = timedelta(minutes=10)
@@ -95,7 +96,7 @@ class FreshnessService:
         self.context.put(f"{event_id}-home", SlackEvent(event=opened, team=event.team))
 
     def digest(self, domain: Domain, since: datetime) -> Sequence[DigestPart]:
-        name, after = domain.domain, since.astimezone(UTC).replace(tzinfo=None)
+        name, after = domain.domain, naive_utc(since)
         flagged = [self._place_name(name, flag.place) for flag in self.flags.new_since(name, after)]
         due = [
             f"{link(one.url, short(one.title, 120))}: {one.reason()}"

@@ -22,9 +22,8 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from bot.db import PersonalTable, now, table_of
-from bot.questions.tables import FeedbackRow
-from durable.database import insert_once
+from bot.questions.tables import FeedbackRow, PersonalTable
+from durable.database import insert_once, now, table_of
 from durable.migration import migrate
 
 OPEN = "open"

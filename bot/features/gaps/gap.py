@@ -17,7 +17,6 @@ import structlog
 from pydantic import BaseModel, Field
 
 from agents.answer_cache.same_question import MAX_COMPARED, KnownGap, central
-from bot.db import batches
 from bot.feature import PublishedIndex
 from bot.features.gaps.prompts import render
 from bot.features.gaps.question_store import question_texts
@@ -26,6 +25,7 @@ from bot.features.gaps.store import GapChangeRow, GapQuestionRow, GapStore
 from config.errors import CopilotError, ModelError
 from config.models import ChatModel, Vectors
 from config.prompts import Foreign
+from durable.database import batches
 from enrichment.language.words import written_out
 from index.search import SearchQuery, Snapshot
 

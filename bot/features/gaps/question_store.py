@@ -13,7 +13,6 @@ from datetime import datetime
 from sqlalchemy import Engine, func, or_, select, update
 
 from bot.bus.events import SuggestionDecided
-from bot.db import batches, now
 from bot.features.gaps.questions import (
     ANSWERED_PATHS,
     ANSWERED_STATES,
@@ -24,7 +23,7 @@ from bot.features.gaps.questions import (
 from bot.features.gaps.store import GapDraftRow
 from bot.questions.tables import FeedbackRow, HandoffRow, QuestionRow
 from bot.slack.messages import ERASED
-from durable.database import insert_once
+from durable.database import batches, insert_once, now
 
 
 def failed_questions(engine: Engine) -> dict[str, FailureSignals]:

@@ -16,7 +16,6 @@ import structlog
 from agents.answer import Answer, Ask, Passage, Question
 from agents.checks.groundedness import FINE, groundedness
 from agents.context.sources import Source
-from bot.db import now
 from bot.feature import FeatureContext, PublishedIndex
 from bot.features.gaps.gap import Gap, UnansweredQuestion, gaps_of, nearest_place, state_of
 from bot.features.gaps.question_store import GapDraftStore, answered_questions
@@ -24,6 +23,7 @@ from bot.features.gaps.questions import UNANSWERED
 from bot.features.gaps.store import GapDraftRow, GapRow, GapStore
 from bot.questions.store import QuestionStore
 from config.errors import CopilotError
+from durable.database import now
 from enrichment.chunk import Chunk
 from enrichment.chunking.chunker import split
 from enrichment.language.words import naming_words, stems

@@ -24,6 +24,7 @@ from bot.features.gaps.store import GapStore
 from bot.slack.client import SlackBusy, SlackUnsure
 from config.domain import Domain
 from config.errors import CopilotError, IndexUnavailable
+from durable.database import naive_utc
 from telemetry import metrics
 
 log = structlog.get_logger()
@@ -97,7 +98,7 @@ class GapService:
 
     def digest(self, domain: Domain, since: datetime) -> Sequence[DigestPart]:
         """Unanswered gaps that were asked again."""
-        after = since.astimezone(UTC).replace(tzinfo=None)
+        after = naive_utc(since)
         repeated = [
             gap for gap in relevant_gaps(self.store, domain.domain) if gap.times_since(after) > 1
         ]

@@ -25,10 +25,10 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from bot.db import PersonalTable, batches, now, table_of
 from bot.features.gaps.questions import FailureSignals, GapState
+from bot.questions.tables import PersonalTable
 from config.models import Vectors
-from durable.database import insert_once
+from durable.database import batches, insert_once, now, table_of
 from durable.migration import migrate
 
 MAX_COLLECTION_TIME = timedelta(minutes=10)

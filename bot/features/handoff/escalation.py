@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
 from bot.bus.events import Event
-from bot.db import now
 from bot.feature import FeatureContext
 from bot.features.handoff.notifications import AskerNotifier, CallMessages, news_of
 from bot.features.handoff.service import HANDOFF_CALLS, HandoffService
@@ -27,6 +26,7 @@ from bot.rotas.shifts import begins_after
 from bot.slack.messages import ERASED
 from config.domain import SHIFT_CHANGE, Domain, Escalation, EscalationLevel
 from config.errors import ConfigError
+from durable.database import now
 
 CALL, TAKER = "handoff-call", "handoff-taker"
 """Kinds of timers."""

@@ -9,7 +9,6 @@ from statistics import median
 
 from bot.blocks.kit import Json, link, section, short
 from bot.blocks.sanitize.text import sanitize_mrkdwn
-from bot.db import now
 from bot.feature import FeatureContext
 from bot.features.handoff.service import HandoffService
 from bot.features.handoff.store import Handoff
@@ -18,6 +17,7 @@ from bot.questions.store import QuestionRecord, QuestionStore
 from bot.questions.tables import WITHDRAWN
 from bot.slack.messages import mention, permalink
 from config.domain import Domain
+from durable.database import now
 from telemetry import metrics
 
 HANDOFFS_WAITING = metrics.gauge(

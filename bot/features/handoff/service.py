@@ -9,7 +9,6 @@ from prometheus_client import Histogram
 
 from bot.blocks.kit import Json
 from bot.blocks.render import SlackMessage
-from bot.db import now
 from bot.feature import FeatureContext, IsPrivate
 from bot.features.handoff.store import FIRST, LEVEL, CallStore, Handoff, HandoffStore
 from bot.features.handoff.views import card, shows_button, with_used_button
@@ -29,6 +28,7 @@ from bot.slack.messages import ERASED, Message, fetch
 from config.domain import Domain
 from config.domain import domain_of as channel_owner
 from config.errors import IndexUnavailable
+from durable.database import now
 from telemetry import metrics
 
 log = structlog.get_logger()

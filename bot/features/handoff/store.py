@@ -10,10 +10,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Engine, String, select, update
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from bot.db import PersonalTable, now, table_of
-from bot.questions.tables import HandoffRow
+from bot.questions.tables import HandoffRow, PersonalTable
 from bot.slack.messages import ERASED
-from durable.database import insert_once
+from durable.database import insert_once, now, table_of
 from durable.migration import expanding, migrate
 
 FIRST = "first"

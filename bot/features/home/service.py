@@ -14,7 +14,6 @@ from bot.blocks.kit import Json, short
 from bot.blocks.render import text_message
 from bot.blocks.sanitize.text import sanitize_mrkdwn, sanitize_plain
 from bot.bus.events import Event
-from bot.db import now
 from bot.feature import FeatureContext, VerdictsOf
 from bot.features.home.suggestions import Suggest, of_several, only_examples
 from bot.features.home.views import (
@@ -30,6 +29,7 @@ from bot.questions.store import QuestionStore, is_question, went_wrong
 from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, backoff
 from bot.slack.events import AssistantOpened, IncomingMessage
 from config.domain import Domain, domain_of
+from durable.database import now
 
 log = structlog.get_logger()
 

@@ -11,12 +11,12 @@ import structlog
 
 from bot.bus.events import SuggestionMade
 from bot.bus.timers import TimerStore
-from bot.db import now
 from bot.feature import DocumentOwners
 from bot.features.owner_drafts.posts import DraftPosts, DraftRights
 from bot.features.owner_drafts.store import DAY, REMINDER, DraftStore, OwnerDraft
 from bot.slack.messages import ERASED
 from config.errors import CopilotError
+from durable.database import now
 from index.search import Snapshot
 from loaders.google.owners import OwnersFound
 

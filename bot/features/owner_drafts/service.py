@@ -11,12 +11,12 @@ import structlog
 from bot.bus.events import Enqueue, Event, SlackEvent, SuggestionDecided
 from bot.bus.timers import TimerStore
 from bot.connection import Identity
-from bot.db import now
 from bot.feature import DocumentOwners
 from bot.features.owner_drafts.posts import DraftPosts
 from bot.features.owner_drafts.store import DraftStore, OwnerDraft
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from config.errors import CopilotError
+from durable.database import now
 from loaders.google.owners import Commented
 
 log = structlog.get_logger()

@@ -27,9 +27,9 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from bot.bus.events import Suggestion
-from bot.db import PersonalTable, now, table_of
+from bot.questions.tables import PersonalTable
 from bot.slack.messages import ERASED
-from durable.database import insert_once
+from durable.database import insert_once, now, table_of
 from durable.migration import migrate
 
 

@@ -21,6 +21,7 @@ from agents.answer_cache.store import CachedAnswerStore
 from config.domain import Domain
 from config.models import Usage, Vectors
 from config.settings import Settings
+from durable.database import now
 from index.permissions.rules import visible_to
 from index.search import Snapshot
 from index.store.database import open_database
@@ -302,7 +303,7 @@ def test_an_old_answer_is_not_given_again(
 ) -> None:
     cache = kept(engine)
     with engine.begin() as connection:
-        old = kept_answers.now() - timedelta(days=8)
+        old = now() - timedelta(days=8)
         connection.execute(text("UPDATE cached_answers SET kept_at = :old"), {"old": old})
     assert found(cache, ASKED) is None
 

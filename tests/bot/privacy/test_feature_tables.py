@@ -6,14 +6,15 @@ from datetime import timedelta
 
 from sqlalchemy import Column, DateTime, MetaData, String, Table, Text, create_engine, select
 
-from bot.db import PersonalTable, now
 from bot.privacy.tables import (
     erase_in_features,
     forget_with_questions,
     purge_features,
     rows_of,
 )
+from bot.questions.tables import PersonalTable
 from bot.slack.messages import ERASED
+from durable.database import now
 
 NOTES = Table(
     "notes",

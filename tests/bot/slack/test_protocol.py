@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bot.app import Bot
-from bot.db import now
+from durable.database import now
 from tests.bot.conftest import eventually, running
 from tests.bot.fakes import CHANNEL, Agents, domain
 from tests.bot.plain_slack import BOT_USER, PlainSlack

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from bot.db import now
 from bot.questions.store import QuestionStore
 from bot.questions.tables import QuestionRow
 from config.settings import Settings
+from durable.database import now
 from index.audit import AuditEntry, AuditLog, days_ago
 from index.store.database import open_database
 from tests.cli.test_commands import oncall

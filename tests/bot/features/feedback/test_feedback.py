@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 
 from bot.blocks.render import FEEDBACK
-from bot.db import now
 from bot.features.owner_drafts.proposals import propose, to_yaml
+from durable.database import now
 from playground.slack.workspace import SlackError
 from tests.bot.conftest import Desk, words
 from tests.bot.fakes import CHANNEL, answer

@@ -23,7 +23,6 @@ from agents.freshness.stale_documents import passed_at
 from agents.graph import build_ask
 from bot.blocks.render import FEEDBACK
 from bot.bus.events import Suggestion
-from bot.db import now
 from bot.feature import Feature, PublishedIndex
 from bot.features.freshness.contradictions import ContradictionService, ContradictionSettled
 from bot.features.freshness.flags import MAX_FLAGS_PER_DAY, SourceFlagged
@@ -48,6 +47,7 @@ from bot.slack.messages import ERASED
 from config.domain import AgingPolicy, ChunkOptions, Domain
 from config.minilm import MiniLM
 from config.settings import Settings
+from durable.database import now
 from enrichment.pipeline import prepare
 from index.permissions.rules import EVERYONE, visible_to
 from index.publish import Index, open_index

@@ -8,9 +8,9 @@ from typing import Any
 from sqlalchemy import Column, Engine, Table, select, update
 
 from bot.bus.timers import _TIMERS
-from bot.db import table_of
 from bot.features.handoff.store import CallRow
 from bot.questions.tables import HandoffRow
+from durable.database import table_of
 
 _CALLS, _HANDOFFS = table_of(CallRow), table_of(HandoffRow)
 _MOMENTS: tuple[tuple[Table, tuple[Column[Any], ...], str], ...] = (

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Column, Engine, MetaData, Table, create_engine, insert, inspect
 
-from bot.db import now
 from bot.features.handoff.store import FIRST, CallRow, CallStore
+from durable.database import now
 from durable.migration import migrate
 from tests.databases import postgresql_database
 
