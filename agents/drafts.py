@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from agents.answer import Answer, RefusalReason
+from agents.answer import Answer, Citation, RefusalReason
 from agents.checks.groundedness import with_picture_notice
 from agents.confidence import DIRECT, confidence, path_for
-from agents.extractive.direct_answer import Direct, direct_answer
+from agents.extractive.direct_answer import direct_answer
 from agents.extractive.excerpts import passages_of, passages_text, quotable
 from agents.extractive.language import foreign_language, foreign_notice
 from agents.extractive.relevance import (
@@ -56,9 +56,9 @@ def extractive_draft(
         lead = f"{foreign_notice(language, snapshot)}\n\n{_SPEAK.capitalize()}"
         units = [unit for unit in units if unit.coverage >= _SHARED]
     elif direct := direct_answer(units, aspects, snapshot):
-        return _direct_draft(direct, state, parts)
-    excerpt = passages_of(units, aspects, snapshot.documents)
-    if is_too_little(parts) or not excerpt.passages:
+        return _direct_draft(*direct, state, parts)
+    passages, share_visible = passages_of(units, aspects, snapshot.documents)
+    if is_too_little(parts) or not passages:
         draft = refusal_draft(state, domain, parts)
         if held_back:
             text = f"{HELD_BACK}. {draft.text}"
@@ -67,24 +67,24 @@ def extractive_draft(
         else:
             text = draft.text if has_model else f"{draft.text} {BY_WORDS}"
         return replace(draft, text=text)
-    parts["share shown"] = excerpt.share_visible
+    parts["share shown"] = share_visible
     return Draft(
-        text=passages_text(lead, excerpt.passages),
+        text=passages_text(lead, passages),
         path="passages_found",
         lead=lead,
-        passages=excerpt.passages,
-        citations=tuple(one.citation for one in excerpt.passages),
+        passages=passages,
+        citations=tuple(one.citation for one in passages),
         documents=documents_read(state),
         confidence=confidence(parts),
         confidence_parts=parts,
     )
 
 
-def _direct_draft(direct: Direct, state: State, parts: Mapping[str, float]) -> Draft:
+def _direct_draft(text: str, citation: Citation, state: State, parts: Mapping[str, float]) -> Draft:
     return Draft(
-        text=direct.text,
+        text=text,
         path="company_specific_rag_success",
-        citations=(direct.citation,),
+        citations=(citation,),
         documents=documents_read(state),
         confidence=DIRECT,
         confidence_parts=parts,

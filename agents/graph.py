@@ -24,13 +24,12 @@ from agents.checks.groundedness import Entails
 from agents.confidence import MEDIUM
 from agents.drafts import final_answer
 from agents.observability import fallbacks_of
+from agents.requests import Toolbox
 from agents.state import Node, State
 from agents.steps import NullProgress, Progress
 from agents.thorough.gates import gates
-from agents.thorough.routing import MAX_STEPS, Edge, with_gates
-from agents.thorough.state import ThoroughState
+from agents.thorough.routing import MAX_STEPS, Edge, ThoroughState, with_gates
 from agents.thread.turns import resolve, zone_notes
-from agents.tools.toolbox import Toolbox
 from config.domain import Domain
 from config.models import ChatModel, Usage
 from index.permissions.rules import visible_to

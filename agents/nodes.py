@@ -15,9 +15,9 @@ from agents.drafts import refusal_draft
 from agents.extractive.conversation import clean_message
 from agents.extractive.relevance import score_units
 from agents.plan import Plan, SourceChoice
-from agents.query_optimizer import PlanRequest, planner_titles, query_optimizer
-from agents.retrieval import RetrievalRequest, retrieve
-from agents.source_identifier import SourceRequest, source_identifier
+from agents.query_optimizer import planner_titles, query_optimizer
+from agents.retrieval import retrieve
+from agents.source_identifier import source_identifier
 from agents.state import Draft, Node, State, cost_of
 from agents.steps import Step
 from config.domain import Domain
@@ -25,7 +25,7 @@ from config.errors import ModelError
 from config.models import ChatModel
 from enrichment.chunk import Chunk
 from enrichment.safety.grounding import GroundingText
-from index.ranking.rerank import Reranked, Reranker
+from index.ranking.rerank import Reranker
 from index.search import Snapshot
 from telemetry.tracing import span
 
@@ -38,7 +38,7 @@ def plan_question(domain: Domain, model: ChatModel | None, cache: AnswerCache | 
 
     def node(state: State) -> State:
         state["progress"].step(Step.UNDERSTAND, "Understanding the question…")
-        outcome = optimize(PlanRequest(question=state["question"], snapshot=state["snapshot"]))
+        outcome = optimize(state["question"], state["snapshot"])
         update: State = {"plan": outcome.value, **cost_of(outcome)}
         is_understood = outcome.value.kind == "in_domain" and not outcome.fallbacks
         if not (state["question"].history and is_understood):
@@ -56,7 +56,7 @@ def identify_sources(domain: Domain, model: ChatModel | None) -> Node:
     identify = source_identifier(domain, model)
 
     def node(state: State) -> State:
-        outcome = identify(SourceRequest(plan=state["plan"], snapshot=state["snapshot"]))
+        outcome = identify(state["plan"], state["snapshot"])
         return {"sources": outcome.value, **cost_of(outcome)}
 
     return node
@@ -68,36 +68,28 @@ def search_documents(reranker: Reranker | None) -> Node:
         count = len(sources.documents) or len(snapshot.documents)
         text = f"Searching {count} documents…" if count != 1 else "Searching…"
         state["progress"].step(Step.SEARCH, text)
-        request = RetrievalRequest(plan=state["plan"], sources=sources, snapshot=snapshot)
-        with span(
-            f"retrieval {snapshot.domain}",
-            {
-                "gen_ai.operation.name": "retrieval",
-                "gen_ai.data_source.id": snapshot.domain,
-                "oncall.generation": snapshot.generation,
-            },
-        ) as traced:
-            hits = retrieve(request)
+        about: dict[str, str | int] = {
+            "gen_ai.operation.name": "retrieval",
+            "gen_ai.data_source.id": snapshot.domain,
+            "oncall.generation": snapshot.generation,
+        }
+        with span(f"retrieval {snapshot.domain}", about) as traced:
+            hits = retrieve(state["plan"], snapshot, sources.documents)
             traced.set({"oncall.hits": len(hits)})
         if reranker is None:
             return {"hits": hits}
         reranked = reranker(state["plan"].question, hits)
+        # No outage for users: the hits are answered from in their first order.
+        failed = Fallback(node="rerank", reason=reranked.failed, outage=False)
         return {
             "hits": list(reranked.hits),
             "reranked": tuple(hit.chunk.id for hit in reranked.hits[: len(reranked.scores)]),
             "usage": reranked.usage,
-            "fallbacks": _rerank_fallbacks(reranked),
+            "fallbacks": (failed,) if reranked.failed else (),
             "notes": (f"reranked by {', '.join(reranked.by)}" if reranked.by else "not reranked",),
         }
 
     return node
-
-
-def _rerank_fallbacks(reranked: Reranked) -> tuple[Fallback, ...]:
-    """No outage for users: the hits are answered from in their first order."""
-    if not reranked.failed:
-        return ()
-    return (Fallback(node="rerank", reason=reranked.failed, outage=False),)
 
 
 def post_process(domain: Domain, *, has_model: bool) -> Node:

@@ -33,17 +33,17 @@ class FallbackWarnings:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = Lock()
-        self._untold: dict[tuple[str, Fallback], int] = {}
-        self._told_at: dict[tuple[str, Fallback], float] = {}
+        self._unreported: dict[tuple[str, Fallback], int] = {}
+        self._warned_at: dict[tuple[str, Fallback], float] = {}
 
     def __call__(self, domain: str, fallback: Fallback) -> None:
         key, now = (domain, fallback), self._clock()
         with self._lock:
-            times = self._untold.get(key, 0) + 1
-            due = now - self._told_at.get(key, float("-inf")) >= WARN_EVERY
-            self._untold[key] = 0 if due else times
+            times = self._unreported.get(key, 0) + 1
+            due = now - self._warned_at.get(key, float("-inf")) >= WARN_EVERY
+            self._unreported[key] = 0 if due else times
             if due:
-                self._told_at[key] = now
+                self._warned_at[key] = now
         if due:
             log.warning(
                 "agent fell back: model unavailable"

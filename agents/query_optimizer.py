@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import islice
 
 from agents.answer import Question
@@ -40,17 +39,9 @@ _MAX_OTHER_WAYS = 8
 _MAX_TITLES = 80
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlanRequest:
-    """The planner's input."""
-
-    question: Question
-    snapshot: Snapshot
-
-
 def query_optimizer(
     domain: Domain, model: ChatModel | None
-) -> Callable[[PlanRequest], AgentResult[Plan]]:
+) -> Callable[[Question, Snapshot], AgentResult[Plan]]:
     """Recognizes small talk without the model."""
     plan_question = with_fallback(
         "query_optimizer",
@@ -58,9 +49,10 @@ def query_optimizer(
         plan_without_model(domain),
     )
 
-    def run(request: PlanRequest) -> AgentResult[Plan]:
-        reply = small_talk_reply(clean_message(request.question.text), domain.title)
-        return AgentResult(value=_small_talk(request, reply)) if reply else plan_question(request)
+    def run(question: Question, snapshot: Snapshot) -> AgentResult[Plan]:
+        if reply := small_talk_reply(clean_message(question.text), domain.title):
+            return AgentResult(value=_small_talk(question, reply))
+        return plan_question(question, snapshot)
 
     return run
 
@@ -72,7 +64,7 @@ def search_planner(domain: Domain, model: ChatModel | None, snapshot: Snapshot) 
     optimize = query_optimizer(domain.model_copy(update={"retrieval": policy}), model)
 
     def plan(question: str) -> Searches:
-        outcome = optimize(PlanRequest(question=Question(text=question), snapshot=snapshot))
+        outcome = optimize(Question(text=question), snapshot)
         if outcome.note:
             logger.warning(outcome.note)
         made = outcome.value
@@ -87,15 +79,15 @@ def search_planner(domain: Domain, model: ChatModel | None, snapshot: Snapshot) 
     return plan
 
 
-def plan_without_model(domain: Domain) -> Callable[[PlanRequest], Plan]:
+def plan_without_model(domain: Domain) -> Callable[[Question, Snapshot], Plan]:
     """Follow-ups keep the words of the turn they refer to, and several questions are separated.
     Small talk gets a reply."""
 
-    def run(request: PlanRequest) -> Plan:
-        text = clean_message(request.question.text)
+    def run(question: Question, _: Snapshot) -> Plan:
+        text = clean_message(question.text)
         if reply := plain_reply(text, domain.title):
-            return _small_talk(request, reply)
-        previous = leans_on(text, request.question.history, request.question.earlier)
+            return _small_talk(question, reply)
+        previous = leans_on(text, question.history, question.earlier)
         others = [other for _, other in other_ways(domain.glossary, text)][:_MAX_OTHER_WAYS]
         expanded = " ".join([written_out(text), *others])
         return Plan(
@@ -113,25 +105,26 @@ def plan_without_model(domain: Domain) -> Callable[[PlanRequest], Plan]:
 
 def plan_with_model(
     domain: Domain, model: ChatModel
-) -> Callable[[PlanRequest], tuple[Plan, Usage]]:
-    def run(request: PlanRequest) -> tuple[Plan, Usage]:
-        text = clean_message(request.question.text)
-        titles = planner_titles(request.snapshot, text).values()
+) -> Callable[[Question, Snapshot], tuple[Plan, Usage]]:
+    def run(question: Question, snapshot: Snapshot) -> tuple[Plan, Usage]:
+        text = clean_message(question.text)
+        titles = planner_titles(snapshot, text).values()
+        label, total = "documents of this channel", len(snapshot.documents)
+        if len(titles) != total:
+            label += f", the {len(titles)} of {total} that are most like the message"
         prompt = render(
             "plan",
             title=domain.title,
-            today=question_time(request.question),
+            today=question_time(question),
             instructions=domain.answer.instructions or "none",
             glossary=glossary_prompt(domain.glossary),
-            documents=Foreign(
-                _listing(len(titles), len(request.snapshot.documents)), listed(titles)
-            ),
-            history=Foreign("earlier turns", _history(request.question)),
+            documents=Foreign(label, listed(titles)),
+            history=Foreign("earlier turns", _history(question)),
             question=Foreign("message", text),
         )
         plan, usage = model.structured(prompt, Plan)
-        planner_text = " ".join((*titles, _history(request.question)))
-        return _within_limits(plan, text, request.question, domain, planner_text), usage
+        planner_text = " ".join((*titles, _history(question)))
+        return _within_limits(plan, text, question, domain, planner_text), usage
 
     return run
 
@@ -143,10 +136,8 @@ def _within_limits(
 
     A reply to small talk is displayed unchecked, and the planner reads titles and other people's
     messages (`planner_text`): so the reply may add little to the user's own words."""
-    reply = plan.small_talk_reply
-    if not reply or not adds_little(
-        reply, context=f"{text} {domain.title}", most=8, but=planner_text
-    ):
+    reply, own_words = plan.small_talk_reply, f"{text} {domain.title}"
+    if not reply or not adds_little(reply, context=own_words, most=8, but=planner_text):
         reply = f"Ask me anything about {domain.title}."
     known_stems = stems(" ".join((text, planner_text, glossary_prompt(domain.glossary))))
     # A guessed name pulls the keyword search away from the right passages.
@@ -165,8 +156,8 @@ def _within_limits(
     )
 
 
-def _small_talk(request: PlanRequest, reply: str) -> Plan:
-    return Plan(question=request.question.text[:200], kind="small_talk", small_talk_reply=reply)
+def _small_talk(question: Question, reply: str) -> Plan:
+    return Plan(question=question.text[:200], kind="small_talk", small_talk_reply=reply)
 
 
 def _history(question: Question) -> str:
@@ -185,15 +176,6 @@ def planner_titles(snapshot: Snapshot, text: str) -> dict[str, str]:
         hits = snapshot.search(SearchQuery(variants=(text,), limit=4 * _MAX_TITLES))
         documents = islice(dict.fromkeys(hit.chunk.document_id for hit in hits), _MAX_TITLES)
     return {card.id: card.title for card in snapshot.cards(documents)}
-
-
-def _listing(listed_count: int, total: int) -> str:
-    """The label of the list of titles."""
-    if listed_count == total:
-        return "documents of this channel"
-    return (
-        f"documents of this channel, the {listed_count} of {total} that are most like the message"
-    )
 
 
 def _distinct(texts: list[str]) -> list[str]:

@@ -1,13 +1,16 @@
-"""Lookups that an answerer may request: passages by words, a section by heading, the neighbors of
-a source, and third-party tools where the domain allows them."""
+"""What an answerer may request: passages by words, a section by heading, the neighbors of a source,
+and third-party tools where the domain allows them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import islice
-from typing import Literal
+from typing import Any, Literal, Protocol
+
+from config.errors import CopilotError
 
 MAX_REQUESTS = 4
 _MAX_LINE_CHARS = 300
@@ -19,8 +22,6 @@ _QUOTES = "`\"'“”‘’*_ \t"
 
 @dataclass(frozen=True, kw_only=True)
 class LookupRequest:
-    """One lookup with its parameters."""
-
     tool: Literal["find", "open", "around", "ask"]
     words: str = ""
     """find: what to search for. open: the heading; empty: the document's beginning.
@@ -68,15 +69,75 @@ def _request(tool: str, rest: str) -> LookupRequest | None:
         number = _NUMBER.search(rest)
         return LookupRequest(tool="around", number=int(number[0])) if number else None
     if tool == "open":
-        document, _, heading = rest.replace(" > ", " › ").replace(" | ", " › ").partition("›")
-        name = document.strip(_QUOTES)
-        return (
-            LookupRequest(tool="open", document=name, words=heading.strip(_QUOTES))
-            if name
-            else None
-        )
-    words, _, document = rest.partition("|")
-    query = words.strip(_QUOTES)
-    return (
-        LookupRequest(tool="find", words=query, document=document.strip(_QUOTES)) if query else None
-    )
+        names = rest.replace(" > ", " › ").replace(" | ", " › ").partition("›")
+        document, heading = names[0].strip(_QUOTES), names[2].strip(_QUOTES)
+        return LookupRequest(tool="open", document=document, words=heading) if document else None
+    query, _, document = (part.strip(_QUOTES) for part in rest.partition("|"))
+    return LookupRequest(tool="find", words=query, document=document) if query else None
+
+
+ToolFailure = Literal["timeout", "unreachable", "refused", "too_large", "changed", "misshapen"]
+
+_WHY: Mapping[ToolFailure, str] = {
+    "timeout": "it did not answer in time",
+    "unreachable": "it could not be reached",
+    "refused": "it answered with an error",
+    "too_large": "its answer was too long",
+    "changed": "it no longer offers that tool as it did, or not as one that only reads",
+    "misshapen": "its answer could not be read",
+}
+
+
+class ToolFailed(CopilotError):
+    """A tool returned nothing. The answer does without it and says so."""
+
+    def __init__(self, server: str, kind: ToolFailure) -> None:
+        super().__init__(f"{server} could not be asked: {_WHY[kind]}")
+        self.kind = kind
+        self.why = _WHY[kind]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolOffer:
+    """One tool of one server, allowed by the domain and marked read-only by the server."""
+
+    server: str
+    """Name in the domain file."""
+    tool: str
+    what: str
+    """Description in the domain file."""
+    description: str = ""
+    """The server's description."""
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    """JSON Schema of the arguments, from the server."""
+    reachable: bool = True
+    """False: its schema could not be read; a call fails."""
+
+    @property
+    def name(self) -> str:
+        """The tool's name for the model."""
+        return f"{self.server}.{self.tool}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolResult:
+    """One reply."""
+
+    offer: ToolOffer
+    arguments: str
+    """JSON."""
+    text: str
+    at: datetime
+    """UTC."""
+
+
+class Toolbox(Protocol):
+    """The servers of one domain. Thread-safe."""
+
+    def offers(self) -> Sequence[ToolOffer]:
+        """Raises nothing."""
+        ...
+
+    def ask(self, offer: ToolOffer, arguments: Mapping[str, Any]) -> str:
+        """The result's text, bounded. Raises ToolFailed."""
+        ...

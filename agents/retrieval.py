@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from agents.context.duplicates import editions_for
-from agents.plan import Plan, SourceChoice
+from agents.plan import Plan
 from index.ranking.fusion import Ranking, fuse
 from index.search import Hit, SearchQuery, Snapshot
 
@@ -17,51 +16,44 @@ _ROUNDS = 3
 """Searches that exclude editions; the third finds hardly any more."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RetrievalRequest:
-    """The input of retrieval."""
-
-    plan: Plan
-    sources: SourceChoice
-    snapshot: Snapshot
-
-
-def retrieve(request: RetrievalRequest, *, limit: int = CANDIDATES) -> list[Hit]:
-    """Best first: the fused rankings of the whole question and of its parts.
+def retrieve(
+    plan: Plan, snapshot: Snapshot, documents: Sequence[str] = (), *, limit: int = CANDIDATES
+) -> list[Hit]:
+    """Best first: the fused rankings of the whole question and of its parts, in these documents;
+    without any, in all.
 
     Where editions for others (`Key Rotation: Brazil`) displace the document in question, the
     search runs again without them."""
-    hits = _search(request, limit)
-    if request.sources.documents:
+    hits = _search(plan, snapshot, documents, limit)
+    if documents:
         return hits
-    documents = request.snapshot.documents
-    editions = editions_for(request.plan, documents)
+    editions = editions_for(plan, snapshot.documents)
     excluded: set[str] = set()
     for _ in range(_ROUNDS):
         more = editions.beside_the_question(hit.chunk for hit in hits) - excluded
         if not any(hit.chunk.document_id in more for hit in hits):
             break
         excluded |= more
-        others = tuple(document for document in documents if document not in excluded)
-        without_them = replace(request, sources=SourceChoice(documents=others))
-        nearer = _search(without_them, limit, escape=0)
+        others = [document for document in snapshot.documents if document not in excluded]
+        nearer = _search(plan, snapshot, others, limit, escape=0)
         ids = {hit.chunk.id for hit in nearer}
         hits = [*nearer, *(hit for hit in hits if hit.chunk.id not in ids)][:limit]
     return hits
 
 
-def _search(request: RetrievalRequest, limit: int, *, escape: int = 3) -> list[Hit]:
-    plan = request.plan
+def _search(
+    plan: Plan, snapshot: Snapshot, documents: Sequence[str], limit: int, *, escape: int = 3
+) -> list[Hit]:
     wholes = (plan.question, *plan.paraphrases, plan.hypothetical_answer)
 
     def search(variants: tuple[str, ...], most: int) -> list[Hit]:
-        return request.snapshot.search(
+        return snapshot.search(
             SearchQuery(
                 variants=variants,
                 keywords=tuple(plan.keywords),
                 strategy=plan.strategy,
                 limit=most,
-                documents=frozenset(request.sources.documents) or None,
+                documents=frozenset(documents) or None,
                 escape=escape,
             )
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import islice
 
 from pydantic import BaseModel, Field
@@ -13,7 +12,7 @@ from agents.context.duplicates import editions_for
 from agents.extractive.language import asks_about_the_past
 from agents.plan import Plan, SourceChoice
 from agents.prompts import render
-from agents.retrieval import RetrievalRequest, retrieve
+from agents.retrieval import retrieve
 from agents.state import AgentResult, with_fallback
 from config.domain import Domain, Example
 from config.models import ChatModel, Usage
@@ -36,14 +35,6 @@ _NOT_LISTED = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class SourceRequest:
-    """The source identifier's input."""
-
-    plan: Plan
-    snapshot: Snapshot
-
-
 class ChosenDocument(BaseModel):
     id: str = Field(description="Id from the list")
     reason: str = Field(default_factory=str, description="Why it can hold the answer, a few words")
@@ -57,7 +48,7 @@ class ChosenDocuments(BaseModel):
 
 def source_identifier(
     domain: Domain, model: ChatModel | None
-) -> Callable[[SourceRequest], AgentResult[SourceChoice]]:
+) -> Callable[[Plan, Snapshot], AgentResult[SourceChoice]]:
     return with_fallback(
         "source_identifier",
         choose_with_model(domain, model) if model else None,
@@ -65,17 +56,17 @@ def source_identifier(
     )
 
 
-def choose_without_model(domain: Domain) -> Callable[[SourceRequest], SourceChoice]:
+def choose_without_model(domain: Domain) -> Callable[[Plan, Snapshot], SourceChoice]:
     """Ranks documents by their passages and the domain's examples.
 
     It restricts nothing: measured, narrowing without a model loses more than it finds."""
 
-    def run(request: SourceRequest) -> SourceChoice:
-        likely = likely_documents(request, domain.examples)
-        best = [document for document in likely if document in request.snapshot.documents]
+    def run(plan: Plan, snapshot: Snapshot) -> SourceChoice:
+        likely = likely_documents(plan, snapshot, domain.examples)
+        best = [document for document in likely if document in snapshot.documents]
         return SourceChoice(
             reasons={
-                document: _why(request, document, f"rank {rank} by its passages")
+                document: _why(snapshot, document, f"rank {rank} by its passages")
                 for rank, document in enumerate(best[:_MAX_CHOSEN], start=1)
             }
         )
@@ -85,61 +76,58 @@ def choose_without_model(domain: Domain) -> Callable[[SourceRequest], SourceChoi
 
 def choose_with_model(
     domain: Domain, model: ChatModel
-) -> Callable[[SourceRequest], tuple[SourceChoice, Usage]]:
+) -> Callable[[Plan, Snapshot], tuple[SourceChoice, Usage]]:
     without_asking = choose_without_model(domain)
 
-    def run(request: SourceRequest) -> tuple[SourceChoice, Usage]:
-        if len(request.snapshot.documents) < 2:  # there is nothing to choose
-            return without_asking(request), Usage()
-        cards = shortlist(request, domain.examples)
-        others = len(request.snapshot.documents) - len(cards)
+    def run(plan: Plan, snapshot: Snapshot) -> tuple[SourceChoice, Usage]:
+        if len(snapshot.documents) < 2:  # there is nothing to choose
+            return without_asking(plan, snapshot), Usage()
+        cards = shortlist(plan, snapshot, domain.examples)
+        others = len(snapshot.documents) - len(cards)
+        examples = (f"{one.question} → {', '.join(one.documents)}" for one in domain.examples)
         room = min(_MAX_LINE_CHARS, _LIST_CHARACTERS // max(1, len(cards)))
         prompt = render(
             "sources",
             title=domain.title,
             listing=_NOT_LISTED.format(others) if others else "",
-            examples=Foreign(
-                "questions answered before", listed(map(_example_line, domain.examples))
-            ),
+            examples=Foreign("questions answered before", listed(examples)),
             documents=Foreign("documents", listed(_card_line(card, room) for card in cards)),
-            question=Foreign("question", request.plan.question),
-            sub_questions=Foreign("parts of the question", listed(request.plan.parts)),
+            question=Foreign("question", plan.question),
+            sub_questions=Foreign("parts of the question", listed(plan.parts)),
         )
         reply, usage = model.structured(prompt, ChosenDocuments)
         listed_ids = {card.id for card in cards}
         chosen = {
             one.id: one.reason for one in reply.documents[:_MAX_CHOSEN] if one.id in listed_ids
         }
-        documents = current_first(chosen, request)
-        reasons = {document: _why(request, document, chosen[document]) for document in documents}
+        documents = current_first(chosen, plan, snapshot)
+        reasons = {document: _why(snapshot, document, chosen[document]) for document in documents}
         return SourceChoice(documents=tuple(documents), reasons=reasons), usage
 
     return run
 
 
-def shortlist(request: SourceRequest, examples: Iterable[Example]) -> list[DocumentCard]:
+def shortlist(plan: Plan, snapshot: Snapshot, examples: Iterable[Example]) -> list[DocumentCard]:
     """At most 60 cards, the likeliest first when there are more."""
-    cards = request.snapshot.documents
+    cards = snapshot.documents
     if len(cards) <= MAX_LISTED:
-        return request.snapshot.cards(cards)
-    ranked_documents = likely_documents(request, examples, passages=_PASSAGES_FOR_A_LIST)
+        return snapshot.cards(cards)
+    ranked_documents = likely_documents(plan, snapshot, examples, passages=_PASSAGES_FOR_A_LIST)
     likely = [document for document in ranked_documents if document in cards]
-    matches = {document: _card_match(card, request.plan) for document, card in cards.items()}
+    matches = {document: _card_match(card, plan) for document, card in cards.items()}
     by_card = sorted(matches, key=lambda document: -matches[document])
     ranked = dict.fromkeys([*likely[: MAX_LISTED * 5 // 6], *by_card])
-    return request.snapshot.cards(islice(ranked, MAX_LISTED))
+    return snapshot.cards(islice(ranked, MAX_LISTED))
 
 
 def likely_documents(
-    request: SourceRequest, examples: Iterable[Example], *, passages: int = _PASSAGES
+    plan: Plan, snapshot: Snapshot, examples: Iterable[Example], *, passages: int = _PASSAGES
 ) -> list[str]:
     """Document ids, best first, by the ranks of their passages; editions for other readers last.
 
     With that, the list of 60 among 1,126 documents misses a needed one for 12 of 306 questions
     instead of 29."""
-    plan = request.plan
-    wide = RetrievalRequest(plan=plan, sources=SourceChoice(), snapshot=request.snapshot)
-    hits = retrieve(wide, limit=passages)
+    hits = retrieve(plan, snapshot, limit=passages)
     scores: dict[str, float] = defaultdict(float)
     for rank, hit in enumerate(hits):
         scores[hit.chunk.document_id] += 1 / (10 + rank)
@@ -147,42 +135,36 @@ def likely_documents(
         if _same_question(example.question, plan.question):
             for document in example.documents:
                 scores[document] += 0.1
-    editions = editions_for(plan, request.snapshot.documents)
+    editions = editions_for(plan, snapshot.documents)
     other_editions = editions.beside_the_question(hit.chunk for hit in hits)
-    ranked = current_first(dict(sorted(scores.items(), key=lambda item: -item[1])), request)
+    ranked = current_first(sorted(scores, key=lambda document: -scores[document]), plan, snapshot)
     return sorted(ranked, key=lambda document: document in other_editions)
 
 
-def current_first(documents: Iterable[str], request: SourceRequest) -> list[str]:
+def current_first(documents: Iterable[str], plan: Plan, snapshot: Snapshot) -> list[str]:
     """Documents out of force last, unless the question asks about the past."""
-    listed_once = list(dict.fromkeys(documents))
-    if asks_about_the_past(request.plan.question):
-        return listed_once
-    cards = request.snapshot.documents
-    return sorted(listed_once, key=lambda document: is_out_of_force(cards.get(document)))
+    if asks_about_the_past(plan.question):
+        return list(documents)
+    cards = snapshot.documents
+    return sorted(documents, key=lambda document: is_out_of_force(cards.get(document)))
 
 
-def _why(request: SourceRequest, document: str, reason: str) -> str:
-    documents = request.snapshot.documents
-    card = documents[document]
-    return f"{reason}; {standing(card, documents)}" if is_out_of_force(card) else reason
+def _why(snapshot: Snapshot, document: str, reason: str) -> str:
+    card = snapshot.documents[document]
+    is_past = is_out_of_force(card)
+    return f"{reason}; {standing(card, snapshot.documents)}" if is_past else reason
 
 
 def _card_match(card: DocumentCard, plan: Plan) -> int:
     """Number of the question's words on the card."""
     faqs = " ".join(faq.question for faq in card.faqs)
-    parts = (card.title, card.summary, faqs, *card.keywords, *card.headings)
-    words = stems(" ".join(parts))
+    words = stems(" ".join((card.title, card.summary, faqs, *card.keywords, *card.headings)))
     return len(words & naming_words(plan.question).keys())
 
 
 def _same_question(example: str, question: str) -> bool:
     example_words, question_words = naming_words(example).keys(), naming_words(question).keys()
     return bool(example_words) and len(example_words & question_words) / len(example_words) >= 0.6
-
-
-def _example_line(example: Example) -> str:
-    return f"{example.question} → {', '.join(example.documents)}"
 
 
 def _card_line(card: DocumentCard, room: int) -> str:

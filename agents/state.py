@@ -7,7 +7,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Generic, TypedDict, TypeVar
+from typing import Annotated, Any, Generic, ParamSpec, TypedDict, TypeVar
 
 from langgraph.channels.untracked_value import UntrackedValue
 
@@ -24,15 +24,14 @@ from agents.answer import (
 from agents.context.sources import Source
 from agents.extractive.relevance import ScoredUnit
 from agents.plan import Plan, SourceChoice
-from agents.requests import LookupRequest
+from agents.requests import LookupRequest, ToolResult
 from agents.steps import Progress
-from agents.tools.toolbox import ToolResult
 from config.errors import ModelError
 from config.models import Usage
 from enrichment.chunk import Chunk
 from index.search import Hit, Snapshot
 
-Request = TypeVar("Request")
+Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
@@ -72,9 +71,7 @@ class State(TypedDict, total=False):
     """One question on its way through the agents."""
 
     question: Question  # set by ask
-    snapshot: Annotated[
-        Snapshot, UntrackedValue
-    ]  # set by ask: one generation, as its reader sees it
+    snapshot: Annotated[Snapshot, UntrackedValue]  # set by ask: a generation, for its reader
     progress: Annotated[Progress, UntrackedValue]  # set by ask
     plan: Plan  # set by query_optimizer
     cached: Answer  # set by ask or query_optimizer, when the same was answered before
@@ -118,20 +115,21 @@ class AgentResult(Generic[Result]):
 
 def with_fallback(
     agent: str,
-    by_model: Callable[[Request], tuple[Result, Usage]] | None,
-    without_model: Callable[[Request], Result],
-) -> Callable[[Request], AgentResult[Result]]:
+    by_model: Callable[Arguments, tuple[Result, Usage]] | None,
+    without_model: Callable[Arguments, Result],
+) -> Callable[Arguments, AgentResult[Result]]:
     """One agent from two implementations: without the model where `by_model` is None or fails."""
 
-    def run(request: Request) -> AgentResult[Result]:
+    def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> AgentResult[Result]:
         if by_model is None:
-            return AgentResult(value=without_model(request))
+            return AgentResult(value=without_model(*args, **kwargs))
         try:
-            value, usage = by_model(request)
+            value, usage = by_model(*args, **kwargs)
         except ModelError as error:
             note = f"{agent} went on without the model: {error.problem}"
             fallback = Fallback(node=agent, reason=error.kind)
-            return AgentResult(value=without_model(request), fallbacks=(fallback,), note=note)
+            without = without_model(*args, **kwargs)
+            return AgentResult(value=without, fallbacks=(fallback,), note=note)
         return AgentResult(value=value, usage=usage)
 
     return run

@@ -24,7 +24,7 @@ from agents.answer import Question
 from agents.extractive.cells import RequestedCells, cells_text, requested_cells
 from agents.extractive.relevance import aspects_of
 from agents.extractive.table import flat, row_label, says_nothing
-from agents.query_optimizer import PlanRequest, query_optimizer
+from agents.query_optimizer import query_optimizer
 from benchmarks.material.golden_domains import Measured, measured_domains
 from enrichment.chunk import Chunk
 from jobs.golden.check import plain, says
@@ -142,8 +142,7 @@ def _chunks(measured: Measured) -> Iterator[Chunk]:
 def _cells(
     measured: Measured, chunk: Chunk, rows: Sequence[int], question: Question
 ) -> RequestedCells | None:
-    request = PlanRequest(question=question, snapshot=measured.snapshot)
-    plan = query_optimizer(measured.domain, None)(request).value
+    plan = query_optimizer(measured.domain, None)(question, measured.snapshot).value
     whole = aspects_of(plan, measured.snapshot, measured.domain.glossary)[0]
     return requested_cells(chunk, rows, whole)
 

@@ -19,10 +19,10 @@ from agents.answer import Answer
 from agents.context.post_processor import WITHOUT_A_MODEL, FoundPassages, build_context
 from agents.extractive import relevance
 from agents.extractive.conversation import clean_message, questions_in
-from agents.plan import Plan, SourceChoice
-from agents.query_optimizer import PlanRequest, query_optimizer
-from agents.retrieval import RetrievalRequest, retrieve
-from agents.source_identifier import SourceRequest, likely_documents
+from agents.plan import Plan
+from agents.query_optimizer import query_optimizer
+from agents.retrieval import retrieve
+from agents.source_identifier import likely_documents
 from agents.state import State
 from benchmarks import refusing
 from benchmarks.left_out import Measurements, Weights, extractive, fitted, using
@@ -91,12 +91,11 @@ VARIANTS = (
 
 def answered(variant: Variant, measured: Measured, question: GoldenQuestion) -> Answer:
     snapshot = measured.snapshot
-    request = PlanRequest(question=question.asked, snapshot=snapshot)
-    plan = variant.replan(query_optimizer(measured.domain, None)(request).value, question)
-    planned = SourceRequest(plan=plan, snapshot=snapshot)
-    likely = likely_documents(planned, ())[: variant.documents] if variant.documents else []
-    sources = SourceChoice(documents=tuple(likely))
-    hits = retrieve(RetrievalRequest(plan=plan, sources=sources, snapshot=snapshot))
+    planned = query_optimizer(measured.domain, None)(question.asked, snapshot).value
+    plan = variant.replan(planned, question)
+    count = variant.documents
+    likely = likely_documents(plan, snapshot, ())[:count] if count else []
+    hits = retrieve(plan, snapshot, likely)
     glossary = measured.domain.glossary
     scored = relevance.score_units(plan, snapshot, hits, glossary)
     found = FoundPassages(plan=plan, snapshot=snapshot, hits=hits, scored=scored)

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from agents.answer import Question, Turn
 from agents.context.post_processor import chunk_scores
 from agents.extractive.relevance import score_units
-from agents.plan import SourceChoice
-from agents.query_optimizer import PlanRequest, query_optimizer
-from agents.retrieval import RetrievalRequest, retrieve
+from agents.query_optimizer import query_optimizer
+from agents.retrieval import retrieve
 from benchmarks.material.enrichment_results import save, table
 from benchmarks.material.golden_domains import KeptMiniLM
 from benchmarks.material.golden_evidence import GoldenQuestion, Passage, golden_questions
@@ -208,8 +207,8 @@ def _by_the_agents(domain: Domain) -> tuple[list[Passage], Search]:
         before = question.text.removesuffix(question.last).strip()
         history = (Turn(role="user", content=before),) if before else ()
         asked = Question(text=question.last, history=history)
-        plan = plan_for(PlanRequest(question=asked, snapshot=snapshot)).value
-        hits = retrieve(RetrievalRequest(plan=plan, sources=SourceChoice(), snapshot=snapshot))
+        plan = plan_for(asked, snapshot).value
+        hits = retrieve(plan, snapshot)
         scores = chunk_scores(hits, score_units(plan, snapshot, hits, {}))
         return [row_of[chunk] for chunk in sorted(scores, key=lambda chunk: -scores[chunk])]
 

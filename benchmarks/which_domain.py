@@ -159,9 +159,9 @@ def picked(model: ChatModel, copilot: Copilot, asked: Asked) -> dict[str, float]
     answering = replace(copilot.answering, model=lambda: model)
     question = asked.golden.asked
     domains = list(copilot.domains.values())
-    found, _ = answering.looked_into(domains, lambda domain: question)
+    found, _ = answering.score(domains, lambda domain: question)
     close = weighing.close_ones(found, MAX_COMPARED)
-    choice = answering.picked(question, close)
+    choice = answering.choose(question, close)
     names = [one.domain.domain for one in choice.close]
     sent = "failed" if choice.failed else "asks" if choice.asks_back else "picks"
     print(f"{asked.golden.id}: {sent} {names} of {len(close)}", file=sys.stderr, flush=True)

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from agents.answer_cache.cache import AnswerCache
     from agents.answer_cache.store import CachedAnswerStore
     from agents.confidence import ThresholdStore
+    from agents.requests import Toolbox
     from agents.routing.router import DomainRouter
     from agents.thread.memory import ThreadMemory
-    from agents.tools.toolbox import Toolbox
     from config.domain import Domain
     from config.settings import Settings
     from index.search import Snapshot

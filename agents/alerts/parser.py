@@ -13,12 +13,12 @@ from agents.alerts.alert import (
     SHORT_NAME,
     Alert,
     AlertStatus,
+    amounts_in,
     fields,
     is_identifier,
     is_label,
     pairs,
 )
-from agents.alerts.amounts import amounts_in
 from agents.alerts.lines import MAX_LABELS, URL, AlertLines
 from agents.alerts.titles import before_sentence, coined_name, names_in, stands_alone, values_around
 from agents.alerts.vendors import (

@@ -8,8 +8,15 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from agents.alerts.alert import SHORT_NAME, Label, as_words, is_identifier, name_key, without_code
-from agents.alerts.amounts import condition_after
+from agents.alerts.alert import (
+    SHORT_NAME,
+    Label,
+    as_words,
+    condition_after,
+    is_identifier,
+    name_key,
+    without_code,
+)
 from enrichment.chunk import Chunk
 from enrichment.language.words import STOP_WORDS
 from index.search import SearchQuery, Snapshot

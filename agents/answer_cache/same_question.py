@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from agents.answer_cache.synonyms import MEANING, MEANING_IN_HOW
+from agents.answer_cache.english import MEANING, MEANING_IN_HOW
 from agents.answer_cache.wording import Word, Wording, wording
 from config.models import Vectors
 from enrichment.language.words import tokens

@@ -8,15 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from agents.answer_cache.paraphrases import (
+from agents.answer_cache.english import (
     CONDITION_FIRST,
     CONTRACTIONS,
     FRAMES,
     KINDS,
     MODALITIES,
     PHRASES,
+    is_plural,
+    lemmas,
 )
-from agents.answer_cache.synonyms import is_plural, lemmas
 from enrichment.language.words import STOP_WORDS, is_code, tokens
 
 _GLUE_LISTED = """

@@ -12,9 +12,8 @@ from agents.context.sources import Source
 from agents.extractive.language import glossary_prompt
 from agents.plan import Plan
 from agents.prompts import render
-from agents.requests import LookupRequest, requests_in
+from agents.requests import LookupRequest, ToolOffer, requests_in
 from agents.tools.calls import describe_offers, explain_tools
-from agents.tools.toolbox import ToolOffer
 from config.domain import Domain
 from config.errors import InvalidModelOutput
 from config.models import ChatModel, Prompt, Usage

@@ -21,12 +21,11 @@ from agents.confidence import ASKED_BACK_BY_A_MODEL, confidence
 from agents.context.sources import outline_of
 from agents.drafts import documents_read, extractive_draft, refusal_draft, signals
 from agents.extractive.relevance import citation
-from agents.requests import LookupRequest
+from agents.requests import LookupRequest, Toolbox
 from agents.state import Draft, State
 from agents.steps import NullProgress, Step
 from agents.thread.turns import question_time
 from agents.tools.calls import ToolRound, ask_tools, tool_source
-from agents.tools.toolbox import Toolbox
 from config.domain import Domain
 from config.errors import ModelError
 from config.models import ChatModel

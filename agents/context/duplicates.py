@@ -18,20 +18,9 @@ EDITION = 0.6
 """The same for a section of two editions, which differ in figures and names."""
 _MIN_WORDS = 8
 _NEGATING_WORDS = frozenset(
-    (
-        "no",
-        "not",
-        "never",
-        "none",
-        "neither",
-        "nor",
-        "without",
-        "cannot",
-        "unless",
-        "except",
-        "only",
-    )
-)
+    ("no", "not", "never", "none", "neither", "nor", "without", "cannot", "unless", "except",
+     "only")
+)  # fmt: skip
 """One more or less of them reverses a sentence."""
 
 Names = frozenset[str]
@@ -43,7 +32,6 @@ class Editions:
     """Chooses between editions of a text (regions, teams, products, years) for one question."""
 
     question_stems: Names
-    """Stems of the question."""
     past: bool
     documents: Mapping[str, DocumentCard]
     titled: Mapping[str, int]

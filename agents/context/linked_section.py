@@ -43,14 +43,13 @@ def find(snapshot: Snapshot, url: str) -> LinkedSection | None:
         return None
     chunk = _chunk(snapshot, card, address)
     first = next(iter(snapshot.chunks(card.id)), None)
+    successors = snapshot.cards([card.superseded_by]) if card.superseded_by else []
     return LinkedSection(
         card=card,
         heading=chunk.heading if chunk else "",
         text=_text_of(chunk) if chunk else card.summary or (_text_of(first) if first else ""),
         url=chunk.url if chunk and chunk.url else card.url,
-        successor=next(iter(snapshot.cards([card.superseded_by])), None)
-        if card.superseded_by
-        else None,
+        successor=next(iter(successors), None),
     )
 
 
@@ -70,7 +69,8 @@ def _card(snapshot: Snapshot, address: SplitResult) -> DocumentCard | None:
     file_id = _GOOGLE_ID.search(address.path) or re.search(r"[?&]id=([\w-]+)", f"?{address.query}")
     cards = snapshot.cards([file_id[1]]) if file_id else []
     for card in cards:
-        if _same_host(urlsplit(card.url), address):
+        host = urlsplit(card.url).netloc
+        if host == address.netloc or {host, address.netloc} <= _GOOGLE:
             return card
     for card in snapshot.documents.values():
         if card.url and _page(urlsplit(card.url)) == _page(address):
@@ -96,10 +96,6 @@ def _chunk(snapshot: Snapshot, card: DocumentCard, address: SplitResult) -> Chun
 
 def _tab(address: SplitResult) -> str:
     return parse_qs(address.query).get("tab", [""])[0]
-
-
-def _same_host(one: SplitResult, other: SplitResult) -> bool:
-    return one.netloc == other.netloc or {one.netloc, other.netloc} <= _GOOGLE
 
 
 def _page(address: SplitResult) -> tuple[str, str]:

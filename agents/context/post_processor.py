@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agents.context.duplicates import Editions, are_editions, editions_for, is_near_duplicate
-from agents.context.sources import Source, build_sources
+from agents.context.sources import Source, build_sources, share_a_block
 from agents.extractive.relevance import ScoredUnit
 from agents.plan import Plan
 from config.domain import AnswerPolicy
@@ -41,16 +41,12 @@ _MAX_COMPLETED_CHARS = 3_000
 
 _LINK = re.compile(r"!?\[[^\[\]]*\]\([^()\s]*\)|<?https?://\S+")
 _WORD = re.compile(r"\w")
-
-
 WITH_A_MODEL, WITHOUT_A_MODEL = 24_000, 12_000
 """Characters of a context, unless the domain file sets them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FoundPassages:
-    """The post-processor's input."""
-
     plan: Plan
     snapshot: Snapshot
     hits: Sequence[Hit]
@@ -135,7 +131,7 @@ class _ContextBuilder:
         """Whether the chunk is in the context now. Of editions, the nearest one stays."""
         if self.has(chunk):
             return True
-        if _is_only_links(chunk.text) and not asked_for:
+        if not _WORD.search(_LINK.sub("", chunk.text)) and not asked_for:
             return self.drop(chunk, "only links")
         others = () if asked_for else tuple(self.chunks.values())
         alike = [one for one in others if are_editions(chunk, one)]
@@ -162,17 +158,7 @@ class _ContextBuilder:
     def complete(self, chunk: Chunk, snapshot: Snapshot) -> None:
         """Adds the rest of the chunk's lists and table, or nothing."""
         document = snapshot.chunks(chunk.document_id)
-        runs = {run.id for run in chunk.runs}
-        table = chunk.table.id if chunk.table else None
-        rest = [
-            other
-            for other in document
-            if not self.has(other)
-            and (
-                bool(runs & {run.id for run in other.runs})
-                or (table is not None and other.table is not None and other.table.id == table)
-            )
-        ]
+        rest = [one for one in document if not self.has(one) and share_a_block(chunk, one)]
         length = sum(len(other.text) for other in rest)
         if len(chunk.text) + length <= _MAX_COMPLETED_CHARS and length <= self.room:
             for other in rest:
@@ -240,15 +226,8 @@ def _together(strengths: Iterable[float]) -> float:
 
 def in_reading_order(ranked: Sequence[Chunk]) -> list[Chunk]:
     """Documents by their best chunk, chunks of a document by position."""
-    order = {
-        document: place
-        for place, document in enumerate(dict.fromkeys(c.document_id for c in ranked))
-    }
-    return sorted(ranked, key=lambda chunk: (order[chunk.document_id], chunk.position))
-
-
-def _is_only_links(text: str) -> bool:
-    return _WORD.search(_LINK.sub("", text)) is None
+    documents = list(dict.fromkeys(chunk.document_id for chunk in ranked))
+    return sorted(ranked, key=lambda one: (documents.index(one.document_id), one.position))
 
 
 def _place(chunk: Chunk) -> str:

@@ -48,7 +48,7 @@ def section_text(
         text.end(last, _missing_after(last), cut=places.get(last.id, len(places)) < len(places) - 1)
     else:
         text.end(last, "", cut=False)
-    return text.whole()
+    return "\n".join(text.lines).strip("\n")
 
 
 @dataclass
@@ -66,7 +66,7 @@ class _Text:
 
     def go_on(self, previous: Chunk, chunk: Chunk, *, cut: bool) -> None:
         missing = _between(previous, chunk)
-        if _is_same_table(previous, chunk):
+        if is_same_table(previous, chunk):
             self._more_rows(chunk, missing)
             return
         joined = _shared_run(previous, chunk) is not None
@@ -83,9 +83,6 @@ class _Text:
         if cut and not missing:
             self._paragraph([GAP])
 
-    def whole(self) -> str:
-        return "\n".join(self.lines).strip("\n")
-
     def _add(self, chunk: Chunk, missing: str, *, goes_on: bool = False) -> None:
         """Adds the text without repeated lines, with a note of what is missing."""
         lines = chunk.text.split("\n")
@@ -98,18 +95,16 @@ class _Text:
             return
         leads = _leads(lines, self.lines)
         fresh = lines[leads:]
+        last = self.lines[-1] if self.lines else ""
         if missing:
             above = next((n for n, line in enumerate(fresh) if _begins_part(line)), 0)
             self._paragraph(fresh[:above])
             self.lines.append(missing)
             self.lines += fresh[above:]
-        elif goes_on or (self._ends_in_an_item() and fresh and _ITEM.match(fresh[0])):
+        elif goes_on or (fresh and _ITEM.match(last) and _ITEM.match(fresh[0])):
             self.lines += _strip_blank_lines(fresh)
         else:
             self._paragraph(_strip_blank_lines(fresh))
-
-    def _ends_in_an_item(self) -> bool:
-        return bool(self.lines) and _ITEM.match(self.lines[-1]) is not None
 
     def _more_rows(self, chunk: Chunk, missing: str) -> None:
         lines = chunk.text.split("\n")
@@ -148,7 +143,7 @@ class _Text:
         self.lines += lines
 
 
-def _is_same_table(one: Chunk, other: Chunk) -> bool:
+def is_same_table(one: Chunk, other: Chunk) -> bool:
     return one.table is not None and other.table is not None and one.table.id == other.table.id
 
 

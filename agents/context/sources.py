@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from agents.context.sections import section_text
+from agents.context.sections import is_same_table, section_text
 from enrichment.chunk import Chunk
 from index.search import Snapshot
 
@@ -121,7 +121,7 @@ def _pieces(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
     """Row groups of one table, and parts of one list, are one piece."""
     piece: list[Chunk] = []
     for chunk in chunks:
-        if piece and not _goes_on(piece[-1], chunk):
+        if piece and not share_a_block(piece[-1], chunk):
             yield piece
             piece = []
         piece.append(chunk)
@@ -129,7 +129,7 @@ def _pieces(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
         yield piece
 
 
-def _goes_on(before: Chunk, chunk: Chunk) -> bool:
-    if before.table and chunk.table and before.table.id == chunk.table.id:
-        return True
-    return bool({run.id for run in before.runs} & {run.id for run in chunk.runs})
+def share_a_block(one: Chunk, other: Chunk) -> bool:
+    """Whether both hold a part of the same table, list or code block."""
+    same_run = {run.id for run in one.runs} & {run.id for run in other.runs}
+    return bool(same_run) or is_same_table(one, other)

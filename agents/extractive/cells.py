@@ -82,19 +82,16 @@ def requested_cells(chunk: Chunk, rows: Sequence[int], aspect: Aspect) -> Reques
         return None
     has_kinds = [holds_kind(table, best_rows, columns, request) for request in kinds]
     question_words = frozenset(aspect.weights)
-    account = {
+    by_kind = {
         word for request, fit in zip(kinds, has_kinds, strict=True) if fit for word in request.words
     }
-    texts = [
-        table.caption,
-        *table.header[: table.label_columns],
-        *(row_label(table, row) for row in best_rows),
-    ]
+    texts = [table.caption, *table.header[: table.label_columns]]
+    texts += [row_label(table, row) for row in best_rows]
     texts += [column.header for column in columns]
     texts += [value_in(table, row, column) for row in best_rows for column in columns]
     if matched_words:
         texts += [cell for row in best_rows for cell in table.rows[row]]
-    used = (aspect.named_in(stems_of(texts)) | account) & question_words
+    used = (aspect.named_in(stems_of(texts)) | by_kind) & question_words
     around = stems_of([chunk.document_title, chunk.tab, *chunk.heading_path])
     return RequestedCells(
         table=table,

@@ -22,14 +22,7 @@ from agents.extractive.table import (
     value_at,
     value_in,
 )
-from agents.extractive.value_types import (
-    YES_NO,
-    KindRequest,
-    column_kinds,
-    denies,
-    fits,
-    kinds_of,
-)
+from agents.extractive.value_types import YES_NO, KindRequest, column_kinds, denies, fits, kinds_of
 from enrichment.chunk import ChunkTable
 from enrichment.language.words import stems
 
@@ -70,9 +63,7 @@ def requested_columns(
     for column in list(_referred_to(table, rows, list(by_positions.values()))):
         by_positions[column.positions] = column
     columns = [by_positions[positions] for positions in sorted(by_positions)]
-    if len(columns) > MAX_COLUMNS:
-        return None
-    return columns, ahead
+    return (columns, ahead) if len(columns) <= MAX_COLUMNS else None
 
 
 def _candidates(
@@ -147,12 +138,8 @@ def _best(
         return None
     other_scores = [score for at, score in enumerate(scores) if at not in firm]
     worst = min(scores[at] for at in firm)
-    ahead = (
-        1.0
-        if not other_scores
-        else max(0.0, min(1.0, (worst - max(0.0, *other_scores, 0.0)) / worst))
-    )
-    return [candidates[at] for at in firm], ahead
+    ahead = (worst - max(0.0, *other_scores)) / worst if other_scores else 1.0
+    return [candidates[at] for at in firm], max(0.0, min(1.0, ahead))
 
 
 def _distinct_header_words(

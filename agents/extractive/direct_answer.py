@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from agents.answer import Citation
-from agents.extractive.cells import cells_text as cells_in_words
-from agents.extractive.cells import item_text, requested_cells, requested_item
+from agents.extractive.cells import cells_text, item_text, requested_cells, requested_item
 from agents.extractive.excerpts import is_lead_in
 from agents.extractive.relevance import Aspect, ScoredUnit, citation
-from agents.extractive.value_types import (
-    PLACE,
-    WAY,
-    YES_NO,
-    fits,
-    kinds_of,
-    requested_kinds,
-)
+from agents.extractive.value_types import PLACE, WAY, YES_NO, fits, kinds_of, requested_kinds
 from enrichment.chunk import Chunk, ChunkTable
 from enrichment.language.words import naming_words, stems
 from index.search import Snapshot
@@ -38,18 +30,12 @@ _AHEAD = 0.1
 """Minimum `RequestedCells.ahead`."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Direct:
-    """One cell, a few cells of one column or row, or one sentence, cited as [1]."""
-
-    text: str
-    citation: Citation
-
-
 def direct_answer(
     quotable: Sequence[ScoredUnit], aspects: Sequence[Aspect], snapshot: Snapshot
-) -> Direct | None:
-    """None unless exactly one place holds all naming words of the question and a value of the
+) -> tuple[str, Citation] | None:
+    """(one cell, a few cells of one column or row, or one sentence; its citation, `[1]`).
+
+    None unless exactly one place holds all naming words of the question and a value of the
     requested kind.
 
     `quotable`: see `excerpts.quotable`, best first. `aspects`: the whole question first."""
@@ -70,8 +56,7 @@ def direct_answer(
     text = ways[best.unit.kind](best, whole, snapshot)
     if not text:
         return None
-    source = citation(best.chunk, 1, best.unit.text, snapshot.documents)
-    return Direct(text=f"{text} [1]", citation=source)
+    return f"{text} [1]", citation(best.chunk, 1, best.unit.text, snapshot.documents)
 
 
 def _holds(unit: ScoredUnit, needed_words: Set[str], whole: Aspect) -> bool:
@@ -107,7 +92,7 @@ def _cell(best: ScoredUnit, whole: Aspect, snapshot: Snapshot) -> str:
         return ""
     # Only the text of the chunk itself holds the footnotes.
     alone = requested_cells(best.chunk, [row], whole) if len(cells.rows) == 1 else None
-    text = cells_in_words(alone or cells)
+    text = cells_text(alone or cells)
     return text if len(text) <= _MAX_CHARS else ""
 
 

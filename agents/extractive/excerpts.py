@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from agents.answer import Passage
@@ -108,11 +107,8 @@ _NOT_MARKED = re.compile(r"`[^`]*`|\S*(?:://|@|\*)\S*")
 def excerpt(statements: Sequence[ScoredUnit], aspects: Sequence[Aspect]) -> str:
     """Markdown of one section's statements in reading order: sentences as running text, items and
     rows as a list, code as code; … marks a gap."""
-    blocks: list[str] = []
-    for _, group in groupby(_with_gaps(statements), key=lambda pair: _shape(pair[0])):
-        pairs = list(group)
-        blocks.append(_block(pairs, aspects))
-    return "\n".join(blocks)
+    groups = groupby(_with_gaps(statements), key=lambda pair: _shape(pair[0]))
+    return "\n".join(_block(list(pairs), aspects) for _, pairs in groups)
 
 
 def _block(pairs: Sequence[tuple[ScoredUnit, bool]], aspects: Sequence[Aspect]) -> str:
@@ -223,20 +219,11 @@ Section = tuple[str, str, tuple[str, ...], bool]
 """(document id, tab, heading path, whether it is a description of a picture)."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Excerpts:
-    """The excerpts of an answer."""
-
-    passages: tuple[Passage, ...] = ()
-    """Best first."""
-    share_visible: float = 0.0
-    """Share of the odds of all quotable statements that the excerpts hold, 0–1."""
-
-
 def passages_of(
     quotable: Sequence[ScoredUnit], aspects: Sequence[Aspect], documents: Mapping[str, DocumentCard]
-) -> Excerpts:
-    """Excerpts of the best sections for the question and for each of its parts.
+) -> tuple[tuple[Passage, ...], float]:
+    """(excerpts of the best sections for the question and for each of its parts, best first; share
+    of the odds of all quotable statements that they hold, 0–1).
 
     `quotable`: see `quotable()`, best first. `aspects`: the whole question first."""
     sections: dict[Section, list[ScoredUnit]] = {}
@@ -255,7 +242,7 @@ def passages_of(
         for number, (units, statements) in enumerate(zip(chosen, excerpts, strict=True), start=1)
     )
     visible = [unit for statements in excerpts for unit in statements]
-    return Excerpts(passages=passages, share_visible=_share(visible, quotable))
+    return passages, _share(visible, quotable)
 
 
 def _share(visible: Sequence[ScoredUnit], quotable: Sequence[ScoredUnit]) -> float:
@@ -275,11 +262,8 @@ def _leading_sections(
     parts = range(1, len(quotable[0].aspects))
     leaders = [_section(max(quotable, key=lambda u: u.aspects[part]).chunk) for part in parts]
     near = [units for units in ranked if units[0].strength > ranked[0][0].strength - _FURTHER]
-    ordered = [
-        ranked[0],
-        *(units for units in ranked if _section(units[0].chunk) in leaders),
-        *near,
-    ]
+    leading = [units for units in ranked if _section(units[0].chunk) in leaders]
+    ordered = [ranked[0], *leading, *near]
     return list({_section(units[0].chunk): units for units in ordered}.values())[:MAX_PASSAGES]
 
 

@@ -58,15 +58,9 @@ _NOTICES = {
     "Chinese": "没有语言模型,我只懂{known};只按您输入的词语和代码进行了搜索。",
 }
 _ENGLISH_IN = {
-    "French": "l'anglais",
-    "German": "Englisch",
-    "Spanish": "inglés",
-    "Portuguese": "inglês",
-    "Italian": "l'inglese",
-    "Dutch": "Engels",
-    "Japanese": "英語",
-    "Chinese": "英语",
-}
+    "French": "l'anglais", "German": "Englisch", "Spanish": "inglés", "Portuguese": "inglês",
+    "Italian": "l'inglese", "Dutch": "Engels", "Japanese": "英語", "Chinese": "英语",
+}  # fmt: skip
 
 
 def foreign_language(question: str, snapshot: Snapshot) -> str:
@@ -76,10 +70,8 @@ def foreign_language(question: str, snapshot: Snapshot) -> str:
     Words that are common in the documents do not count as foreign."""
     if not snapshot.language:
         return ""
-    question_tokens = tokens(question)
-    language = _by_script(question_tokens, snapshot) or _by_function_words(
-        question_tokens, snapshot
-    )
+    words = tokens(question)
+    language = _by_script(words, snapshot) or _by_function_words(words, snapshot)
     return "" if language == snapshot.language else language
 
 
@@ -103,9 +95,8 @@ def _by_script(question_tokens: list[str], snapshot: Snapshot) -> str:
         return ""
     text = "".join(foreign_letters)
     language = next((name for name, pattern in _OF_SCRIPT.items() if pattern.search(text)), "")
-    words = naming_words(
-        " ".join(token for token in question_tokens if not token.isascii())
-    ).values()
+    own_words = " ".join(token for token in question_tokens if not token.isascii())
+    words = naming_words(own_words).values()
     unseen = snapshot.rarity(UNSEEN_WORD)
     seen_count = sum(snapshot.rarity(word) < unseen for word in words)
     return "" if 2 * seen_count > len(words) else language
@@ -201,11 +192,8 @@ def _problem_of(phrase: str) -> str:
 
 def _is_common(token: str) -> bool:
     lowered = token.casefold().replace("'", "").replace("’", "")
-    return lowered in STOP_WORDS and not _is_abbreviation(token)
-
-
-def _is_abbreviation(token: str) -> bool:
-    return len(token) > 1 and token.isupper()
+    is_abbreviation = len(token) > 1 and token.isupper()
+    return lowered in STOP_WORDS and not is_abbreviation
 
 
 def _says(text: str, phrase: str) -> bool:

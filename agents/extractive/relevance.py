@@ -188,12 +188,7 @@ def citation(
     )
 
 
-REFUSAL_WEIGHTS = {
-    "similarity": 6.7,
-    "coverage": 5.6,
-    "searches agree": 1.4,
-    "words unseen": -0.5,
-}
+REFUSAL_WEIGHTS = {"similarity": 6.7, "coverage": 5.6, "searches agree": 1.4, "words unseen": -0.5}
 REFUSAL_BIAS = -5.9
 ENOUGH = 0.10
 """Minimum probability of evidence for an answer: one in twenty of the answerable questions is below

@@ -154,11 +154,9 @@ def named_in_full(words: Set[str], aspect: Aspect) -> bool:
 def question_words_in(table: ChunkTable, row: int, position: int, aspect: Aspect) -> frozenset[str]:
     """Words and quantities of the question in a cell."""
     value = value_at(table, row, position)
-    question_quantities = [
-        one for one in quantities(aspect.text) if one.measure or one.text.isdigit()
-    ]
     return frozenset(aspect.named_in(stems(value))) | {
         one.text
-        for one in question_quantities
+        for one in quantities(aspect.text)
+        if one.measure or one.text.isdigit()
         if any(one.agrees(each) and one.measure == each.measure for each in quantities(value))
     }

@@ -50,6 +50,12 @@ for _kind, _nouns in _NOUNS.items():
     for _noun in _nouns.split():
         _KINDS_OF.setdefault(stem(_noun), set()).add(_kind)
 
+_KIND_OF_MEASURE = {
+    "": NUMBER, "percent": SHARE, "date": DATE, "time": DURATION, "working time": DURATION,
+    "months": DURATION,
+}  # fmt: skip
+"""Measure of a quantity → kind; any other measure is an amount."""
+
 _TIME = r"(?:seconds?|minutes?|mins?|hours?|hrs?|days?|nights?|weeks?|months?|years?)"
 _ASKS = (
     r"(?:^|[,;:.?!\-–—/&+(]\s*|\b(?:and|or|but|so|also|then|plus|know|me|ask|by|to|from|with|for|"
@@ -162,8 +168,7 @@ def requested_kinds(question: str) -> tuple[KindRequest, ...]:
         if any(match.start() < last and first < end for first, last in spans):
             continue
         head = tokens(phrase)
-        kind = _kind_named(head[-1]) if head else ""
-        if kind:
+        if kind := _kind_named(head[-1]) if head else "":
             spans.append((match.start(), end))
             matches.setdefault(kind, (match.start(), stems(head[-1])))
     whether = None if matches else _YES_NO.search(text)
@@ -175,24 +180,10 @@ def requested_kinds(question: str) -> tuple[KindRequest, ...]:
 
 def kinds_of(value: str) -> frozenset[str]:
     """All kinds of a cell's value: `90 days, by the owner` has several."""
-    kinds: set[str] = set()
-    for one in quantities(value):
-        if one.measure in {"time", "working time", "months"}:
-            kinds.add(DURATION)
-        elif one.measure == "date":
-            kinds.add(DATE)
-        elif one.measure == "percent":
-            kinds.add(SHARE)
-        elif one.measure:
-            kinds.add(AMOUNT)
-        else:
-            kinds.add(NUMBER)
-    if _FREQUENT.search(value):
-        kinds.add(FREQUENCY)
-    if _CLOCK.search(value):
-        kinds.add(DATE)
-    if _SAYS_WHETHER.search(value):
-        kinds.add(YES_NO)
+    kinds = {_KIND_OF_MEASURE.get(one.measure, AMOUNT) for one in quantities(value)}
+    for pattern, kind in ((_FREQUENT, FREQUENCY), (_CLOCK, DATE), (_SAYS_WHETHER, YES_NO)):
+        if pattern.search(value):
+            kinds.add(kind)
     if _PEOPLE.search(value) or any(_is_doer(word) for word in tokens(value)):
         kinds.add(PERSON)
     if len(tokens(value)) >= _TOKENS_OF_A_WAY:
@@ -204,9 +195,7 @@ def kinds_of(value: str) -> frozenset[str]:
 def kinds_named_by(header: str) -> frozenset[str]:
     """The kinds that a header implies: `Owner`, `Rotated by`, `Max age (days)`."""
     own = header.split(" › ")[-1]
-    kinds: set[str] = set()
-    for request in requested_kinds(own):
-        kinds.add(request.kind)
+    kinds = {request.kind for request in requested_kinds(own)}
     words = tokens(own)
     if words and words[-1].casefold() == "by":
         kinds.add(PERSON)

@@ -65,16 +65,11 @@ class CitedSection:
 
     def is_in(self, other: CitedSection) -> bool:
         """Whether it is the earlier place; its label may have gained a column since."""
-        if (self.document, self.path, bool(self.row)) != (
-            other.document,
-            other.path,
-            bool(other.row),
-        ):
+        here = (self.document, self.path, bool(self.row))
+        if here != (other.document, other.path, bool(other.row)):
             return False
-        count = len(other.row)
-        return not count or any(
-            _words_of(row[:count]) == _words_of(other.row) for row in self.cells
-        )
+        count, label = len(other.row), _words_of(other.row)
+        return not count or any(_words_of(row[:count]) == label for row in self.cells)
 
 
 def cited_sections(citation: Citation, snapshot: Snapshot) -> tuple[CitedSection, ...]:
@@ -224,12 +219,10 @@ def _label(chunk: Chunk, row: int) -> Row:
     if table is None:
         return ()
     cells, count = table.rows[row], max(1, table.label_columns)
-    counts = (
-        cells[0].strip(" .)#").isdigit()
-        and "".join(filter(str.isalpha, table.header[0].casefold() if table.header else ""))
-        in _NUMBERS_ROWS
-    )
-    return cells[: max(count, 2) if counts else count]
+    column = table.header[0].casefold() if table.header else ""
+    is_position = "".join(filter(str.isalpha, column)) in _NUMBERS_ROWS
+    numbers_rows = is_position and cells[0].strip(" .)#").isdigit()
+    return cells[: max(count, 2) if numbers_rows else count]
 
 
 def _words(text: str) -> Row:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
@@ -59,8 +59,30 @@ def stale_documents(
     """Highest score first. `citation_counts`: document id → answers that cited it in 90 days.
 
     Superseded and withdrawn documents are not listed: nobody needs to update them."""
-    moment = now or datetime.now(UTC)
-    documents = _stale(cards, citation_counts, review_months, moment)
+    now = now or datetime.now(UTC)
+    documents: list[StaleDocument] = []
+    for card in cards:
+        if is_out_of_force(card):
+            continue
+        overdue, uses = review_overdue(card, now), citation_counts.get(card.id, 0)
+        months = _months_since(card.modified_at, now)
+        is_old = months is not None and months >= review_months and uses >= MIN_CITATIONS
+        if not overdue and not is_old:
+            continue
+        importance = _importance(card)
+        age = (months or 0.0) / review_months
+        one = StaleDocument(
+            id=card.id,
+            title=card.title,
+            url=card.url,
+            owner=card.owner,
+            cited=uses,
+            months=months,
+            importance=importance,
+            review_by=overdue,
+            score=uses * (max(age, 2.0) if overdue else age) * importance,
+        )
+        documents.append(one)
     return sorted(documents, key=lambda one: (-one.score, -one.cited, one.title, one.id))
 
 
@@ -81,35 +103,6 @@ def passed_at(day: date) -> datetime:
 def on_day(day: date) -> str:
     """`1 Sep 2026`."""
     return f"{day.day} {day:%b %Y}"
-
-
-def _stale(
-    cards: Iterable[DocumentCard],
-    citation_counts: Mapping[str, int],
-    review_months: int,
-    now: datetime,
-) -> Iterator[StaleDocument]:
-    for card in cards:
-        if is_out_of_force(card):
-            continue
-        overdue, uses = review_overdue(card, now), citation_counts.get(card.id, 0)
-        months = _months_since(card.modified_at, now)
-        is_old = months is not None and months >= review_months and uses >= MIN_CITATIONS
-        if not overdue and not is_old:
-            continue
-        importance = _importance(card)
-        age = (months or 0.0) / review_months
-        yield StaleDocument(
-            id=card.id,
-            title=card.title,
-            url=card.url,
-            owner=card.owner,
-            cited=uses,
-            months=months,
-            importance=importance,
-            review_by=overdue,
-            score=uses * (max(age, 2.0) if overdue else age) * importance,
-        )
 
 
 def _importance(card: DocumentCard) -> float:

@@ -6,10 +6,10 @@ measured on answers that the judge was not corrected on."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -45,15 +45,32 @@ _several = TypeAdapter(tuple[Correction, ...])
 def corrections_from(scored: Sequence[Correction]) -> tuple[Correction, ...]:
     """Those with a difference, at most `MAX_CORRECTIONS`, largest first."""
     differing = [one for one in scored if _distance(one)]
-    return tuple(sorted(differing, key=lambda one: (-_distance(one), one.question_id)))[
-        :MAX_CORRECTIONS
-    ]
+    ranked = sorted(differing, key=lambda one: (-_distance(one), one.question_id))
+    return tuple(ranked[:MAX_CORRECTIONS])
 
 
 def nearest_corrections(corrections: Sequence[Correction], embedder: Embedder) -> Examples:
     """Finds the at most `NEAREST` corrections that are nearest by the meaning of question and
     answer."""
-    return _Nearest(tuple(corrections[:MAX_CORRECTIONS]), embedder)
+    stored = tuple(corrections[:MAX_CORRECTIONS])
+
+    @cache
+    def vectors() -> Vectors:
+        return embedder([_text(one.question, one.answer) for one in stored])
+
+    def nearest(request: JudgeRequest) -> Sequence[Correction]:
+        if not stored:
+            return ()
+        nearness = vectors() @ embedder([_text(request.question, request.answer)])[0]
+        question = _normalize(request.question)
+        ranked = (stored[place] for place in np.argsort(-nearness, kind="stable"))
+        return [
+            one
+            for one in ranked
+            if one.question_id != request.id and _normalize(one.question) != question
+        ][:NEAREST]
+
+    return nearest
 
 
 class CorrectionStore:
@@ -73,29 +90,6 @@ class CorrectionStore:
             return () if row is None else _several.validate_json(row.corrections)
         except ValidationError:  # stored by another release
             return ()
-
-
-@dataclass(frozen=True)
-class _Nearest:
-    corrections: tuple[Correction, ...]
-    embedder: Embedder
-
-    def __call__(self, request: JudgeRequest) -> Sequence[Correction]:
-        if not self.corrections:
-            return ()
-        nearness = self._vectors @ self.embedder([_text(request.question, request.answer)])[0]
-        question = _normalize(request.question)
-        others = [
-            self.corrections[place]
-            for place in np.argsort(-nearness, kind="stable")
-            if self.corrections[place].question_id != request.id
-            and _normalize(self.corrections[place].question) != question
-        ]
-        return others[:NEAREST]
-
-    @cached_property
-    def _vectors(self) -> Vectors:
-        return self.embedder([_text(one.question, one.answer) for one in self.corrections])
 
 
 def _distance(one: Correction) -> int:
@@ -151,24 +145,17 @@ def measure_learning(
     embedder: Embedder,
     verdicts: ReplyCache | None = None,
     parallel: int = 4,
-    on_verdict: Callable[[str], None] = lambda question_id: None,
 ) -> LearningResult:
     """Judges each answer again with corrections of the other folds; all answers to one question are
     in one fold. Stores no correction."""
     fold_of = [_fold(one.request.id) for one in scored]
-    judges = [
-        AnswerJudge(
-            model=model,
-            examples=nearest_corrections(
-                corrections_from(
-                    [one.scored for one, its in zip(scored, fold_of, strict=True) if its != fold]
-                ),
-                embedder,
-            ),
-            verdicts=verdicts,
-        )
-        for fold in range(FOLDS)
-    ]
+
+    def judge_of(fold: int) -> AnswerJudge:
+        others = [one.scored for one, its in zip(scored, fold_of, strict=True) if its != fold]
+        examples = nearest_corrections(corrections_from(others), embedder)
+        return AnswerJudge(model=model, examples=examples, verdicts=verdicts)
+
+    judges = [judge_of(fold) for fold in range(FOLDS)]
 
     def again(place: int) -> tuple[RejudgedAnswer, Usage] | None:
         one, judge = scored[place], judges[fold_of[place]]
@@ -184,7 +171,6 @@ def measure_learning(
     spent = Usage()
     with ThreadPoolExecutor(max(1, parallel), thread_name_prefix="learning") as pool:
         for one, outcome in zip(scored, pool.map(again, range(len(scored))), strict=True):
-            on_verdict(one.request.id)
             if outcome is None:
                 unjudged.append(one.request.id)
             else:

@@ -111,7 +111,7 @@ _EXAMPLES = (
 _MAX_PASSAGES_CHARS = 48_000
 """Characters of all passages: twice the largest context."""
 MAX_EXAMPLE_CHARS = 2_000
-"""Characters of the question, and of the answer."""
+"""Of the question, and of the answer."""
 MAX_VERDICTS = 20_000
 """The newest: about 40 MB."""
 

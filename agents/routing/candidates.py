@@ -78,10 +78,10 @@ ReadableDomain = tuple[Domain, Snapshot]
 
 
 def score_domains(
-    question: str, opened: Sequence[ReadableDomain]
+    question: str, readable: Sequence[ReadableDomain]
 ) -> tuple[list[DomainScore], PermissionsUnknown | IndexUnavailable | None]:
     """Best first, ties in input order; and the error of a domain that could not be searched."""
-    evidence, unavailable = search_domain(question, opened)
+    evidence, unavailable = search_domain(question, readable)
     if not evidence:
         return [], unavailable
     strengths = features(evidence) @ _weights()
@@ -114,17 +114,17 @@ def close_ones(scores: Sequence[DomainScore], most: int) -> list[DomainScore]:
 
 
 def search_domain(
-    question: str, opened: Sequence[ReadableDomain]
+    question: str, readable: Sequence[ReadableDomain]
 ) -> tuple[list[DomainEvidence], PermissionsUnknown | IndexUnavailable | None]:
     """One search per domain; see `score_domains`."""
-    words = naming_words(question) if opened else {}
+    words = naming_words(question) if readable else {}
     rarity = {
-        word: _over_all([snapshot.rarity(surface) for _, snapshot in opened])
+        word: _over_all([snapshot.rarity(surface) for _, snapshot in readable])
         for word, surface in words.items()
     }
     evidence: list[DomainEvidence] = []
     unavailable: PermissionsUnknown | IndexUnavailable | None = None
-    for domain, snapshot in opened:
+    for domain, snapshot in readable:
         try:
             evidence.append(_evidence(question, rarity, domain, snapshot))
         except (PermissionsUnknown, IndexUnavailable) as error:
@@ -196,18 +196,11 @@ class ChosenAreas(BaseModel):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ModelChoice:
-    """The model's domains, likeliest first: one, or several for the user to choose from."""
-
-    domains: tuple[DomainScore, ...]
-    usage: Usage
-
-
 def choose_by_model(
     model: ChatModel, question: Question, close: Sequence[DomainScore]
-) -> ModelChoice:
-    """Raises ModelError."""
+) -> tuple[tuple[DomainScore, ...], Usage]:
+    """The model's domains, likeliest first: one, or several for the user to choose from. Raises
+    ModelError."""
     prompt = render(
         "domain",
         earlier=Foreign("said before", listed(_earlier(question))),
@@ -221,7 +214,7 @@ def choose_by_model(
     numbers = [number for number in dict.fromkeys(reply.areas) if 1 <= number <= len(close)]
     if not numbers:
         raise InvalidModelOutput("it named no area of the list")
-    return ModelChoice(domains=tuple(close[number - 1] for number in numbers), usage=usage)
+    return tuple(close[number - 1] for number in numbers), usage
 
 
 def _earlier(question: Question) -> list[str]:

@@ -71,14 +71,14 @@ class DomainRouter:
     def belongs_here(self, here: Domain, others: Iterable[Domain], question_in: QuestionIn) -> bool:
         """Whether a question that was not addressed to the bot is for this domain. In doubt it is
         not, and the bot stays silent."""
-        scores, _ = self.looked_into([here, *others], question_in)
+        scores, _ = self.score([here, *others], question_in)
         close = close_ones(scores, MAX_COMPARED)
         if here.domain not in {one.domain.domain for one in close}:
             return False
-        choice = self.picked(question_in(here), close)
+        choice = self.choose(question_in(here), close)
         return [one.domain.domain for one in choice.close] == [here.domain]
 
-    def looked_into(
+    def score(
         self, domains: Sequence[Domain], question_in: QuestionIn
     ) -> tuple[list[DomainScore], CopilotError | None]:
         """Searchable domains, best first; and the error of another one."""
@@ -99,18 +99,17 @@ class DomainRouter:
         scores, unchecked = score_domains(words, readable)
         return scores, unchecked or unavailable
 
-    def picked(self, question: Question, close: Sequence[DomainScore]) -> _Choice:
+    def choose(self, question: Question, close: Sequence[DomainScore]) -> _Choice:
         """One domain, or several for the user to choose from; all of them without a model."""
         model = self.model() if len(close) > 1 else None
         if model is None:
             return _Choice(close=tuple(close))
         try:
-            choice = choose_by_model(model, question, close)
+            domains, usage = choose_by_model(model, question, close)
         except ModelError as error:
             failed = Fallback(node="which_domain", reason=error.kind)
             return _Choice(close=tuple(close), failed=(failed,))
-        several = len(choice.domains) > 1
-        return _Choice(close=choice.domains, usage=choice.usage, asks_back=several)
+        return _Choice(close=domains, usage=usage, asks_back=len(domains) > 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,8 +123,6 @@ class _Choice:
 
 @dataclass(frozen=True)
 class _Routing:
-    """The routing of one question."""
-
     answering: DomainRouter
     domains: Sequence[Domain]
     question_in: QuestionIn
@@ -133,21 +130,20 @@ class _Routing:
 
     def answer(self) -> tuple[Answer, Domain]:
         question = self._question()
-        if greeted := small_talk_reply(clean_message(question.text), joined_titles(self.domains)):
-            answer = Answer(text=greeted, path="small_talk", confidence=1.0)
-            return answer, self.domains[0]
+        if reply := small_talk_reply(clean_message(question.text), joined_titles(self.domains)):
+            return Answer(text=reply, path="small_talk", confidence=1.0), self.domains[0]
         if by_name := domain_by_name(question, self.domains):
             domain, text = by_name
-            return self._asked(domain, text=text), domain
+            return self._ask_agents(domain, text=text), domain
         if alert := alert_domains(
             question.text, self.domains, self.question_in, self.answering.snapshot
         ):
-            return self._of_alert(alert)
-        going_on = self._goes_on(question)
-        if going_on and not going_on[0].found_nothing:
-            return going_on
-        answer, domain = self._of_the_best(question, going_on)
-        spent = going_on[0].usage if going_on else Usage()
+            return self._answer_to_alert(alert)
+        continued = self._continue_thread(question)
+        if continued and not continued[0].found_nothing:
+            return continued
+        answer, domain = self._best_answer(question, continued)
+        spent = continued[0].usage if continued else Usage()
         return replace(answer, usage=answer.usage + spent), domain
 
     def _question(self) -> Question:
@@ -161,22 +157,22 @@ class _Routing:
                 failed = error
         raise failed or IndexUnavailable("no domain is configured")
 
-    def _of_alert(self, alert: AlertDomains) -> tuple[Answer, Domain]:
+    def _answer_to_alert(self, alert: AlertDomains) -> tuple[Answer, Domain]:
         """The answer of the domain with a row for the alert; with several such domains, the user
         chooses."""
         if len(alert.domains) > 1:
             return ask_which_domain(alert.domains[:MAX_COMPARED]), alert.domains[0]
         candidates = (*alert.domains, *alert.nearly)
         if candidates:
-            return self._asked(candidates[0]), candidates[0]
+            return self._ask_agents(candidates[0]), candidates[0]
         if alert.failed:
             raise alert.failed
         titles = [one.title for one in self.domains]
         text = "\n\n".join(no_runbook(name, titles) for name in alert.names)
-        answer, domain = self._asked(self.domains[0]), self.domains[0]
+        answer, domain = self._ask_agents(self.domains[0]), self.domains[0]
         return replace(answer, text=text, from_title=""), domain
 
-    def _goes_on(self, question: Question) -> tuple[Answer, Domain] | None:
+    def _continue_thread(self, question: Question) -> tuple[Answer, Domain] | None:
         """The answer of the domain that answered in this thread before."""
         talk = question.conversation
         name = self.answering.last_answered(talk) if talk else ""
@@ -184,22 +180,21 @@ class _Routing:
         if domain is None:
             return None
         try:
-            return self._asked(domain), domain
+            return self._ask_agents(domain), domain
         except (IndexUnavailable, PermissionsUnknown):
             return None
 
-    def _of_the_best(
+    def _best_answer(
         self, question: Question, before: tuple[Answer, Domain] | None
     ) -> tuple[Answer, Domain]:
         """`before`: the refusal of the domain that answered in this thread."""
-        scores, unavailable = self.answering.looked_into(self.domains, self.question_in)
+        scores, unavailable = self.answering.score(self.domains, self.question_in)
         if not scores:
             raise unavailable or IndexUnavailable("no domain is configured")
-        choice = self.answering.picked(question, close_ones(scores, MAX_COMPARED))
+        choice = self.answering.choose(question, close_ones(scores, MAX_COMPARED))
         if choice.asks_back:
-            asked_back = ask_which_domain([one.domain for one in choice.close])
-            asked_back = replace(asked_back, usage=choice.usage)
-            return asked_back, choice.close[0].domain
+            answer = ask_which_domain([one.domain for one in choice.close])
+            return replace(answer, usage=choice.usage), choice.close[0].domain
         close_names = {one.domain.domain for one in choice.close}
         others = [one for one in scores if one.domain.domain not in close_names]
         answer, domain = self._first_that_finds([*choice.close, *others][:MAX_ASKED], before)
@@ -224,7 +219,7 @@ class _Routing:
                 refusals.append((replace(before[0], usage=Usage()), one.domain))
                 continue
             try:
-                answer = self._asked(one.domain)
+                answer = self._ask_agents(one.domain)
             except PermissionsUnknown as error:
                 failed = error
                 continue
@@ -251,6 +246,6 @@ class _Routing:
             return answer
         return with_second_domain(answer, other, second) if other.passages else answer
 
-    def _asked(self, domain: Domain, *, text: str = "") -> Answer:
+    def _ask_agents(self, domain: Domain, *, text: str = "") -> Answer:
         question = self.question_in(domain)
         return with_title(self.ask(domain, replace(question, text=text or question.text)), domain)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from agents.alerts.parser import alerts_in
-from agents.answer import AlternativeDomain, Answer, Passage, Question
+from agents.answer import AlternativeDomain, Answer, Question
 from agents.confidence import ASKED_BACK_BY_A_MODEL
 from agents.extractive.excerpts import passages_text
 from agents.runbooks.matching import match_alerts, worth_answering
@@ -58,14 +58,15 @@ def alert_domains(
         return None
     with_row = [(one, matches) for one, matches in matched_domains if _best(matches)]
     most = max((_best(matches) for _, matches in with_row), default=0)
+    nearly = (
+        domain
+        for domain, matches in matched_domains
+        if any(one.outcome == "other_scope" for one in matches)
+    )
     return AlertDomains(
         names=tuple(dict.fromkeys(one.name for one in alerts)),
         domains=tuple(one for one, matches in with_row if _best(matches) == most),
-        nearly=tuple(
-            one
-            for one, matches in matched_domains
-            if any(m.outcome == "other_scope" for m in matches)
-        ),
+        nearly=tuple(nearly),
         failed=failed,
     )
 
@@ -137,10 +138,10 @@ def joined_titles(domains: Sequence[Domain]) -> str:
 
 def with_second_domain(answer: Answer, other: Answer, domain: Domain) -> Answer:
     """Adds the passages of a second, close domain. `domain`: the second."""
-    first = len(answer.citations)
+    added = enumerate(other.passages[:SECOND_DOMAIN_PASSAGES], start=len(answer.citations) + 1)
     passages = tuple(
-        _with_number(passage, first + place)
-        for place, passage in enumerate(other.passages[:SECOND_DOMAIN_PASSAGES], start=1)
+        replace(passage, citation=replace(passage.citation, number=number))
+        for number, passage in added
     )
     second = AlternativeDomain(
         domain=domain.domain, title=domain.title, generation=other.generation, passages=passages
@@ -159,7 +160,3 @@ def ask_which_domain(domains: Sequence[Domain]) -> Answer:
         confidence=ASKED_BACK_BY_A_MODEL,
         beside=tuple(AlternativeDomain(domain=one.domain, title=one.title) for one in domains),
     )
-
-
-def _with_number(passage: Passage, number: int) -> Passage:
-    return replace(passage, citation=replace(passage.citation, number=number))

@@ -79,7 +79,7 @@ def runbook_answer(
 
 def no_runbook(name: str, titles: Sequence[str]) -> str:
     names = ", ".join(titles[:-1]) + (" or " if titles[:-1] else "") + "".join(titles[-1:])
-    return f"No runbook for {_code(name)} in {names or 'these documents'}."
+    return f"No runbook for `{_plain_name(name)}` in {names or 'these documents'}."
 
 
 def _distinct_matches(matches: Sequence[RunbookMatch]) -> list[RunbookMatch]:
@@ -112,10 +112,7 @@ def _alert_text(match: RunbookMatch, draft: _Draft) -> str:
     if match.outcome == "several":
         return _several_text(match, draft)
     entry = match.entries[0]
-    lines = [
-        _heading(match.alert, entry),
-        _first_steps(entry, draft) or _first_step(entry, draft),
-    ]
+    lines = [_heading(match.alert, entry), _first_steps(entry, draft) or _first_step(entry, draft)]
     if steps := _steps(match, entry, draft.snapshot):
         lines.append(_steps_line(steps, draft))
     lines += _contact_lines(entry, draft.snapshot)
@@ -128,13 +125,11 @@ def _alert_text(match: RunbookMatch, draft: _Draft) -> str:
 
 def _several_text(match: RunbookMatch, draft: _Draft) -> str:
     on = " and ".join(f"**{one}**" for one in match.on)
-    says = f"which one holds depends on {on}, and the alert doesn't say" if on else (
-        "the alert doesn't say which one holds"
-    )  # fmt: skip
-    lines = [
-        f"**{_plain_name(match.alert.name)}**{_state(match.alert)} has "
-        f"{len(match.entries)} entries: {says}.", ""
-    ]  # fmt: skip
+    says = "the alert doesn't say which one holds"
+    if on:
+        says = f"which one holds depends on {on}, and the alert doesn't say"
+    title = f"**{_plain_name(match.alert.name)}**{_state(match.alert)}"
+    lines = [f"{title} has {len(match.entries)} entries: {says}.", ""]
     for entry in match.entries:
         conditions = [text for _, text in _conditions(entry, of=match.on)]
         for_whom = "; ".join(conditions) or entry.chunk.place
@@ -197,13 +192,9 @@ def _contact_lines(entry: RunbookEntry, snapshot: Snapshot) -> Iterator[str]:
     for cell in entry.cells:
         if cell.role == "escalation" and cell.text and cell.text != step:
             yield f"**{cell.label.strip(' :') or 'Then'}:** {cell.text}"
-    owner = entry.first("owner") or _owner_of(entry, snapshot)
-    if owner:
+    of_document = (card.owner for card in snapshot.cards([entry.chunk.document_id]))
+    if owner := entry.first("owner") or next(of_document, ""):
         yield f"**Owner:** {owner}"
-
-
-def _owner_of(entry: RunbookEntry, snapshot: Snapshot) -> str:
-    return next((card.owner for card in snapshot.cards([entry.chunk.document_id])), "")
 
 
 def _also_lines(
@@ -299,10 +290,6 @@ def _no_runbook_text(match: RunbookMatch, titles: Sequence[str]) -> str:
 def _sentence(text: str) -> str:
     text = text.strip()
     return text if not text or text[-1] in ".!?:" else f"{text}."
-
-
-def _code(name: str) -> str:
-    return f"`{_plain_name(name)}`"
 
 
 def _plain_name(name: str) -> str:

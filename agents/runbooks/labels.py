@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from agents.alerts.alert import INSTANCE_KEYS, Label
-from agents.alerts.amounts import (
+from agents.alerts.alert import (
+    INSTANCE_KEYS,
     Amount,
+    Label,
     Range,
     is_in_number_range,
     numbers_in,
@@ -149,23 +150,13 @@ class AlertFacts:
             if not is_telling:
                 return "open"
             return "else" if _REST.match(cell) else "any"
-        options = _alternatives(cell)
-        verdicts = {
-            self._is(one, key, value) for one in options for key, value in self.labels
-        }  # fmt: skip
+        pairs = [(one, key, value) for one in _alternatives(cell) for key, value in self.labels]
+        verdicts = {self._is(*pair) for pair in pairs}
         if "equal" in verdicts:
             return "equal"
-        if "holds" in verdicts:
+        if "holds" in verdicts or any(_is_short_for(*pair, label) for pair in pairs):
             return "holds"
-        if any(
-            _is_short_for(one, key, value, label) for one in options for key, value in self.labels
-        ):
-            return "holds"
-        is_another = any(
-            self._instead(one, key, value, label, columns)
-            for one in options for key, value in self.labels
-        )  # fmt: skip
-        return "not" if is_another else "open"
+        return "not" if any(self._instead(*pair, label, columns) for pair in pairs) else "open"
 
     def _names_inside(self, cell: str) -> bool:
         """Whether a workload's name contains the value: `pod=cart-7f9` contains `cart`."""
@@ -372,8 +363,5 @@ def _singular(word: str) -> str:
 def _contains_run(words: Sequence[str], longer: Sequence[str]) -> bool:
     """Whether the longer sequence contains the words as one run."""
     size = len(words)
-    return any(list(longer[at : at + size]) == list(words) for at in _places(longer, size))
-
-
-def _places(longer: Sequence[str], size: int) -> Iterator[int]:
-    return iter(range(len(longer) - size + 1)) if size else iter(())
+    places = range(len(longer) - size + 1) if size else ()
+    return any(list(longer[at : at + size]) == list(words) for at in places)

@@ -206,7 +206,6 @@ def _with_force(entry: RunbookEntry, in_force: bool) -> RunbookEntry:
 
 
 def _labels(alert: Alert) -> list[tuple[str, str]]:
-    rated = (
-        [] if any(key.casefold() in SEVERITY_KEYS for key, _ in alert.labels) else [alert.severity]
-    )
-    return [*alert.labels, *(("severity", one) for one in rated if one)]
+    if not alert.severity or any(key.casefold() in SEVERITY_KEYS for key, _ in alert.labels):
+        return list(alert.labels)
+    return [*alert.labels, ("severity", alert.severity)]

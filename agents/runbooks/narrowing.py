@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agents.alerts.alert import Alert
-from agents.alerts.amounts import range_in
+from agents.alerts.alert import Alert, range_in
 from agents.runbooks.entries import RunbookCell, RunbookEntry
 from agents.runbooks.labels import AlertFacts, Verdict
 
@@ -113,7 +112,7 @@ def _is_rival(group: _Group, best: _Group) -> bool:
 
 def _narrow(rows: Sequence[RunbookEntry], facts: AlertFacts) -> _Group:
     """Keeps the rows of one name that the labels do not exclude."""
-    open_rows = [one for one in rows if not _is_excluded(one, facts)]
+    open_rows = [one for one in rows if _scope(one, facts) != "not"]
     excluded = tuple(one for one in rows if one not in open_rows)
     if len(rows) == 1 or not open_rows:
         scopes = {_scope(one, facts) for one in open_rows}
@@ -139,29 +138,24 @@ def _rows_for_labels(
     """(rows, whether labels confirm them): the rows with the strongest and most confirmations; else
     the rows that the labels do not exclude."""
     text_at = [at for at in columns if not any(range_in(_cell(one, at).text) for one in rows)]
+    values = _values(rows, text_at)
     rows = [
         one for one in rows
-        if "not" not in _verdicts(
-            one, text_at, facts,
-            [*_values(rows, text_at), *_whole_columns(one, text_at)],
-        )
+        if "not" not in _verdicts(one, text_at, facts, [*values, *_whole_columns(one, text_at)])
     ]  # fmt: skip
-    verdicts = [
+    verdicts = (
         _verdicts(one, columns, facts, _comparison_columns(one, rows, columns, text_at))
         for one in rows
-    ]
-    possible = [
-        (row, votes) for row, votes in zip(rows, verdicts, strict=True)
-        if "not" not in votes
-    ]  # fmt: skip
+    )
+    possible = [pair for pair in zip(rows, verdicts, strict=True) if "not" not in pair[1]]
     for strong in ("equal", "holds"):
         confirmed = [(row, votes) for row, votes in possible if strong in votes]
         if confirmed:
             top = max(sum(one in {"equal", "holds"} for one in votes) for _, votes in confirmed)
             best = [r for r, f in confirmed if sum(one in {"equal", "holds"} for one in f) == top]
-            level = [row for row, votes in possible if row not in best and any(
-                _is_undecided(each, row, columns, facts) for each in best
-            )]  # fmt: skip
+            others = [row for row, _ in possible if row not in best]
+            level = [row for row in others
+                     if any(_is_undecided(each, row, columns, facts) for each in best)]  # fmt: skip
             return [*best, *level], not level
     sure = [row for row, votes in possible if "open" not in votes]
     if len(possible) == 1 or (sure and len(sure) == len(possible)):
@@ -174,10 +168,8 @@ def _comparison_columns(
 ) -> list[list[str]]:
     """Column values to compare with. Amounts are compared only between rows with the same other
     values: 93 % may be high in one row and low in another."""
-    alike_rows = [
-        one for one in rows
-        if all(_cell(one, at).text == _cell(row, at).text for at in text_at)
-    ]  # fmt: skip
+    own = _values([row], text_at)
+    alike_rows = [one for one in rows if _values([one], text_at) == own]
     amounts = [at for at in columns if at not in text_at]
     return [*_values(rows, text_at), *_values(alike_rows, amounts)]
 
@@ -206,11 +198,7 @@ def _without_rest(
     rows: list[RunbookEntry], columns: Sequence[int], facts: AlertFacts
 ) -> list[RunbookEntry]:
     """Drops rows for the rest where another row is for all."""
-    whole = [
-        row for row in rows
-        if "else" not in _verdicts(row, columns, facts, [])
-    ]  # fmt: skip
-    return whole or rows
+    return [row for row in rows if "else" not in _verdicts(row, columns, facts, [])] or rows
 
 
 def _verdicts(
@@ -245,12 +233,8 @@ def _labels_of(rows: Sequence[RunbookEntry], columns: Sequence[int]) -> tuple[st
                                if _cell(one, at).label))  # fmt: skip
 
 
-def _is_excluded(entry: RunbookEntry, facts: AlertFacts) -> bool:
-    """Whether its own scope excludes the alert."""
-    return _scope(entry, facts) == "not"
-
-
 def _scope(entry: RunbookEntry, facts: AlertFacts) -> Verdict:
+    """The verdict of the entry's own scope."""
     verdicts = [
         facts.verdict(cell.text, label=cell.label, columns=_other_columns(entry, at))
         for at, cell in enumerate(entry.cells)

@@ -21,7 +21,7 @@ _FIELD = re.compile(
 _INLINE = re.compile(
     r"(?<![\w`/.*-])\*{0,2}([A-Z][A-Za-z-]{1,20}(?: [a-z-]{1,15}){0,2})\*{0,2}:\*{0,2}\s+"
 )
-_INLINE_ROLES = frozenset[Role](("severity", "owner", "step", "escalation"))
+_FIELD_ROLES = frozenset[Role](("severity", "owner", "step", "escalation"))
 _ITEM = re.compile(r"\s*(?:[-*•+]|\d+[.)])\s+(.*)|(\*\*.*)")
 _LEAD = re.compile(r"(?:\*\*|`)+(.+?)(?:\*\*|`)+\s*(.*)|([\w.:/-]+)\s*(?:[:—–]|\s-\s)\s*(.*)")
 _STEP = re.compile(r"^\s*1[.)]\s+(.*)", re.MULTILINE)
@@ -179,14 +179,9 @@ def _section(
             yield from rows
             return
     chunk = chunks[0]
-    roles = {cell.role for cell in cells if cell.label} & {
-        "step",
-        "severity",
-        "escalation",
-        "owner",
-    }
+    has_roles = any(cell.label and cell.role in _FIELD_ROLES for cell in cells)
     words = " ".join((*path, chunk.document_title))
-    if not roles and not any(map(has_steps, chunks)) and not _OF_ALERTS.search(words):
+    if not has_roles and not any(map(has_steps, chunks)) and not _OF_ALERTS.search(words):
         return  # the section may be about something else of that name
     yield RunbookEntry(
         kind="section", name=heading[0], exact=heading[1], chunk=chunk,
@@ -230,7 +225,7 @@ def _begins_with(name: str, sentence: str) -> bool:
 def _cells(chunk: Chunk, *, below: int) -> Iterator[RunbookCell]:
     """Labeled cells of a chunk: from fields, a table of pairs, or a subheading."""
     role = role_of(chunk.heading) if len(chunk.heading_path) > below else ""
-    if role in {"step", "severity", "escalation", "owner"} and chunk.kind == "text":
+    if role in _FIELD_ROLES and chunk.kind == "text":
         text = _first_step(chunk) or _beginning(chunk)
         yield RunbookCell(label=chunk.heading, text=text, role=role)
         return
@@ -243,7 +238,7 @@ def _cells(chunk: Chunk, *, below: int) -> Iterator[RunbookCell]:
 
 def _inline_fields(line: str) -> Iterator[RunbookCell]:
     """Fields of one line: `Severity: P3. Owner: Checkout.`"""
-    labels = [one for one in _INLINE.finditer(line) if role_of(one[1]) in _INLINE_ROLES]
+    labels = [one for one in _INLINE.finditer(line) if role_of(one[1]) in _FIELD_ROLES]
     for at, match in enumerate(labels, start=1):
         end = labels[at].start() if at < len(labels) else len(line)
         text = _plain_text(line[match.end() : end]).strip(" .;*")
@@ -258,11 +253,7 @@ def _pairs_of(chunk: Chunk) -> Iterator[RunbookCell]:
     if table is None:
         return
     if len(table.header) == 2:
-        head = (
-            [table.header]
-            if role_of(table.header[0]) and role_of(table.header[0]) != "name"
-            else []
-        )
+        head = [] if role_of(table.header[0]) in {"", "name"} else [table.header]
         for label, text in (*head, *table.rows):
             yield RunbookCell(label=label, text=text, role=role_of(label))
     elif len(table.rows) == 1 == table.total_rows:
@@ -332,13 +323,10 @@ def _unlabeled_step(chunks: Sequence[Chunk]) -> list[RunbookCell]:
     step = next((step_text for step_text in map(_first_step, texts) if step_text), "")
     if not step:
         for one in texts:
-            bullet = next(
-                (m[1] for m in _BULLET.finditer(one.text) if not _FIELD.fullmatch(m[0])), ""
-            )
-            step = step or _plain_text(bullet)
-    return (
-        [RunbookCell(label="First step", text=step[:_MAX_CELL_CHARS], role="step")] if step else []
-    )
+            bullets = (m[1] for m in _BULLET.finditer(one.text) if not _FIELD.fullmatch(m[0]))
+            step = step or _plain_text(next(bullets, ""))
+    cell = RunbookCell(label="First step", text=step[:_MAX_CELL_CHARS], role="step")
+    return [cell] if step else []
 
 
 def _first_step(chunk: Chunk) -> str:

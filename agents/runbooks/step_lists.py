@@ -146,11 +146,7 @@ def _goes_deeper(following: Sequence[str], depth: int) -> bool:
 
 
 def _stands_apart(line: str) -> bool:
-    return bool(_FENCE.match(line) or line.startswith("|") or is_footnote(line))
-
-
-def is_footnote(line: str) -> bool:
-    return bool(_NOTE.match(line))
+    return bool(_FENCE.match(line) or line.startswith("|") or _NOTE.match(line))
 
 
 MIN_STEPS = 2
@@ -158,22 +154,8 @@ MIN_STEPS = 2
 _DIGITS = re.compile(r"\(?(\d{1,3}(?:\.\d{1,3})*)[.)]?")
 _LETTERS = re.compile(r"\(?([A-Za-z]{1,6})[.)]")
 _ROMAN = (
-    "i",
-    "ii",
-    "iii",
-    "iv",
-    "v",
-    "vi",
-    "vii",
-    "viii",
-    "ix",
-    "x",
-    "xi",
-    "xii",
-    "xiii",
-    "xiv",
-    "xv",
-)
+    "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv", "xv",
+)  # fmt: skip
 _INTRODUCES = (":", "：", "—")
 
 
@@ -207,10 +189,11 @@ def steps_in(text: str) -> tuple[RunbookStep, ...]:
 
 def _lists(text: str) -> Iterator[list[_Item]]:
     """Outermost numbered lists, as their items in reading order."""
-    code = _code_lines(text)
+    fences = (token.map for token in read_blocks(text) if token.type == "fence")
+    code = {line for fence in fences if fence for line in range(*fence)}
     reading = _ListReader()
     for at, line in enumerate(text.split("\n")):
-        if at in code or not is_footnote(line):
+        if at in code or not _NOTE.match(line):
             yield from reading.read(line, in_code=at in code)
         else:
             reading.note(line)
@@ -317,8 +300,3 @@ def _after(letter: str) -> tuple[str, ...]:
 
 def _last(number: str) -> int:
     return int(number.rpartition(".")[2])
-
-
-def _code_lines(text: str) -> frozenset[int]:
-    fences = (token.map for token in read_blocks(text) if token.type == "fence")
-    return frozenset(line for map_ in fences if map_ for line in range(*map_))

@@ -7,8 +7,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from agents.alerts.alert import SHORT_NAME, exact_key, is_identifier, name_key
-from agents.alerts.amounts import condition_after, is_in_number_range, numbers_in
+from agents.alerts.alert import (
+    SHORT_NAME,
+    condition_after,
+    exact_key,
+    is_identifier,
+    is_in_number_range,
+    name_key,
+    numbers_in,
+)
 from agents.runbooks.entries import (
     Role,
     RunbookCell,

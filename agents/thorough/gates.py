@@ -10,7 +10,7 @@ from agents.answerer.model import label_sources
 from agents.answerer.nodes import unread_sections, without_numbers
 from agents.plan import SourceChoice
 from agents.retrieval import CANDIDATES, merge_hits
-from agents.state import AgentResult, Node, State, cost_of
+from agents.state import AgentResult, Draft, Node, State, cost_of
 from agents.steps import BufferedProgress, Progress, Step
 from agents.thorough.judges import (
     CritiqueRequest,
@@ -24,13 +24,16 @@ from agents.thorough.routing import (
     GOOD,
     MAX_TRIES,
     PASSABLE,
+    Critique,
+    Judgment,
+    RatedDraft,
+    ThoroughState,
     after_critique,
     after_judging,
     is_early_switch,
     is_stale,
     passes,
 )
-from agents.thorough.state import Critique, Judgment, RatedDraft, ThoroughState
 from config.domain import Domain
 from config.models import ChatModel
 from config.prompts import Foreign
@@ -59,10 +62,8 @@ class Gates:
         outcome, how = self._judge_context(state)
         judgment = outcome.value
         next_node: str = after_judging(judgment, tries=_tries(state), rounds=state.get("rounds", 0))
-        in_vain = next_node == "refuse" or (
-            next_node == "answer" and _context_ids(state) == state.get("judged_chunks")
-        )
-        if in_vain and "best_draft" in state:
+        is_known = next_node == "answer" and _context_ids(state) == state.get("judged_chunks")
+        if (is_known or next_node == "refuse") and "best_draft" in state:
             next_node = "critique"  # the best draft of earlier searches is the answer
         problems = ", ".join((*judgment.issues, *judgment.missing))
         rating = f"judge: {judgment.score:.2f}, {how}{': ' * bool(problems)}{problems}"
@@ -110,12 +111,7 @@ class Gates:
         unrated = RatedDraft(draft=draft, context=state["context"], score=PASSABLE, passed=True)
         if _is_a_surprise(state):
             note = "the sources looked enough, and no answer was found in them; searched again"
-            return {
-                "next_node": "rewrite",
-                "best_draft": unrated,
-                "critiqued_draft": draft,
-                "notes": (note,),
-            }
+            return _try_again("rewrite", unrated, draft, note)
         if not draft.by_model or draft.path != "company_specific_rag_success":
             return _finished(better_draft(best, unrated))
         state["progress"].step(Step.CHECK, "Checking the answer…")
@@ -132,9 +128,8 @@ class Gates:
         if not state["context"]:
             return AgentResult(value=_NO_PASSAGES), "nothing was found"
         if _context_ids(state) == state.get("judged_chunks"):
-            return AgentResult(
-                value=replace(state["judgment"], requests=())
-            ), "nothing new was found"
+            same = replace(state["judgment"], requests=())
+            return AgentResult(value=same), "nothing new was found"
         if covers_every_part(state["plan"], state["scored"], state["context"]):
             return AgentResult(value=_COVERED), "every part is covered"
         state["progress"].step(Step.READ, "Weighing what was found…")
@@ -163,21 +158,15 @@ def _after_critique(state: ThoroughState, critique: Critique) -> ThoroughState:
     if next_node == "__end__":
         return _finished(best, note)
     if next_node == "rewrite":
-        searching = (f"{note}; searched again",)
-        return {
-            "next_node": next_node,
-            "best_draft": best,
-            "critiqued_draft": draft,
-            "notes": searching,
-        }
-    return {
-        "next_node": next_node,
-        "best_draft": best,
-        "critiqued_draft": draft,
-        "tries": 1,
-        "objections": tuple(map(without_numbers, (draft.text, *critique.objections))),
-        "notes": (f"{note}; written again",),
-    }
+        return _try_again(next_node, best, draft, f"{note}; searched again")
+    objections = tuple(map(without_numbers, (draft.text, *critique.objections)))
+    again = _try_again(next_node, best, draft, f"{note}; written again")
+    return {**again, "tries": 1, "objections": objections}
+
+
+def _try_again(next_node: str, best: RatedDraft, draft: Draft, note: str) -> ThoroughState:
+    drafts: ThoroughState = {"best_draft": best, "critiqued_draft": draft}
+    return {**drafts, "next_node": next_node, "notes": (note,)}
 
 
 def _finished(rated: RatedDraft, note: str = "") -> ThoroughState:
@@ -224,19 +213,12 @@ def gates(domain: Domain, model: ChatModel, retrieve: Node) -> dict[str, Node]:
     def retrieval(state: ThoroughState) -> State:
         update = retrieve(state)
         before = state.get("earlier_hits", [])
-        return (
-            {**update, "hits": merge_hits([update["hits"], before])[:CANDIDATES]}
-            if before
-            else update
-        )
+        if before:
+            update["hits"] = merge_hits([update["hits"], before])[:CANDIDATES]
+        return update
 
-    nodes = {
-        "retrieval": retrieval,
-        "judge": gate.judge,
-        "rewrite": gate.rewrite,
-        "critique": gate.criticize,
-    }
-    return cast("dict[str, Node]", nodes)
+    nodes = {"judge": gate.judge, "rewrite": gate.rewrite, "critique": gate.criticize}
+    return cast("dict[str, Node]", {"retrieval": retrieval, **nodes})
 
 
 def with_buffered_progress(domain: Domain, model: ChatModel | None) -> AskWrapper:

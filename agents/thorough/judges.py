@@ -17,8 +17,7 @@ from agents.plan import Plan
 from agents.prompts import render
 from agents.requests import requests_in
 from agents.state import AgentResult, Draft, with_fallback
-from agents.thorough.routing import GOOD
-from agents.thorough.state import Critique, Issue, Judgment, explain_issues, first_lines
+from agents.thorough.routing import GOOD, Critique, Issue, Judgment, explain_issues, first_lines
 from config.domain import Domain
 from config.models import ChatModel, Usage
 from config.prompts import Foreign, listed
@@ -58,8 +57,6 @@ way`."""
 
 @dataclass(frozen=True, kw_only=True)
 class CritiqueRequest:
-    """The critic's input."""
-
     plan: Plan
     draft: Draft
     sources: Sequence[Foreign]
@@ -92,6 +89,8 @@ def answer_critic(
     """None when the model fails: the draft becomes the answer."""
 
     def by_model(request: CritiqueRequest) -> tuple[Critique | None, Usage]:
+        # In untrusted text, numbers in square brackets count as forged citations.
+        text = CITATION.sub(r" (source \1)", request.draft.text)
         prompt = render(
             "critique",
             title=domain.title,
@@ -100,17 +99,12 @@ def answer_critic(
             sources=request.sources,
             question=Foreign("question", request.plan.question),
             sub_questions=Foreign("parts of the question", listed(request.plan.sub_questions)),
-            answer=Foreign("answer", _with_plain_numbers(request.draft.text)),
+            answer=Foreign("answer", text),
         )
         reply, usage = model.structured(prompt, CriticisedAnswer)
         return _to_critique(reply, request.draft), usage
 
     return with_fallback("critique", by_model, lambda _: None)
-
-
-def _with_plain_numbers(text: str) -> str:
-    """In untrusted text, numbers in square brackets count as forged citations."""
-    return CITATION.sub(r" (source \1)", text)
 
 
 def _to_critique(reply: CriticisedAnswer, draft: Draft) -> Critique:
@@ -151,8 +145,6 @@ UNJUDGED = Judgment(score=GOOD)
 
 @dataclass(frozen=True, kw_only=True)
 class SourceJudgeRequest:
-    """The judge's input."""
-
     plan: Plan
     sources: Sequence[Foreign]
     outline: Sequence[str] = ()

@@ -13,7 +13,7 @@ from agents.extractive.language import glossary_prompt
 from agents.plan import Plan
 from agents.prompts import render
 from agents.state import AgentResult, Draft, with_fallback
-from agents.thorough.state import Judgment, RatedDraft, advice_for, first_lines
+from agents.thorough.routing import Judgment, RatedDraft, advice_for, first_lines
 from config.domain import Domain
 from config.models import ChatModel, Usage
 from config.prompts import Foreign, listed
@@ -35,8 +35,6 @@ _GOES_BY: dict[Strategy, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class RewriteRequest:
-    """The rewriter's input."""
-
     plans: Sequence[Plan]
     """Plans of insufficient searches, newest last; never empty."""
     judgment: Judgment
@@ -99,22 +97,19 @@ def _in_another_way(request: RewriteRequest) -> Plan:
 def _within_limits(reply: Rewording, request: RewriteRequest, domain: Domain) -> Plan:
     """Never repeats a search: without new words, only the strategy changes."""
     earlier = set(_earlier_wordings(request.plans))
-    wordings = [text for text in first_lines(reply.paraphrases) if text not in earlier][
-        :_MAX_PARAPHRASES
-    ]
-    names = dict.fromkeys(
-        [*first_lines(reply.keywords, most=_MAX_KEYWORDS), *codes(request.plans[-1].question)]
-    )
+    last = request.plans[-1]
+    wordings = [text for text in first_lines(reply.paraphrases) if text not in earlier]
+    wordings = wordings[:_MAX_PARAPHRASES]
+    keywords = first_lines(reply.keywords, most=_MAX_KEYWORDS)
+    names = dict.fromkeys([*keywords, *codes(last.question)])
     if not wordings and earlier.issuperset(names):
         return _in_another_way(request)
-    hypothetical = (
-        "".join(first_lines([reply.hypothetical_answer])) if domain.retrieval.hyde else ""
-    )
-    return request.plans[-1].model_copy(
+    hypothetical = [reply.hypothetical_answer] if domain.retrieval.hyde else []
+    return last.model_copy(
         update={
             "paraphrases": wordings,
             "keywords": list(names),
-            "hypothetical_answer": hypothetical,
+            "hypothetical_answer": "".join(first_lines(hypothetical)),
             "strategy": other_strategy(request.plans) if request.switch else reply.strategy,
         }
     )
@@ -129,7 +124,7 @@ def _earlier_wordings(plans: Sequence[Plan]) -> list[str]:
     return list(dict.fromkeys(texts))
 
 
-_WANTING = (
+_NOT_CONVINCED = (
     "_A second check was not convinced by this answer: look into its sources before you act._"
 )
 
@@ -147,7 +142,7 @@ def final_draft(rated: RatedDraft) -> Draft:
     parts = {**draft.confidence_parts, "critique": rated.score}
     if rated.passed:
         return replace(draft, confidence_parts=parts)
-    mark = unsupported_line(rated.unsupported) if rated.unsupported else _WANTING
+    mark = unsupported_line(rated.unsupported) if rated.unsupported else _NOT_CONVINCED
     text = draft.text if mark in draft.text else f"{draft.text}\n\n{mark}"
     sure = min(draft.confidence, rated.score)
     return replace(draft, text=text, confidence=sure, confidence_parts=parts)

@@ -176,11 +176,8 @@ def with_thread_memory(domain: str, memory: Callable[[], ThreadMemory]) -> AskWr
 
 
 def _turn(conversation: Conversation, question: Question, answer: Answer) -> EarlierTurn:
-    citations = (
-        Cited(document=one.document, heading=one.heading)
-        for one in answer.citations
-        if one.document
-    )
+    citations = (one for one in answer.citations if one.document)
+    cited = (Cited(document=one.document, heading=one.heading) for one in citations)
     text = shorten(question.text)
     return EarlierTurn(
         id=conversation.message,
@@ -189,7 +186,7 @@ def _turn(conversation: Conversation, question: Question, answer: Answer) -> Ear
         question=shorten(answer.standalone_question) or text,
         path=answer.path,
         documents=tuple(sorted(answer.drawn_from)),
-        cited=tuple(dict.fromkeys(citations)),
+        cited=tuple(dict.fromkeys(cited)),
         options=answer.options,
     )
 
@@ -202,12 +199,8 @@ def _with_note(answer: Answer, note: str) -> Answer:
 
 
 def _config(conversation: Conversation, domain: str) -> RunnableConfig:
-    configurable = {
-        "thread_id": key_of(conversation.place),
-        "domain": domain,
-        "asker": conversation.asker,
-    }
-    return {"configurable": configurable}
+    thread = key_of(conversation.place)
+    return {"configurable": {"thread_id": thread, "domain": domain, "asker": conversation.asker}}
 
 
 @contextmanager

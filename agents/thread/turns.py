@@ -94,15 +94,11 @@ def picked_option(text: str, turns: Sequence[EarlierTurn]) -> str:
     options = turns[-1].options if turns else ()
     if not match or not options:
         return ""
-    word = (match["word"] or "").lower()
-    places = {"last": len(options) - 1, "latter": len(options) - 1, "former": 0}
-    if word in _ORDINALS:
-        place = _ORDINALS.index(word)
-    elif word:
-        place = places[word]
-    else:
-        place = int(match["digit"]) - 1
-    return options[place] if place < len(options) else ""
+    word, last = (match["word"] or "").lower(), len(options) - 1
+    places = {"last": last, "latter": last, "former": 0}
+    places |= {ordinal: place for place, ordinal in enumerate(_ORDINALS)}
+    place = places[word] if word else int(match["digit"]) - 1
+    return options[place] if place <= last else ""
 
 
 def thread_lines(question: Question) -> list[tuple[str, str]]:

@@ -17,19 +17,17 @@ from zoneinfo import ZoneInfo
 from agents.answer import Fallback
 from agents.context.sources import Source
 from agents.prompts import render
-from agents.requests import LookupRequest
+from agents.requests import LookupRequest, Toolbox, ToolFailed, ToolOffer, ToolResult
 from agents.steps import Progress, Step
 from agents.thread.turns import is_zone
-from agents.tools.toolbox import Toolbox, ToolFailed, ToolOffer, ToolResult
 from config.prompts import Foreign
 from enrichment.chunk import Chunk, Unit
 
 MAX_ARGUMENTS = 12
 MAX_VALUES = 20
 MAX_VALUE_CHARS = 80
-"""Characters."""
 MAX_TOTAL_CHARS = 240
-"""Characters of all text values."""
+"""Of all text values."""
 _NUMBER = re.compile(r"-?\d{1,9}(\.\d{1,4})?")
 _MOMENT = re.compile(
     r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2})?(\.\d{1,6})?(Z|[+-]\d{2}:?\d{2})?)?"
@@ -71,11 +69,9 @@ def parse_arguments(raw: str, offer: ToolOffer, allowed_words: AllowedArguments)
     words = [one for one in values if isinstance(one, str)]
     if len(values) > MAX_VALUES or sum(map(len, words)) > MAX_TOTAL_CHARS:
         raise UnfitError("the arguments are too long; send names, not texts")
-    allowed = [
-        _plain(text)
-        for text in (allowed_words.question, allowed_words.answered, allowed_words.documents)
-    ]
-    allowed.append(_plain(json.dumps(offer.schema, ensure_ascii=False)))
+    schema = json.dumps(offer.schema, ensure_ascii=False)
+    texts = (allowed_words.question, allowed_words.answered, allowed_words.documents, schema)
+    allowed = [_plain(text) for text in texts]
     for word in words:
         if not _is_allowed(word, allowed):
             raise UnfitError(
@@ -188,9 +184,7 @@ def _call(
 
 def explain_tools(offers: Sequence[ToolOffer]) -> str:
     """The part of the answerer's prompt about tools; '' without tools."""
-    if not offers:
-        return ""
-    return "\n\n" + render("asking_tools", most=str(MAX_CALLS)).system
+    return "\n\n" + render("asking_tools", most=str(MAX_CALLS)).system if offers else ""
 
 
 def describe_offers(offers: Sequence[ToolOffer]) -> list[Foreign]:
@@ -213,7 +207,6 @@ def _takes(offer: ToolOffer) -> str:
 
 
 MAX_RESULT_CHARS = 4_000
-"""Characters of one result."""
 _MAX_LINES = 200
 _MAX_DEPTH = 6
 _MAX_LINE_CHARS = 300

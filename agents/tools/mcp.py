@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import structlog
 
+from agents.requests import ToolFailed, ToolFailure, ToolOffer
 from agents.tools.calls import to_plain_text
-from agents.tools.toolbox import ToolFailed, ToolFailure, ToolOffer
 from config.tool_server import ToolServer
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def load_sdk() -> None:
 
 
 class _TooLargeError(Exception):
-    """More than MOST_BYTES."""
+    """More than `MAX_BYTES`."""
 
 
 class McpToolServer:
@@ -72,7 +72,7 @@ class McpToolServer:
         """Tools that the domain allows by name and the server marks read-only."""
 
         async def work(client: Client) -> list[ToolOffer]:
-            return [self._offer(tool) for tool in await self._reading(client)]
+            return [self._offer(tool) for tool in await self._read_only_tools(client)]
 
         return self._connected(work, LIST_SECONDS)
 
@@ -80,7 +80,7 @@ class McpToolServer:
         async def work(client: Client) -> str:
             from mcp_types import CallToolRequest, CallToolRequestParams, CallToolResult
 
-            now = [self._offer(tool) for tool in await self._reading(client)]
+            now = [self._offer(tool) for tool in await self._read_only_tools(client)]
             if offer not in now:
                 raise ToolFailed(self._server.name, "changed")
             call = CallToolRequest(
@@ -95,7 +95,7 @@ class McpToolServer:
 
         return self._connected(work, CALL_SECONDS)
 
-    async def _reading(self, client: Client) -> list[Tool]:
+    async def _read_only_tools(self, client: Client) -> list[Tool]:
         from mcp_types import ListToolsRequest, ListToolsResult, PaginatedRequestParams
 
         tools: list[Tool] = []
@@ -184,7 +184,7 @@ class McpToolServer:
         if self._server.command:
             # Its log output is dropped.
             with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
-                async with Client(self._started(nowhere)) as client:
+                async with Client(self._process(nowhere)) as client:
                     yield client
             return
         import httpx2
@@ -202,14 +202,15 @@ class McpToolServer:
         ):
             yield client
 
-    def _started(self, errors: TextIO) -> Any:
+    def _process(self, errors: TextIO) -> Any:
         from mcp import StdioServerParameters
         from mcp.client.stdio import stdio_client
 
         command, *words = self._server.command
-        handed = {self._server.token: self._token} if self._token else {}
-        started = StdioServerParameters(command=command, args=words, env=handed)
-        return stdio_client(started, errlog=errors)
+        env = {self._server.token: self._token} if self._token else {}
+        return stdio_client(
+            StdioServerParameters(command=command, args=words, env=env), errlog=errors
+        )
 
 
 class _Allowance:

@@ -186,7 +186,7 @@ def _likeliest(parts: McpParts, opened: RequestScope, arguments: RetrieveArgumen
     domains = opened.candidates(arguments.domain)
     if len(domains) == 1:
         return domains[0]
-    evidence, unavailable = parts.answering.looked_into(
+    evidence, unavailable = parts.answering.score(
         domains, lambda domain: Question(text=arguments.query, readers=opened.readers(domain))
     )
     if not evidence:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.answer import Question
-from agents.plan import Plan, SourceChoice
-from agents.query_optimizer import PlanRequest, query_optimizer
-from agents.retrieval import RetrievalRequest, retrieve
+from agents.plan import Plan
+from agents.query_optimizer import query_optimizer
+from agents.retrieval import retrieve
 from benchmarks.material.golden_domains import Measured
 from enrichment.language.words import naming_words
 from index.search import Hit
@@ -58,9 +58,8 @@ def asked_of(measured: Measured, golden: GoldenQuestion) -> Asked:
 
 def searched(measured: Measured, question: Question) -> tuple[Plan, list[Hit]]:
     snapshot = measured.snapshot
-    asked = PlanRequest(question=question, snapshot=snapshot)
-    plan = query_optimizer(measured.domain, None)(asked).value
-    hits = retrieve(RetrievalRequest(plan=plan, sources=SourceChoice(), snapshot=snapshot))
+    plan = query_optimizer(measured.domain, None)(question, snapshot).value
+    hits = retrieve(plan, snapshot)
     return plan, hits
 
 

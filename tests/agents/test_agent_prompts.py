@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agents.prompts import render
-from agents.thorough.state import explain_issues
+from agents.thorough.routing import explain_issues
 from config.prompts import Foreign
 
 FOREIGN = [

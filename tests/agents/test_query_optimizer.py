@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.answer import Question
-from agents.query_optimizer import PlanRequest, query_optimizer, search_planner
+from agents.query_optimizer import query_optimizer, search_planner
 from config.domain import RetrievalPolicy
 from config.errors import ModelUnavailable
 from tests.agents.corpus import domain, snapshot
@@ -35,10 +35,10 @@ def test_every_wording_of_the_plan_is_searched_the_question_as_asked_first() -> 
 
 
 def test_an_answer_is_searched_with_a_hypothetical_one_only_where_the_domain_says_so() -> None:
-    asked = PlanRequest(question=Question(text=ASKED), snapshot=snapshot())
+    asked = Question(text=ASKED)
     for hyde in (True, False):
         wanted = domain().model_copy(update={"retrieval": RetrievalPolicy(hyde=hyde)})
-        plan = query_optimizer(wanted, ScriptedModel({"plan": MADE}))(asked).value
+        plan = query_optimizer(wanted, ScriptedModel({"plan": MADE}))(asked, snapshot()).value
         assert bool(plan.hypothetical_answer) == hyde
 
 

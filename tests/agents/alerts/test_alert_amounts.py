@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.alerts.amounts import amounts_in, condition_after, range_in
+from agents.alerts.alert import amounts_in, condition_after, range_in
 
 
 @pytest.mark.parametrize(

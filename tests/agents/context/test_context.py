@@ -11,8 +11,8 @@ from agents.context.duplicates import is_near_duplicate
 from agents.context.post_processor import Context, FoundPassages, build_context
 from agents.context.sources import MAX_SOURCE_CHARS, build_sources, outline_of
 from agents.extractive.relevance import score_units
-from agents.plan import Plan, SourceChoice
-from agents.retrieval import RetrievalRequest, retrieve
+from agents.plan import Plan
+from agents.retrieval import retrieve
 from enrichment.chunk import Chunk, ChunkRun
 from index.search import Snapshot
 from tests.agents.corpus import LAPTOPS, OLD_ROTATION, ROTATION, snapshot
@@ -50,7 +50,7 @@ def asked(
     may_look: bool = False,
 ) -> Context:
     plan = Plan(question=question, kind="in_domain", sub_questions=list(parts))
-    hits = retrieve(RetrievalRequest(plan=plan, sources=SourceChoice(), snapshot=found))
+    hits = retrieve(plan, found)
     scored = score_units(plan, found, hits, {})
     given = FoundPassages(
         plan=plan,

@@ -8,7 +8,7 @@ from agents.answer import Question
 from agents.extractive.language import glossary_problems, glossary_prompt, other_ways, same_words
 from agents.extractive.relevance import aspects_of
 from agents.plan import Plan
-from agents.query_optimizer import PlanRequest, query_optimizer
+from agents.query_optimizer import query_optimizer
 from config.domain import Domain, Sources
 from config.domain_files import check_domains
 from config.errors import ConfigError
@@ -125,8 +125,8 @@ def test_a_passage_in_other_words_covers_the_question_only_with_the_glossary(
 
 def test_without_a_model_the_other_words_are_searched_too() -> None:
     domain = Domain(domain="keys", title="Keys", sources=Sources(), glossary=GLOSSARY)
-    asked = PlanRequest(question=Question(text="how old may a KEK get?"), snapshot=snapshot())
-    plan = query_optimizer(domain, None)(asked).value
+    asked = Question(text="how old may a KEK get?")
+    plan = query_optimizer(domain, None)(asked, snapshot()).value
     assert plan.paraphrases == ["how old may a KEK get? key encryption key"]
     assert plan.keywords == ["KEK", "key encryption key"]
 

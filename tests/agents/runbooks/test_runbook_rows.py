@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.alerts.alert import Alert
-from agents.alerts.amounts import amounts_in, numbers_in
+from agents.alerts.alert import Alert, amounts_in, numbers_in
 from agents.runbooks.matching import match
 from agents.runbooks.narrowing import RunbookMatch
 from tests.agents.corpus import snapshot

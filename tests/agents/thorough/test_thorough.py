@@ -11,8 +11,7 @@ import pytest
 
 from agents.answer import Answer
 from agents.plan import Plan, Trace
-from agents.thorough.routing import MAX_CALLS, MAX_ROUNDS, MAX_TRIES
-from agents.thorough.state import advice_for
+from agents.thorough.routing import MAX_CALLS, MAX_ROUNDS, MAX_TRIES, advice_for
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import Prompt
 from tests.agents.corpus import DRILLS, LAPTOPS, ROTATION, asking, snapshot

@@ -21,6 +21,7 @@ from agents.answer import Answer, Question
 from agents.answer_cache.cache import is_cacheable
 from agents.checks.groundedness import groundedness
 from agents.graph import build_ask
+from agents.requests import ToolFailed, ToolOffer, ToolResult
 from agents.tools import mcp as mcp_tool_server
 from agents.tools.calls import (
     MAX_RESULT_CHARS,
@@ -31,7 +32,6 @@ from agents.tools.calls import (
     tool_source,
 )
 from agents.tools.mcp import AllowedTools
-from agents.tools.toolbox import ToolFailed, ToolOffer, ToolResult
 from bot.blocks.render import render
 from config.domain import Domain
 from config.models import Prompt
