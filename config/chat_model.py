@@ -127,16 +127,17 @@ def _model_by_name(settings: Settings, variable: str, name: str, patience: _Pati
 
 def _build_model(settings: Settings, variable: str, model: str, patience: _Patience) -> ChatModel:
     provider, name = provider_and_model(model)
-    retries, pause, timeout = patience.retries, patience.pause_seconds, patience.timeout_seconds
+    timeout = patience.timeout_seconds
     if provider != OPENAI:
-        make = partial(provider_client, provider, name, timeout_seconds=timeout, variable=variable)
         built = ProviderModel(
             model,
-            connect=make,
+            connect=partial(
+                provider_client, provider, name, timeout_seconds=timeout, variable=variable
+            ),
             check_key=f"the API key of {provider}",
             check=variable,
-            retries=retries,
-            pause_seconds=pause,
+            retries=patience.retries,
+            pause_seconds=patience.pause_seconds,
             provider=provider,
         )
         built.connected()  # reports a missing package or key now, not at the first question
@@ -153,8 +154,8 @@ def _build_model(settings: Settings, variable: str, model: str, patience: _Patie
         connect=lambda *_: connect(),
         check_key="OPENAI_API_KEY",
         check=f"{variable} and OPENAI_BASE_URL",
-        retries=retries,
-        pause_seconds=pause,
+        retries=patience.retries,
+        pause_seconds=patience.pause_seconds,
     )
 
 
@@ -176,7 +177,7 @@ class LangChainModel:
         pause_seconds: float,
         provider: str = OPENAI,
     ) -> None:
-        self._name = name
+        self.name = name
         self._provider = provider
         self._connect = connect
         self._check_key = check_key
@@ -188,11 +189,7 @@ class LangChainModel:
         self._client: BaseChatModel | None = None
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._name!r})"
-
-    @property
-    def name(self) -> str:
-        return self._name
+        return f"{type(self).__name__}({self.name!r})"
 
     def connected(self) -> BaseChatModel:
         """The vendor's client, created on first use."""
@@ -236,7 +233,7 @@ class LangChainModel:
     @contextmanager
     def _watched(self, prompt: Prompt) -> Iterator[ModelCall]:
         call = ModelCall(
-            self._name, provider=self._provider, prompt=prompt.name, max_tokens=prompt.max_tokens
+            self.name, provider=self._provider, prompt=prompt.name, max_tokens=prompt.max_tokens
         )
         try:
             yield call
@@ -264,13 +261,12 @@ class LangChainModel:
             if room <= 0:
                 usage, finished = usage + Usage(cut=True), True
                 break
-            finished = finished or _says_why_it_ends(piece)
+            finished = finished or any(_reasons(piece))
             try:
                 piece = next(pieces, None)
             except Exception as error:  # the HTTP stack raises many types when a stream breaks
                 self._fail(prompt, error)
-        close = getattr(pieces, "close", None)
-        if close:
+        if close := getattr(pieces, "close", None):
             close()
         if not finished:
             raise ModelUnavailable(
@@ -392,15 +388,9 @@ class ProviderModel(LangChainModel):
         return self._client_for(prompt).stream(messages)
 
     def _leave_out(self, error: Exception) -> bool:
-        left_out = super()._leave_out(error)
-        if left_out:
-            self._client = None
-            self._bounded = {}
+        if left_out := super()._leave_out(error):
+            self._client, self._bounded = None, {}
         return left_out
-
-
-def _says_why_it_ends(piece: BaseMessage) -> bool:
-    return any(_reasons(piece))
 
 
 def _reasons(message: BaseMessage) -> Iterator[str]:

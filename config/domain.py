@@ -23,7 +23,7 @@ from pydantic import (
     StringConstraints,
     model_validator,
 )
-from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+from pydantic_core import CoreSchema, core_schema
 
 from config.parsing.schedules import (
     BOT,
@@ -34,7 +34,7 @@ from config.parsing.schedules import (
     shortest_gap,
     time_zone_problem,
 )
-from config.tool_server import ToolServer
+from config.tool_server import ToolServer, invalid
 
 
 @dataclass(frozen=True)
@@ -56,20 +56,19 @@ class _Shape:
 
     def _checked(self, value: str) -> str:
         if not re.fullmatch(self.pattern, value):
-            message = f"{value!r} {self.problem}"
-            raise PydanticCustomError("form", "{problem}", {"problem": message})
+            raise invalid(f"{value!r} {self.problem}")
         return value
 
 
 def _not_blank(value: str) -> str:
     if not value.strip():
-        raise PydanticCustomError("blank", "is blank; write it out, or leave it out")
+        raise invalid("is blank; write it out, or leave it out")
     return value
 
 
 def _one_line(value: str) -> str:
     if len(value.splitlines()) > 1:
-        raise PydanticCustomError("lines", "has a line break; write it on one line")
+        raise invalid("has a line break; write it on one line")
     return value
 
 
@@ -90,30 +89,27 @@ def _drive_id(value: str) -> str:
             if drive_id
             else "in Drive: the part of its address after /folders/ or /d/"
         )
-        problem = f"{value!r} is no id of Google Drive; {remedy}"
-        raise PydanticCustomError("form", "{problem}", {"problem": problem})
+        raise invalid(f"{value!r} is no id of Google Drive; {remedy}")
     return value
 
 
 def _cron(value: str) -> str:
     if problem := cron_problem(value):
-        message = f"{value!r} {problem}"
-        raise PydanticCustomError("form", "{problem}", {"problem": message})
+        raise invalid(f"{value!r} {problem}")
     return value
 
 
 def _cron_or_shift_change(value: str) -> str:
     if value != SHIFT_CHANGE and (problem := cron_problem(value)):
-        message = f"{value!r} {problem}; or write `{SHIFT_CHANGE}`"
         if get_close_matches(value.casefold(), [SHIFT_CHANGE]):
-            message = f"{value!r} is no time; did you mean `{SHIFT_CHANGE}`?"
-        raise PydanticCustomError("form", "{problem}", {"problem": message})
+            raise invalid(f"{value!r} is no time; did you mean `{SHIFT_CHANGE}`?")
+        raise invalid(f"{value!r} {problem}; or write `{SHIFT_CHANGE}`")
     return value
 
 
 def _time_zone(value: str) -> str:
     if problem := time_zone_problem(value):
-        raise PydanticCustomError("form", "{problem}", {"problem": f"{value!r} {problem}"})
+        raise invalid(f"{value!r} {problem}")
     return value
 
 
@@ -197,8 +193,7 @@ class GoogleDriveSource(_Section):
 class Sources(_Section):
     google_drive: GoogleDriveSource = GoogleDriveSource()
     files: list[NonBlank] = Field(
-        [],
-        description="Files, folders or globs, relative to the domain file or working directory",
+        [], description="Files, folders or globs, relative to the domain file or working directory"
     )
 
     def used_keys(self) -> frozenset[str]:
@@ -321,7 +316,7 @@ class ChunkOptions(_Section):
     @model_validator(mode="after")
     def _overlap_fits(self) -> Self:
         if self.overlap >= self.size:
-            raise PydanticCustomError("overlap", "overlap has to be smaller than size")
+            raise invalid("overlap has to be smaller than size")
         return self
 
 
@@ -346,8 +341,7 @@ class EscalationLevel(_Section):
     @model_validator(mode="after")
     def _calls_one(self) -> Self:
         if sum(bool(one) for one in (self.usergroup, self.user, self.rota)) != 1:
-            message = "write one of user, usergroup and rota; for more of them, more levels"
-            raise PydanticCustomError("level", "{problem}", {"problem": message})
+            raise invalid("write one of user, usergroup and rota; for more of them, more levels")
         return self
 
 
@@ -487,10 +481,7 @@ class Refresh(_Section):
         "UTC", description="Whose clock `cron` is read by, as in Europe/Berlin"
     )
     jitter_minutes: WholeNumber = Field(
-        0,
-        ge=0,
-        le=60,
-        description="A run begins up to so much later: not all domains at once",
+        0, ge=0, le=60, description="A run begins up to so much later: not all domains at once"
     )
 
     @model_validator(mode="after")
@@ -498,8 +489,7 @@ class Refresh(_Section):
         # Otherwise the next time comes before this one's delay is over, and neither is run.
         delay = timedelta(minutes=self.jitter_minutes)
         if delay and delay >= shortest_gap(self.cron):
-            message = "jitter_minutes has to be less than the time from one run to the next"
-            raise PydanticCustomError("jitter", "{problem}", {"problem": message})
+            raise invalid("jitter_minutes has to be less than the time from one run to the next")
         return self
 
 
@@ -526,8 +516,7 @@ def _cron_alone(value: object) -> object:
 
 def _digest_in_short(value: object) -> object:
     if isinstance(value, bool | list):
-        message = f"write `{SHIFT_CHANGE}` or a cron expression, or leave it out for none"
-        raise PydanticCustomError("form", "{problem}", {"problem": message})
+        raise invalid(f"write `{SHIFT_CHANGE}` or a cron expression, or leave it out for none")
     return {"at": value} if isinstance(value, str) else value
 
 
@@ -580,8 +569,7 @@ class Domain(_Section):
     def _tools_by_name(self) -> Self:
         names = [one.name.casefold() for one in self.tools]
         if len(set(names)) < len(names):
-            message = "two servers have the same name; replies tell them apart by it"
-            raise PydanticCustomError("form", "{problem}", {"problem": f"tools: {message}"})
+            raise invalid("tools: two servers have the same name; replies tell them apart by it")
         return self
 
     @model_validator(mode="after")
@@ -589,29 +577,26 @@ class Domain(_Section):
         if self.digest is None:
             return self
         if self.digest.at == SHIFT_CHANGE and not self.escalation.rota:
-            message = (
+            raise invalid(
                 "digest: shift_change needs escalation.rota; add it, or write a cron expression"
             )
-            raise PydanticCustomError("form", "{problem}", {"problem": message})
         if self.digest.to == "on_call" and not (self.escalation.rota or self.escalation.user):
-            message = (
+            raise invalid(
                 "digest.to: on_call needs escalation.rota or escalation.user; add one, or write "
+                "`channel`"
             )
-            message += "`channel`"
-            raise PydanticCustomError("form", "{problem}", {"problem": message})
         if not self.channels:
-            message = "digest: it has no channel to go to; add one to channels"
-            raise PydanticCustomError("form", "{problem}", {"problem": message})
+            raise invalid("digest: it has no channel to go to; add one to channels")
         return self
 
     @model_validator(mode="after")
     def _report_has_readers(self) -> Self:
-        readers = self.admins if self.gaps.to == "admins" else self.channels
-        if self.gaps.report and not readers:
-            missing = "admins" if self.gaps.to == "admins" else "channels"
-            message = f"gaps.report: nobody would get it, as there are no {missing}"
-            problem = f"{message}; add some, or leave it out"
-            raise PydanticCustomError("form", "{problem}", {"problem": problem})
+        kind = "admins" if self.gaps.to == "admins" else "channels"
+        if self.gaps.report and not getattr(self, kind):
+            raise invalid(
+                f"gaps.report: nobody would get it, as there are no {kind}; add some, or leave it "
+                "out"
+            )
         return self
 
     @property

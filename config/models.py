@@ -123,33 +123,30 @@ def messages_of(prompt: Prompt) -> Messages:
     """Messages of a prompt. Pictures become LangChain's blocks, which it converts per provider."""
     if not prompt.pictures:
         return [("system", prompt.system), ("user", prompt.user)]
-    lines = [
-        {
-            "type": "image",
-            "base64": base64.b64encode(picture.data).decode(),
-            "mime_type": picture.media_type,
-        }
-        for picture in prompt.pictures
-    ]
-    return [("system", prompt.system), ("user", [{"type": "text", "text": prompt.user}, *lines])]
+    blocks = [{"type": "text", "text": prompt.user}]
+    for picture in prompt.pictures:
+        data = base64.b64encode(picture.data).decode()
+        blocks.append({"type": "image", "base64": data, "mime_type": picture.media_type})
+    return [("system", prompt.system), ("user", blocks)]
 
 
 def parse_reply(text: str, reply: type[Reply]) -> Reply:
     """Parses the JSON object in a reply; prose, a fence or a think block may surround it."""
-    body = _without_thoughts(text)
+    body = _without_thinking(text)
     start, end = body.find("{"), body.rfind("}")
     return reply.model_validate_json(body[start : end + 1] if 0 <= start < end else body)
 
 
-def _without_thoughts(text: str) -> str:
-    rows, start = [], 0
-    while (opened := text.find("<think>", start)) >= 0:
-        closed = text.find("</think>", opened)
-        if closed < 0:
+def _without_thinking(text: str) -> str:
+    """Cut by hand: a regex would search the rest again from every `<think>` without an end."""
+    parts, start = [], 0
+    while (opening := text.find("<think>", start)) >= 0:
+        closing = text.find("</think>", opening)
+        if closing < 0:
             break
-        rows.append(text[start:opened])
-        start = closed + len("</think>")
-    return "".join([*rows, text[start:]])
+        parts.append(text[start:opening])
+        start = closing + len("</think>")
+    return "".join([*parts, text[start:]])
 
 
 def describe(error: ValidationError) -> str:

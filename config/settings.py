@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from dotenv import dotenv_values, load_dotenv
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic import (
+    AliasChoices,
+    AliasGenerator,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -30,70 +37,59 @@ if TYPE_CHECKING:
 _NAME_OF_A_SECRET = re.compile(r"_(KEY|TOKEN|SECRET|PASSWORD)$")
 _MIN_SECRET_CHARS = 8
 """Characters. What is shorter is a placeholder, and would be found inside other words."""
+_OF_OTHERS = ("slack_", "openai_", "google_", "chroma_", "database_")
+"""Fields whose variables other programs know too, so they don't begin with `ONCALL_`."""
 
 
-def _from(*names: str) -> AliasChoices:
-    return AliasChoices(*names)
+def _variable_of(field: str) -> AliasChoices:
+    variable = field.upper()
+    return AliasChoices(variable if field.startswith(_OF_OTHERS) else f"ONCALL_{variable}")
 
 
 class Settings(BaseSettings):
-    """Each field names its environment variable; `.env` in the working directory is read too."""
+    """Environment variables, also from `.env` in the working directory.
+
+    A field's variable is its name in capitals, after `ONCALL_` unless other programs know it."""
 
     model_config = SettingsConfigDict(
-        env_file=".env", extra="ignore", populate_by_name=True, env_ignore_empty=True
+        alias_generator=AliasGenerator(validation_alias=_variable_of),
+        env_file=".env",
+        extra="ignore",
+        populate_by_name=True,
+        env_ignore_empty=True,
     )
 
-    slack_bot_token: SecretStr | None = Field(
-        None, validation_alias=_from("SLACK_BOT_TOKEN"), description="Bot token, xoxb-…"
-    )
-    slack_app_token: SecretStr | None = Field(
-        None,
-        validation_alias=_from("SLACK_APP_TOKEN"),
-        description="App token for Socket Mode, xapp-…",
-    )
+    slack_bot_token: SecretStr | None = Field(None, description="Bot token, xoxb-…")
+    slack_app_token: SecretStr | None = Field(None, description="App token for Socket Mode, xapp-…")
     slack_signing_secret: SecretStr | None = Field(
-        None,
-        validation_alias=_from("SLACK_SIGNING_SECRET"),
-        description="Checks HTTP requests from Slack",
+        None, description="Checks HTTP requests from Slack"
     )
-    slack_api_url: str = Field(
-        "https://slack.com/api/",
-        validation_alias=_from("SLACK_API_URL"),
-        description="Slack's Web API",
-    )
+    slack_api_url: str = Field("https://slack.com/api/", description="Slack's Web API")
 
     openai_api_key: SecretStr | None = Field(
-        None,
-        validation_alias=_from("OPENAI_API_KEY"),
-        description="Key of the OpenAI-compatible server",
+        None, description="Key of the OpenAI-compatible server"
     )
-    openai_base_url: str | None = Field(
-        None, validation_alias=_from("OPENAI_BASE_URL"), description="Any OpenAI-compatible server"
-    )
+    openai_base_url: str | None = Field(None, description="Any OpenAI-compatible server")
     chat_model: str | None = Field(
         None,
-        validation_alias=_from("ONCALL_CHAT_MODEL"),
         description="Chat model of that server, or `provider:name` of another "
         "(`anthropic:…`, `google_genai:…`, `ollama:…`, `azure_openai:…`, `bedrock:…`); "
         "without one, answers are extractive",
     )
     judge_model: str | None = Field(
         None,
-        validation_alias=_from("ONCALL_JUDGE_MODEL"),
         description="Chat model that judges answers in `oncall evaluate --judge`, named like "
         "`ONCALL_CHAT_MODEL`; without one, the chat model judges its own answers, and the report "
         "says so",
     )
     vision_model: str | None = Field(
         None,
-        validation_alias=_from("ONCALL_VISION_MODEL"),
         description="Chat model that sees, named like `ONCALL_CHAT_MODEL`, and often the same: it "
         "describes the pictures of documents, and reads screenshots in questions; without one, "
         "pictures are not looked at",
     )
     embedding_model: str = Field(
         "all-MiniLM-L6-v2",
-        validation_alias=_from("ONCALL_EMBEDDING_MODEL"),
         description="Embedding model; the default one is local, knows English and needs no key. "
         "Any other is asked of that server, a multilingual one for instance; `oncall ingest` then "
         "embeds every document again",
@@ -103,122 +99,95 @@ class Settings(BaseSettings):
         4,
         ge=1,
         le=64,
-        validation_alias=_from("ONCALL_EMBEDDINGS_AT_ONCE"),
         description="Requests of up to 128 texts that a process has in flight at an embeddings "
         "server; the local model does without",
     )
     cross_encoder: str | None = Field(
         None,
-        validation_alias=_from("ONCALL_CROSS_ENCODER"),
         description="Cross-encoder, by name or folder, that judges passages again in the `rerank` "
         "and `advanced` pipelines, before the chat model does; needs the `rerank` extra",
     )
 
     entailment_model: str | None = Field(
         None,
-        validation_alias=_from("ONCALL_ENTAILMENT_MODEL"),
         description="Model for natural language inference, by name or folder, that checks what a "
         "chat model wrote against what it cites; needs the `rerank` extra",
     )
 
     google_credentials: Path | None = Field(
         None,
-        validation_alias=_from("GOOGLE_APPLICATION_CREDENTIALS"),
+        validation_alias=AliasChoices("GOOGLE_APPLICATION_CREDENTIALS"),
         description="Service account key file",
     )
     google_delegate: str | None = Field(
-        None,
-        validation_alias=_from("GOOGLE_DELEGATE"),
-        description="Read Drive as this user (domain-wide delegation)",
+        None, description="Read Drive as this user (domain-wide delegation)"
     )
     google_groups_admin: str | None = Field(
         None,
-        validation_alias=_from("GOOGLE_GROUPS_ADMIN"),
         description="Read who is in Google groups as this administrator (domain-wide delegation), "
         "or as the service account itself when it is named and has the role Groups Reader",
     )
     google_comments: bool = Field(
         False,
-        validation_alias=_from("GOOGLE_COMMENTS"),
         description="`on` writes what the owner of a document accepted as a comment on it, as the "
         "service account, which needs the role Commenter there; otherwise the owner copies it",
     )
-    google_api_url: str | None = Field(
-        None,
-        validation_alias=_from("GOOGLE_API_URL"),
-        description="Another host for Docs, Drive and tokens",
-    )
+    google_api_url: str | None = Field(None, description="Another host for Docs, Drive and tokens")
     google_reads_per_minute: int = Field(
         300,
         ge=10,
-        validation_alias=_from("GOOGLE_READS_PER_MINUTE"),
         description="Docs read quota per user of your Google project; we stay a tenth below it",
     )
 
     api_token: SecretStr | None = Field(
         None,
-        validation_alias=_from("ONCALL_API_TOKEN"),
         description="The operator's token of the HTTP API: opens every domain, as nobody in "
         "particular; `oncall token create` makes narrower ones",
     )
     api_requests_per_minute: int = Field(
-        120,
-        ge=1,
-        validation_alias=_from("ONCALL_API_REQUESTS_PER_MINUTE"),
-        description="Requests that each token may make, counted in each process",
+        120, ge=1, description="Requests that each token may make, counted in each process"
     )
     api_docs: bool = Field(
         False,
-        validation_alias=_from("ONCALL_API_DOCS"),
         description="Serve /docs and /openapi.json to whoever may use the API; the page loads "
         "its script from a public server",
     )
     metrics: Literal["token", "open", "off"] = Field(
         "token",
-        validation_alias=_from("ONCALL_METRICS"),
         description="/metrics of `oncall serve`: for tokens made with `--metrics`, for everyone, "
         "or not at all; `off` counts on the health port of `oncall bot` too, where they are open",
     )
     tool_commands: bool = Field(
         False,
-        validation_alias=_from("ONCALL_TOOL_COMMANDS"),
         description="`on` lets domain files name commands that are started as tool servers, with "
         "all rights of this process; servers at an address need no leave",
     )
     database_url: str | None = Field(
-        None,
-        validation_alias=_from("DATABASE_URL"),
-        description="PostgreSQL; SQLite in the data folder without it",
+        None, description="PostgreSQL; SQLite in the data folder without it"
     )
     chroma_url: str | None = Field(
         None,
-        validation_alias=_from("CHROMA_URL"),
         description="A Chroma server: machines share vectors by it, so that none embeds what "
         "another has embedded; searches don't ask it",
     )
     index_memory_mb: float = Field(
         1_500.0,
         gt=0,
-        validation_alias=_from("ONCALL_INDEX_MEMORY_MB"),
         description="Memory of open indexes: beyond it, the domain that was asked longest ago is "
         "closed, and opened again when it is asked",
     )
     open_domains: int = Field(
-        100,
-        ge=1,
-        validation_alias=_from("ONCALL_OPEN_DOMAINS"),
-        description="Domains whose index is open at once in one process; likewise",
+        100, ge=1, description="Domains whose index is open at once in one process; likewise"
     )
     keyword_engine: Literal["bm25s", "rank_bm25"] = Field(
         "bm25s",
-        validation_alias=_from("ONCALL_KEYWORDS"),
+        validation_alias=AliasChoices("ONCALL_KEYWORDS"),
         description="BM25 by `bm25s` (columns on disk) or by `rank_bm25` (plain, in memory, for "
         "small corpora); both rank alike",
     )
     document_seconds: float = Field(
         120.0,
         gt=0,
-        validation_alias=_from("ONCALL_DOCUMENT_SECONDS"),
         description="Computing time after which a document is given up and reported, once while "
         "it is read and once while it is split and described; waiting is not counted",
     )
@@ -226,81 +195,57 @@ class Settings(BaseSettings):
         8,
         ge=1,
         le=256,
-        validation_alias=_from("ONCALL_ENRICH_AT_ONCE"),
         description="Requests to the chat model that an ingest run has in flight, in each process "
         "that works on it",
     )
     enrich_per_minute: int = Field(
         0,
         ge=0,
-        validation_alias=_from("ONCALL_ENRICH_PER_MINUTE"),
         description="Requests that ingest runs begin in a minute, in all processes that share "
         "`DATABASE_URL`; 0 for as many as the model takes",
     )
     enrich_calls: int = Field(
         20_000,
         ge=0,
-        validation_alias=_from("ONCALL_ENRICH_CALLS"),
         description="Requests to the chat model that one ingest run may make; what is left stays "
         "extractive until the next",
     )
-    enrich_tokens: int = Field(
-        50_000_000,
-        ge=0,
-        validation_alias=_from("ONCALL_ENRICH_TOKENS"),
-        description="Likewise, tokens in and out",
-    )
+    enrich_tokens: int = Field(50_000_000, ge=0, description="Likewise, tokens in and out")
     enrich_dollars: float | None = Field(
-        None,
-        ge=0,
-        validation_alias=_from("ONCALL_ENRICH_DOLLARS"),
-        description="Likewise, US dollars; needs `ONCALL_PRICES`",
+        None, ge=0, description="Likewise, US dollars; needs `ONCALL_PRICES`"
     )
-    config_dir: Path = Field(
-        Path("config"),
-        validation_alias=_from("ONCALL_CONFIG_DIR"),
-        description="Its `domains/*.yaml` are the domains",
-    )
-    data_dir: Path = Field(
-        Path("var"),
-        validation_alias=_from("ONCALL_DATA_DIR"),
-        description="Everything embedded lives here",
-    )
+    config_dir: Path = Field(Path("config"), description="Its `domains/*.yaml` are the domains")
+    data_dir: Path = Field(Path("var"), description="Everything embedded lives here")
 
     audit_days: int = Field(
         400,
         ge=30,
         le=3_650,
-        validation_alias=_from("ONCALL_AUDIT_DAYS"),
         description="Days that the audit log keeps who was shown which documents",
     )
 
     log_level: LogLevel | None = Field(
         None,
-        validation_alias=_from("ONCALL_LOG_LEVEL"),
         description="`debug`, `info`, `warning` or `error`; without it `info`, and `warning` for "
         "`oncall demo` and for `oncall ask` on a terminal",
     )
     log_format: LogFormat = Field(
         "auto",
-        validation_alias=_from("ONCALL_LOG_FORMAT"),
         description="`console`, `json` (one object a line), or `auto`: console on a terminal",
     )
     log_words: bool = Field(
         False,
-        validation_alias=_from("ONCALL_LOG_WORDS"),
         description="`on` puts the words of questions and answers into the log's line of each "
         "question; whoever reads the log then reads what people asked",
     )
     prices: str | None = Field(
         None,
-        validation_alias=_from("ONCALL_PRICES"),
         description="US dollars for a million tokens of the chat model, in and out, as "
         "`0.25/2.00`: costs are then logged and counted",
     )
     traces: str | None = Field(
         None,
-        validation_alias=_from("ONCALL_TRACES", "OTEL_EXPORTER_OTLP_ENDPOINT"),
+        validation_alias=AliasChoices("ONCALL_TRACES", "OTEL_EXPORTER_OTLP_ENDPOINT"),
         description="OpenTelemetry traces go to this OTLP endpoint, as `http://collector:4317`; "
         "none are made without it. OpenTelemetry's own `OTEL_EXPORTER_OTLP_ENDPOINT` counts too, "
         "as its other variables do",
@@ -369,13 +314,13 @@ class Settings(BaseSettings):
         """What no log line may hold: keys and tokens of ours, those that providers' integrations
         read from the environment, and passwords in addresses."""
         values = [getattr(self, field) for field in type(self).model_fields]
-        problems = [
+        secrets = [
             *(one.get_secret_value() for one in values if isinstance(one, SecretStr)),
             *(_password(one) for one in values),
             *(value for name, value in os.environ.items() if _NAME_OF_A_SECRET.search(name)),
             *_tool_tokens().values(),
         ]
-        return frozenset(one for one in problems if len(one) >= _MIN_SECRET_CHARS)
+        return frozenset(one for one in secrets if len(one) >= _MIN_SECRET_CHARS)
 
     def require(self, **purposes: str) -> None:
         """Raise one ConfigError that names every missing field's variable and where to get it.
@@ -388,15 +333,14 @@ class Settings(BaseSettings):
         ]
         if missing:
             raise ConfigError(
-                "missing settings: " + ", ".join(missing),
-                remedy="export them or put them in .env",
+                "missing settings: " + ", ".join(missing), remedy="export them or put them in .env"
             )
 
 
 def read_settings() -> Settings:
     """The environment and `.env`. Raises ConfigError that names what is wrong, never its value."""
     try:
-        settings = Settings(**_from_files())
+        settings = Settings(**_secrets_from_files())
         for variable, name in settings.chat_models().items():
             check_model_name(name, has_server=bool(settings.openai_base_url), variable=variable)
             if provider_and_model(name)[0] != OPENAI:
@@ -417,7 +361,7 @@ def read_settings() -> Settings:
         raise ConfigError(".env can't be read: not UTF-8", remedy="save it as UTF-8") from None
 
 
-def _from_files() -> dict[str, Any]:
+def _secrets_from_files() -> dict[str, Any]:
     """Field → the secret that a file holds."""
     dotenv = {name: value for name, value in dotenv_values(".env").items() if value}
     fields = {_variable(field): field for field in Settings.model_fields if is_secret(field)}

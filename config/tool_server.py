@@ -19,6 +19,11 @@ ToolName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_./-]{1,128}$")]
 Word = Annotated[str, Field(min_length=1, max_length=1_000)]
 
 
+def invalid(problem: str) -> PydanticCustomError:
+    """The error of a validator, with our own message."""
+    return PydanticCustomError("form", "{problem}", {"problem": problem})
+
+
 class ToolServer(BaseModel):
     """An MCP server. Of its tools the listed ones are asked, if they only read."""
 
@@ -53,9 +58,9 @@ class ToolServer(BaseModel):
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         if bool(self.url) == bool(self.command):
-            raise _refused("give either url or command")
+            raise invalid("give either url or command")
         if self.url and (problem := _problem_of(self.url)):
-            raise _refused(f"url {problem}")
+            raise invalid(f"url {problem}")
         return self
 
 
@@ -73,7 +78,3 @@ def _problem_of(url: str) -> str:
     if parts.scheme == "http" and host not in _HERE:
         return "is not encrypted; write https"
     return ""
-
-
-def _refused(problem: str) -> PydanticCustomError:
-    return PydanticCustomError("form", "{problem}", {"problem": problem})

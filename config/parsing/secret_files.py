@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from config.errors import ConfigError
@@ -41,7 +41,8 @@ def private_folder(folder: Path) -> Path:
     if _is_shared(folder):
         _warn(f"{folder} holds more than ours: its mode stays, and others may look into it")
         return folder
-    foreign = [path for path in _open_to_others(folder) if not _tightened(path)]
+    paths = [path for path in (folder, *folder.rglob("*")) if _mode(path) & OTHERS]
+    foreign = [path for path in paths if not _tightened(path)]
     if foreign:
         _warn(
             f"others may read files in {folder}: {_whose(foreign[0])}; "
@@ -59,10 +60,6 @@ def private_file(path: Path) -> Path:
 def _is_shared(folder: Path) -> bool:
     here, there = Path.cwd().resolve(), folder.resolve()
     return here.is_relative_to(there) or bool(folder.stat().st_mode & stat.S_ISVTX)
-
-
-def _open_to_others(folder: Path) -> Iterator[Path]:
-    yield from (path for path in (folder, *folder.rglob("*")) if _mode(path) & OTHERS)
 
 
 def _mode(path: Path) -> int:

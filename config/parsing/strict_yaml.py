@@ -39,7 +39,8 @@ def advice(
             most = detail["ctx"]["max_length"]
             return f"{len(value):,} entries; at most {most:,}"
         case "int_type" | "float_type" | "int_from_float":
-            return f"expected a {_number(detail)}{_without_grouping(value)}"
+            number = "number" if detail["type"] == "float_type" else "whole number"
+            return f"expected a {number}{_without_grouping(value)}"
         case "bool_type":
             return "expected true or false"
         case "string_type" if isinstance(node, yaml.ScalarNode):
@@ -50,10 +51,6 @@ def advice(
             close = difflib.get_close_matches(str(value), choices, n=1)
             return _lowered(detail["msg"]) + (f"; did you mean {close[0]!r}?" if close else "")
     return _lowered(detail["msg"])
-
-
-def _number(detail: ErrorDetails) -> str:
-    return "number" if detail["type"] == "float_type" else "whole number"
 
 
 def _without_grouping(value: object) -> str:
@@ -167,8 +164,7 @@ def read_text(path: Path) -> str:
         before = data[: error.start].decode("utf-8")
         byte = data[error.start]
         raise UnreadableFileError(
-            f"can't be read: byte 0x{byte:02x} isn't UTF-8; save the file as UTF-8",
-            *_place(before),
+            f"can't be read: byte 0x{byte:02x} isn't UTF-8; save the file as UTF-8", *_place(before)
         ) from error
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Literal
 
 from config.domain import ChunkOptions
 from config.models import Vectors
-from enrichment.chunk import Chunk, ChunkRun, Unit
+from enrichment.chunk import Chunk, ChunkRun
 from enrichment.chunking.code_blocks import CodeCutter
 from enrichment.chunking.pieces import CountTokens, Piece, pack, runs_of, text_of
 from enrichment.chunking.sections import Section, SectionCutter, breadcrumb, sections
@@ -37,11 +36,32 @@ def split(
     chunks: list[Chunk] = []
     repeats: Counter[str] = Counter()
     for number, section in enumerate(sections(document)):
+        crumbs = breadcrumb(document, section)
         for group, runs in _groups(document, section, number, count_tokens, options, embed):
-            draft = _Draft(document, section, group)
-            repeats[draft.content] += 1
-            chunk = draft.chunk(len(chunks), repeats[draft.content], count_tokens)
-            chunks.append(replace(chunk, runs=runs))
+            text = text_of(group)
+            # Everything that is displayed, embedded or opened.
+            content = "\x1f".join((document.id, section.url, crumbs, text))
+            repeats[content] += 1
+            plain = "\n".join(piece.plain for piece in group if piece.plain)
+            chunk = Chunk(
+                id=_id(content, repeats[content]),
+                document_id=document.id,
+                document_title=document.title,
+                kind=_kind(group),
+                position=len(chunks),
+                heading_path=section.heading_path,
+                tab=section.tab,
+                url=section.url,
+                page=group[0].page,
+                text=text,
+                index_text=f"{crumbs}\n{plain}",
+                tokens=count_tokens(text),
+                units=tuple(unit for piece in group for unit in piece.units),
+                table=next((piece.table for piece in group if piece.table), None),
+                runs=runs,
+                from_picture=group[0].kind == "picture",
+            )
+            chunks.append(chunk)
     return chunks
 
 
@@ -76,43 +96,6 @@ def _groups(
         yield with_notes_repeated(group, notes, options.size // 4), runs
 
 
-@dataclass(frozen=True)
-class _Draft:
-    """A chunk without an id."""
-
-    document: Document
-    section: Section
-    group: Sequence[Piece]
-
-    @cached_property
-    def content(self) -> str:
-        """Input of the id: everything that is displayed, embedded or opened."""
-        section = self.section
-        crumbs = breadcrumb(self.document, section)
-        return "\x1f".join((self.document.id, section.url, crumbs, text_of(self.group)))
-
-    def chunk(self, position: int, occurrence: int, count_tokens: CountTokens) -> Chunk:
-        text = text_of(self.group)
-        plain = "\n".join(piece.plain for piece in self.group if piece.plain)
-        return Chunk(
-            id=_id(self.content, occurrence),
-            document_id=self.document.id,
-            document_title=self.document.title,
-            kind=_kind(self.group),
-            position=position,
-            heading_path=self.section.heading_path,
-            tab=self.section.tab,
-            url=self.section.url,
-            page=self.group[0].page,
-            text=text,
-            index_text=f"{breadcrumb(self.document, self.section)}\n{plain}",
-            tokens=count_tokens(text),
-            units=_units(self.group),
-            table=next((piece.table for piece in self.group if piece.table), None),
-            from_picture=self.group[0].kind == "picture",
-        )
-
-
 def _with_topics(
     pieces: list[Piece], threshold: float, embed: Callable[[Sequence[str]], Vectors]
 ) -> list[Piece]:
@@ -125,10 +108,6 @@ def _with_topics(
         replace(piece, starts_topic=piece.kind == "text" and near < threshold and not piece.leads)
         for piece, near in zip(pieces, [1.0, *likeness], strict=True)
     ]
-
-
-def _units(group: Sequence[Piece]) -> tuple[Unit, ...]:
-    return tuple(unit for piece in group for unit in piece.units)
 
 
 def _kind(group: Sequence[Piece]) -> Literal["text", "table", "code"]:

@@ -26,9 +26,8 @@ def is_form(table: Table) -> bool:
     if table.header_evidence == "model, verified":
         return table.header_columns == 1
     fields = [row[0].text.strip() for row in table.rows[table.header_rows :]]
-    return all(0 < len(each) <= _MAX_FIELD_CHARS for each in fields) and len(set(fields)) == len(
-        fields
-    )
+    are_distinct = len(set(fields)) == len(fields)
+    return are_distinct and all(0 < len(each) <= _MAX_FIELD_CHARS for each in fields)
 
 
 def form_lines(body: Rows) -> list[str]:
@@ -43,7 +42,8 @@ def table_lines(body: Rows, span: range, above: int, labels: int) -> list[str]:
     to it, unless it is shorter than the reference. Labels are written in every row. A row merged
     over the whole width is a title of the rows below, and is repeated at the top of the next
     chunk."""
-    titles = [row for row in span_before(body, span) if _is_title(row)]
+    above_span = () if _is_title(body[span.start]) else body[: span.start]
+    titles = [row for row in above_span if _is_title(row)]
     rows = [_row([_text(titles[-1][0])], len(titles[-1]))] if titles else []
     for at in span:
         cells = body[at]
@@ -60,11 +60,6 @@ def table_lines(body: Rows, span: range, above: int, labels: int) -> list[str]:
             texts.append(text)
         rows.append(_row(texts, len(cells)))
     return rows
-
-
-def span_before(body: Rows, span: range) -> Rows:
-    """The rows above the span; none if its first row is a title."""
-    return () if _is_title(body[span.start]) else body[: span.start]
 
 
 def header_lines(names: Sequence[str]) -> str:
@@ -156,11 +151,11 @@ class TableCutter:
         self,
         table: Table,
         names: Row,
-        body: Sequence[Sequence[Cell]],
+        body: Rows,
         leads: tuple[Piece, ...],
         block: Block,
     ) -> ChunkTable:
-        rows = tuple(tuple(_plain(cell) for cell in row) for row in body)
+        rows = tuple(tuple(cell.text.strip() for cell in row) for row in body)
         content = repr((self.document_id, block.heading_path, names, rows[:1]))
         return ChunkTable(
             id=hashlib.sha256(content.encode()).hexdigest()[:16],
@@ -286,10 +281,6 @@ def _without_long_repeats(cells: Row) -> Iterator[str]:
 
 def _spoken(cells: Row, between: str) -> str:
     return between.join(" ".join(cell.split()) for cell in dict.fromkeys(cells) if cell.strip())
-
-
-def _plain(cell: Cell) -> str:
-    return cell.text.strip()
 
 
 def _caption(leads: Sequence[Piece], heading: str) -> str:

@@ -72,9 +72,8 @@ class TextCutter:
 
     def by_sentence(self, block: Block) -> list[Piece]:
         """One piece per sentence, even for a short paragraph."""
-        return list(
-            self._sentence_pieces(block, self._short_sentences(block.markdown), "", "\n\n", ())
-        )
+        parts = self._short_sentences(block.markdown)
+        return list(self._sentence_pieces(block, parts, "", "\n\n", ()))
 
     def _fitting(
         self, block: Block, markdown: str, prefix: str, joiner: Joiner, leads: tuple[Piece, ...]
@@ -236,7 +235,8 @@ def picture_pieces(block: Block, text: TextCutter) -> list[Piece]:
 
 def _pieces(image: Image, block: Block, text: TextCutter) -> Iterator[Piece]:
     """A line with the author's caption, which leads the lines of the description."""
-    name = escape(said_of(image)[:_MAX_NAME_CHARS])
+    caption = " ".join(": ".join(filter(None, (image.title, image.alt))).split())
+    name = escape(caption[:_MAX_NAME_CHARS])
     mark = replace(
         _paragraph(block, f"[Image{f': {name}' if name else ''}] {DESCRIBED}", text)[0],
         kind="picture",
@@ -252,11 +252,6 @@ def _pieces(image: Image, block: Block, text: TextCutter) -> Iterator[Piece]:
 def _item(unit: Unit) -> Unit:
     """The unit as a list item, so that it is not joined to the text before it."""
     return replace(unit, kind="item", text=unit.text.removeprefix("- "))
-
-
-def said_of(image: Image) -> str:
-    """The author's title and alternative text."""
-    return " ".join(": ".join(filter(None, (image.title, image.alt))).split())
 
 
 def _paragraph(block: Block, markdown: str, text: TextCutter) -> list[Piece]:

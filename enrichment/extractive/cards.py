@@ -17,13 +17,14 @@ from enrichment.extractive.lifecycle import (
     says_it_is_out_of_force,
     successor,
 )
-from enrichment.extractive.profile import Profile, faqs, profile
+from enrichment.extractive.profile import document_type, faqs, technical_density
 from enrichment.language.phrases import abbreviations, expansions
 from enrichment.language.words import prose_words, sentences, stems
 from loaders.document import Document
 
 _MAX_SENTENCES = 400
 _OPENING_SENTENCES = 3
+_MAX_SUMMARY_SENTENCES, _MAX_SUMMARY_CHARS = 2, 300
 _SUBJECT_WORDS = 6
 _WORDS = range(6, 45)
 _ENDS = re.compile(r"""[.!。！]["'”’)\]]*$""")
@@ -48,8 +49,8 @@ _DETAIL = re.compile(r"(?:if|when|where|while|although|even|once|depending|as)\b
 _PAIRS = (("(", ")"), ("[", "]"), ("“", "”"))
 
 
-def summarize(document: Document, *, most: int = 2, characters: int = 300) -> str:
-    """Up to `most` whole sentences in reading order, or ''.
+def summarize(document: Document) -> str:
+    """Up to two whole sentences in reading order, or ''.
 
     Only sentences about the document itself (`This page sets …`), and opening sentences about the
     subject of its title. Any other sentence is one detail of many and says less than the
@@ -64,7 +65,8 @@ def summarize(document: Document, *, most: int = 2, characters: int = 300) -> st
     ]
     summary: list[str] = []
     for sentence in dict.fromkeys((*of_itself, *of_subject)):
-        if len(summary) < most and sum(map(len, summary)) + len(sentence) < characters:
+        length = sum(map(len, summary)) + len(sentence)
+        if len(summary) < _MAX_SUMMARY_SENTENCES and length < _MAX_SUMMARY_CHARS:
             summary.append(sentence)
     return " ".join(sorted(summary, key=candidates.index))
 
@@ -128,7 +130,6 @@ _TABLE_LABELS = 12
 
 def extractive_card(document: Document) -> DocumentCard:
     """The document's entry in the list that the source identifier reads."""
-    described = profile(document)
     return DocumentCard(
         id=document.id,
         title=document.title,
@@ -137,8 +138,8 @@ def extractive_card(document: Document) -> DocumentCard:
         headings=table_of_contents(document),
         faqs=faqs(document),
         keywords=document_keywords(document),
-        document_type=described.document_type,
-        technical_density=described.technical_density,
+        document_type=document_type(document),
+        technical_density=technical_density(document),
         modified_at=document.modified_at,
         owner=document.owner,
         replaces=predecessors(document),
@@ -154,10 +155,19 @@ def extractive_card(document: Document) -> DocumentCard:
 
 def extractive_chunks(document: Document, chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:
     """The chunks with keywords, entities, table summaries and the document's profile."""
-    described = profile(document)
+    type_of_document = document_type(document)
     systems = system_names(document)
     short_forms = abbreviations("\n".join(_all_text(document)))
-    return tuple(_enriched(chunk, described, systems, short_forms) for chunk in chunks)
+    return tuple(
+        replace(
+            chunk,
+            summary=table_summary(chunk.table) if chunk.table else chunk.summary,
+            keywords=(*expansions(chunk.text, short_forms), *_keywords(chunk)),
+            entities=entities(chunk.text, systems=systems),
+            document_type=type_of_document,
+        )
+        for chunk in chunks
+    )
 
 
 def table_summary(table: ChunkTable) -> str:
@@ -172,18 +182,6 @@ def table_summary(table: ChunkTable) -> str:
     part = "" if len(table.rows) == table.total_rows else f" of {table.total_rows}"
     second = f"{len(table.rows)}{part} rows: {'; '.join(visible)}"
     return f"{first}\n{second}{' …' if len(labels) > _TABLE_LABELS else '.'}"
-
-
-def _enriched(
-    chunk: Chunk, described: Profile, systems: Sequence[str], short_forms: dict[str, str]
-) -> Chunk:
-    return replace(
-        chunk,
-        summary=table_summary(chunk.table) if chunk.table else chunk.summary,
-        keywords=(*expansions(chunk.text, short_forms), *_keywords(chunk)),
-        entities=entities(chunk.text, systems=systems),
-        document_type=described.document_type,
-    )
 
 
 def _keywords(chunk: Chunk) -> tuple[str, ...]:

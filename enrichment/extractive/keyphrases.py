@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from enrichment.chunk import Entity
+from enrichment.chunk import Entity, EntityKind
 from enrichment.language.words import STOP_WORDS, prose_words, sentences, stems
 from loaders.document import Document
 
@@ -26,7 +26,7 @@ last next time none n/a na
 _VAGUE = frozenset(_VAGUE_LISTED.split())
 
 
-def document_keywords(document: Document, *, most: int = 12) -> tuple[str, ...]:
+def document_keywords(document: Document) -> tuple[str, ...]:
     """Best first. Headings count three times, the title twice."""
     texts: list[str] = []
     characters = 0
@@ -39,7 +39,7 @@ def document_keywords(document: Document, *, most: int = 12) -> tuple[str, ...]:
             characters += sum(len(cell.text) for row in rows for cell in row)
         if characters > _MAX_CHARACTERS:
             break
-    return key_phrases([document.title, document.title, *texts], most=most)
+    return key_phrases([document.title, document.title, *texts])
 
 
 def key_phrases(texts: Iterable[str], *, most: int = 12) -> tuple[str, ...]:
@@ -55,7 +55,7 @@ def key_phrases(texts: Iterable[str], *, most: int = 12) -> tuple[str, ...]:
             if part in counts:
                 inside[part].append(count)
     scores = {
-        phrase: _c_value(phrase, count, inside.get(phrase, ()))
+        phrase: _c_value(phrase, count, inside[phrase])
         for phrase, count in counts.items()
         if count > 1
     }
@@ -87,8 +87,8 @@ def _parts(phrase: str) -> set[str]:
     }
 
 
-def _c_value(phrase: str, count: int, longer: Iterable[int]) -> float:
-    hosts = list(longer)
+def _c_value(phrase: str, count: int, hosts: list[int]) -> float:
+    """`hosts`: counts of the longer phrases that contain this one."""
     independent = count - sum(hosts) / len(hosts) if hosts else count
     return math.log2(1 + len(phrase.split())) * independent
 
@@ -146,6 +146,11 @@ _LAW = re.compile(
     )""",
     re.X,
 )
+_PATTERNS: Mapping[EntityKind, re.Pattern[str]] = {
+    "role": _ROLE, "team": _TEAM, "channel": _CHANNEL, "law": _LAW, "person": _PERSON,
+    "date": _ISO_DATE,
+}  # fmt: skip
+"""In the order of the result."""
 _INSIDE_SENTENCE = re.compile(r"(?<=[a-z,;] )([A-Z][a-z]{2,}(?: [A-Z][a-z]+)?)\b")
 _SMALL_WORD = re.compile(r"(?<![\w-])[a-z]{3,}(?![\w-])")
 _MAX_ENTITIES = 40
@@ -154,25 +159,15 @@ _MAX_ENTITIES = 40
 def entities(markdown: str, *, systems: Iterable[str] = ()) -> tuple[Entity, ...]:
     """At most 40, by kind, then in order of appearance. `systems`: names to search for."""
     result: dict[Entity, None] = {}
-    ticked = [match[1] for match in _TICKED.finditer(markdown)]
     prose = _TICKED.sub(" ", markdown)
-    for value in [*ticked, *(match[1] for match in _CODES.finditer(prose))]:
+    for value in [*_TICKED.findall(markdown), *_CODES.findall(prose)]:
         result[Entity(kind="code", value=value)] = None
     for name in systems:
         if re.search(rf"\b{re.escape(name)}\b", prose):
             result[Entity(kind="system", value=name)] = None
-    for match in _ROLE.finditer(prose):
-        result[Entity(kind="role", value=match[1])] = None
-    for match in _TEAM.finditer(prose):
-        result[Entity(kind="team", value=match[1])] = None
-    for match in _CHANNEL.finditer(prose):
-        result[Entity(kind="channel", value=match[0])] = None
-    for match in _LAW.finditer(prose):
-        result[Entity(kind="law", value=match[1])] = None
-    for match in _PERSON.finditer(prose):
-        result[Entity(kind="person", value=match[1])] = None
-    for match in _ISO_DATE.finditer(prose):
-        result[Entity(kind="date", value=match[0])] = None
+    for kind, pattern in _PATTERNS.items():
+        for value in pattern.findall(prose):
+            result[Entity(kind=kind, value=value)] = None
     return tuple(result)[:_MAX_ENTITIES]
 
 
@@ -183,7 +178,7 @@ def system_names(document: Document) -> tuple[str, ...]:
     for text in _prose(document):
         small.update(_SMALL_WORD.findall(text))
         for sentence in sentences(text):
-            counts.update(match[1] for match in _INSIDE_SENTENCE.finditer(sentence))
+            counts.update(_INSIDE_SENTENCE.findall(sentence))
     return tuple(
         name
         for name, count in counts.most_common(60)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from enrichment.chunk import Faq
@@ -32,14 +31,15 @@ _NEEDS_ITS_PAGE = re.compile(
     r"\b(?:it|its|this|that|these|those|they|them|one|here|the table)\b", re.I
 )
 _MAX_ANSWER_CHARS = 280
+_MAX_FAQS = 8
 
 
-def faqs(document: Document, *, most: int = 8) -> tuple[Faq, ...]:
+def faqs(document: Document) -> tuple[Faq, ...]:
     """Headings that ask come first, then definitions; answers are verbatim."""
     by_question: dict[str, Faq] = {}
     for faq in [*_faqs_of_headings(document), *_faqs_of_definitions(document)]:
         by_question.setdefault(faq.question.lower(), faq)
-    return tuple(by_question.values())[:most]
+    return tuple(by_question.values())[:_MAX_FAQS]
 
 
 def _faqs_of_headings(document: Document) -> Iterator[Faq]:
@@ -68,12 +68,8 @@ def _faqs_of_definitions(document: Document) -> Iterator[Faq]:
                 if not match or len(sentence) > _MAX_ANSWER_CHARS:
                     continue
                 term = match["term"].replace("`", "")
-                definition = sentence[match.end() :].split()
-                if (
-                    stems(term)
-                    and stems(term) <= about
-                    and len(definition) >= _MIN_DEFINITION_WORDS
-                ):
+                is_long = len(sentence[match.end() :].split()) >= _MIN_DEFINITION_WORDS
+                if is_long and stems(term) and stems(term) <= about:
                     article = (match["article"] or "").lower()
                     yield Faq(question=f"What is {article}{term}?", answer=sentence)
 
@@ -89,16 +85,9 @@ def _opening(text: str) -> str:
 
 
 DocumentType = Literal[
-    "policy",
-    "standard",
-    "runbook",
-    "register",
-    "guide",
-    "procedure",
-    "catalogue",
-    "schedule",
+    "policy", "standard", "runbook", "register", "guide", "procedure", "catalogue", "schedule",
     "other",
-]
+]  # fmt: skip
 _TITLE_WORDS = {
     "policy": r"polic(?:y|ies)|rules?|terms",
     "standard": r"standards?|requirements?|baselines?|controls?|limits?|specification|matrix",
@@ -120,21 +109,7 @@ _BODY_WORDS = {
 _MAX_CHARACTERS = 60_000
 
 
-@dataclass(frozen=True, kw_only=True)
-class Profile:
-    document_type: str
-    technical_density: float
-
-
-def profile(document: Document) -> Profile:
-    text = "\n".join(block.text for block in document.blocks)[:_MAX_CHARACTERS]
-    return Profile(
-        document_type=_type(document, text),
-        technical_density=_density(document),
-    )
-
-
-def _type(document: Document, text: str) -> str:
+def document_type(document: Document) -> str:
     """The type by the title's last matching word (`Incident Response Plan Guide` is a guide), else
     by the text."""
     names = [
@@ -144,6 +119,7 @@ def _type(document: Document, text: str) -> str:
     ]
     if names:
         return max(names)[1]
+    text = "\n".join(block.text for block in document.blocks)[:_MAX_CHARACTERS]
     length = max(1, len(prose_words(text)))
     blocks = Counter(block.kind for block in document.blocks)
     rows = sum(len(block.table.rows) for block in document.blocks if block.table)
@@ -157,7 +133,7 @@ def _type(document: Document, text: str) -> str:
     return best if rates[best] >= 1.0 else "other"
 
 
-def _density(document: Document) -> float:
+def technical_density(document: Document) -> float:
     """Share of codes, identifiers and commands among the words."""
     technical = total = 0
     for block in document.blocks:

@@ -4,7 +4,7 @@ that a document explains: `Incident Commander (IC)`, `IC (Incident Commander)`."
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from enrichment.language.words import tokens
 
@@ -98,40 +98,37 @@ _DOUBTS = re.compile(r"^\W*(?:really|seriously)\W*$|\b(?:sure|certain|correct|ri
 
 def objects(text: str) -> bool:
     """Whether it is only a complaint about the last answer: `no, that's wrong`."""
-    words = _words(text)
-    return _are_about_an_answer(words) and (
-        bool(_OBJECTS.search(text)) or all(word in ("no", "nope", "nah") for word in words)
+    return _is_about_an_answer(text) and (
+        bool(_OBJECTS.search(text)) or _consists_of(text, ("no", "nope", "nah"))
     )
 
 
 def doubts(text: str) -> bool:
     """Whether it only asks if the last answer is right: `are you sure?`."""
-    return "?" in text and _are_about_an_answer(_words(text)) and bool(_DOUBTS.search(text))
+    return "?" in text and _is_about_an_answer(text) and bool(_DOUBTS.search(text))
 
 
-def _are_about_an_answer(words: list[str]) -> bool:
-    return bool(words) and all(word.replace("’", "'") in _OBJECTIONS for word in words)
+def _is_about_an_answer(text: str) -> bool:
+    return _consists_of(text.replace("’", "'"), _OBJECTIONS)
 
 
 def is_greeting(text: str) -> bool:
-    words = _words(text)
-    return bool(words) and all(word in _GREETINGS or word in _GREETED for word in words)
+    return _consists_of(text, _GREETINGS | _GREETED)
 
 
 def is_courtesy(text: str) -> bool:
     """Whether it is only thanks or an acknowledgment, in words or emoji. A greeting is not."""
     if "?" in text or is_greeting(text):
         return False
-    plain = _WILL_DO.sub(" ok ", _EMOJI.sub(" ok ", text))
-    words = _words(plain)
-    return bool(words) and all(word in _COURTESIES for word in words)
+    return _consists_of(_WILL_DO.sub(" ok ", _EMOJI.sub(" ok ", text)), _COURTESIES)
 
 
 def says_only_yes_or_no(text: str) -> bool:
     """Whether it is only yes or no: an answer to a clarifying question, or a disagreement."""
-    words = _words(text)
-    return bool(words) and all(word in ("yes", "no") for word in words)
+    return _consists_of(text, ("yes", "no"))
 
 
-def _words(text: str) -> list[str]:
-    return [word.lower() for word in tokens(text)]
+def _consists_of(text: str, vocabulary: Collection[str]) -> bool:
+    """Whether it has words, and all are in the vocabulary."""
+    words = tokens(text)
+    return bool(words) and all(word.lower() in vocabulary for word in words)

@@ -74,17 +74,21 @@ class AskedModel:
 
     def reply(self, prompt: Prompt, shape: type[Reply]) -> Reply | None:
         """None when the model failed; `failures` then has the reason."""
+        self.calls += 1
+        try:
+            return self.budget.ask(self.model, prompt, shape)
+        except ModelError as error:
+            self.failures.append(f"{prompt.name}: {error}")
+            return None
+
+    def cached_reply(self, prompt: Prompt, shape: type[Reply]) -> Reply | None:
+        """Like `reply`, but no request is sent twice."""
         key = cache_key(prompt, self.model.name)
         if (cached := self.cache.find(key, shape)) is not None:
             self.cached += 1
             return cached
-        try:
-            self.calls += 1
-            reply = self.budget.ask(self.model, prompt, shape)
-        except ModelError as error:
-            self.failures.append(f"{prompt.name}: {error}")
-            return None
-        self.cache.save(key, prompt, self.model.name, reply)
+        if (reply := self.reply(prompt, shape)) is not None:
+            self.cache.save(key, prompt, self.model.name, reply)
         return reply
 
 
@@ -92,7 +96,7 @@ def enrich_card(document: Document, card: DocumentCard, asked_model: AskedModel)
     """The card with the model's description, or `card` itself when the model failed."""
     text = _document_text(document)
     prompt = render("enrich_document", document=Foreign(f"document | {document.title}", text))
-    reply = asked_model.reply(prompt, DocumentReply)
+    reply = asked_model.cached_reply(prompt, DocumentReply)
     if reply is None:
         return card
     whole = "\n".join((document.title, text))
@@ -123,9 +127,8 @@ def enrich_passages(
     replies: dict[str, PassageReply] = {}
     unknown: list[Chunk] = []
     for chunk in chunks:
-        cached = asked_model.cache.find(
-            _passage_key(document, chunk, asked_model.model), PassageReply
-        )
+        key = cache_key(_passage_prompt(document, [chunk]), asked_model.model.name)
+        cached = asked_model.cache.find(key, PassageReply)
         if cached is None:
             unknown.append(chunk)
         else:
@@ -159,11 +162,8 @@ def _ask_batch(
     document: Document, batch: Sequence[Chunk], asked_model: AskedModel
 ) -> Iterator[tuple[Chunk, PassageReply]]:
     prompt = _passage_prompt(document, batch)
-    try:
-        asked_model.calls += 1
-        reply = asked_model.budget.ask(asked_model.model, prompt, PassagesReply)
-    except ModelError as error:
-        asked_model.failures.append(f"{prompt.name}: {error}")
+    reply = asked_model.reply(prompt, PassagesReply)
+    if reply is None:
         return
     by_number = {passage.number: passage for passage in reply.passages}
     for number, chunk in enumerate(batch, start=1):
@@ -189,10 +189,6 @@ def _with_reply(chunk: Chunk, reply: PassageReply | None) -> Chunk:
         keywords=_merged(_names(reply.keywords), chunk.keywords, most=16),
         entities=tuple(dict.fromkeys((*chunk.entities, *true_ones))),
     )
-
-
-def _passage_key(document: Document, chunk: Chunk, model: ChatModel) -> str:
-    return cache_key(_passage_prompt(document, [chunk]), model.name)
 
 
 def _passage_prompt(document: Document, batch: Sequence[Chunk]) -> Prompt:

@@ -6,9 +6,10 @@ document did not load it, and the pictures' addresses soon expire."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Literal
 
 from pydantic import BaseModel, Field
@@ -119,15 +120,8 @@ class PictureReport:
     """One line per failure: the picture and the reason."""
 
     def add(self, other: PictureReport) -> None:
-        self.pictures += other.pictures
-        self.asked += other.asked
-        self.known += other.known
-        self.described += other.described
-        self.decorations += other.decorations
-        self.failed += other.failed
-        self.unread += other.unread
-        self.passed_over += other.passed_over
-        self.reasons += other.reasons
+        for count in fields(self):
+            setattr(self, count.name, getattr(self, count.name) + getattr(other, count.name))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,7 +162,7 @@ def with_descriptions(document: Document, vision: Vision) -> tuple[Document, Pic
         return replace(image, description=as_text(reply) if reply else "")
 
     blocks = tuple(
-        with_images(block, _in(block, described)) if any(images_of(block)) else block
+        with_images(block, partial(described, block=block)) if any(images_of(block)) else block
         for block in document.blocks
     )
     return replace(document, blocks=blocks), report
@@ -192,10 +186,6 @@ def as_text(reply: PictureReply) -> str:
         fitting.append(line)
         room -= len(line) + 1
     return "\n".join(fitting)
-
-
-def _in(block: Block, described: Callable[[Image, Block], Image]) -> Callable[[Image], Image]:
-    return lambda image: described(image, block)
 
 
 def _describe(

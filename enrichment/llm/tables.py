@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 from pydantic import BaseModel
 
@@ -56,12 +56,8 @@ class TableReport:
     """One line per rejection or failure: the table and the reason."""
 
     def add(self, other: TableReport) -> None:
-        self.tables += other.tables
-        self.asked += other.asked
-        self.accepted += other.accepted
-        self.failed += other.failed
-        self.rejected += other.rejected
-        self.reasons += other.reasons
+        for count in fields(self):
+            setattr(self, count.name, getattr(self, count.name) + getattr(other, count.name))
 
 
 def with_verified_tables(
@@ -108,9 +104,8 @@ def verified(table: Table, reply: TableReply) -> Table:
     if not 0 <= reply.header_columns < len(table.rows[0]):
         raise TableRejected("header", f"{reply.header_columns} header columns")
     if reply.is_form and (len(table.rows[0]), reply.header_rows, reply.header_columns) != (2, 0, 1):
-        raise TableRejected(
-            "header", "a form has two columns, of which the left one names the rows"
-        )
+        reason = "a form has two columns, of which the left one names the rows"
+        raise TableRejected("header", reason)
     grid = [[_same(cell.text) for cell in row] for row in table.rows]
     body = grid[reply.header_rows :]
     _check_shape(reply_rows[1:], body)
@@ -137,9 +132,7 @@ def _ask(table: Table, model: ChatModel, cache: ReplyCache, budget: Budget) -> T
 
 def _prompt(table: Table) -> Prompt:
     lines = [
-        "  ".join(
-            f"[{r},{c}] {' <br> '.join(cell.text.split(chr(10)))}" for c, cell in enumerate(row)
-        )
+        "  ".join(f"[{r},{c}] " + cell.text.replace("\n", " <br> ") for c, cell in enumerate(row))
         for r, row in enumerate(table.rows)
     ]
     return render("convert_table", table=Foreign("table", "\n".join(lines)))

@@ -72,11 +72,7 @@ def read_picture(data: bytes) -> ShownPicture:
         raise PictureRefused(f"is a damaged {kind} file") from error
     media_type, encoded = _encoded(picture)
     return ShownPicture(
-        media_type=media_type,
-        data=encoded,
-        digest=digest_of(data),
-        width=width,
-        height=height,
+        media_type=media_type, data=encoded, digest=digest_of(data), width=width, height=height
     )
 
 

@@ -26,12 +26,7 @@ _Grid = list[list[_Placed | None]]
 
 
 def build_table(
-    rows: Rows,
-    *,
-    placeholders: bool,
-    marked_rows: int = 0,
-    document: str = "",
-    place: str = "",
+    rows: Rows, *, placeholders: bool, marked_rows: int = 0, document: str = "", place: str = ""
 ) -> tuple[Table, list[str]]:
     """Returns the rectangular grid, and warnings about inconsistent rows and merges.
 

@@ -6,12 +6,7 @@ import re
 from collections.abc import Sequence
 
 from loaders.document import Cell, Table
-from loaders.tables.headers import (
-    LEVEL_SEPARATOR,
-    header_levels,
-    header_paths,
-    structure_doubt,
-)
+from loaders.tables.headers import LEVEL_SEPARATOR, header_levels, header_paths, structure_doubt
 from loaders.text.markdown import escape
 from loaders.text.plain import plain_text
 

@@ -12,13 +12,7 @@ from dataclasses import dataclass, field, replace
 from config.domain import GoogleDriveSource
 from config.errors import LoadError
 from loaders.google.drive.calls import Changes, DriveCalls, DriveChange, DriveFile
-from loaders.google.drive.listing import (
-    LOCKED,
-    Skipped,
-    in_parallel,
-    list_source,
-    load_error,
-)
+from loaders.google.drive.listing import LOCKED, Skipped, in_parallel, list_source, load_error
 from loaders.google.errors import GoogleRefused
 from loaders.source import IndexedDocument
 
