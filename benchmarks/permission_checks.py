@@ -25,7 +25,7 @@ from index.permissions.live import DomainAccess
 from index.permissions.rules import Person, visible_to
 from index.search import Hit, SearchQuery
 from loaders.document import Permission
-from loaders.google.drive.source import open_readers
+from loaders.google.permissions import open_readers
 from playground.google_stand_in import GoogleStandIn, StoredFile
 
 DOCUMENTS, GROUPS, IN_GROUPS = 5_000, 200, 20

@@ -63,10 +63,7 @@ def build_chat_model(
     connection, calls fail at once for `pause_seconds`, so that an outage costs one wait, not one
     for every agent. Raises ConfigError when a provider's integration is not installed or has no
     key."""
-    if not settings.has_chat_model():
-        return None
-    patience = _Patience(timeout_seconds, retries, pause_seconds)
-    return _build_model(settings, CHAT_MODEL, settings.chat_model or "", patience)
+    return _chat_model(settings, _Patience(timeout_seconds, retries, pause_seconds))
 
 
 def build_enrichment_model(settings: Settings) -> ChatModel | None:
@@ -74,9 +71,7 @@ def build_enrichment_model(settings: Settings) -> ChatModel | None:
 
     No user waits for it, so it has a longer timeout and no pause after one. The caller's budget
     does the retries, and makes all requests wait where that helps."""
-    if not settings.has_chat_model():
-        return None
-    return _build_model(settings, CHAT_MODEL, settings.chat_model or "", _DOCUMENTS)
+    return _chat_model(settings, _DOCUMENTS)
 
 
 def build_judge_model(settings: Settings) -> ChatModel | None:
@@ -84,9 +79,7 @@ def build_judge_model(settings: Settings) -> ChatModel | None:
     raises ConfigError also when the judge model has no server."""
     if settings.judge_model:
         return _model_by_name(settings, "ONCALL_JUDGE_MODEL", settings.judge_model, _JUDGE)
-    if not settings.has_chat_model():
-        return None
-    return _build_model(settings, CHAT_MODEL, settings.chat_model or "", _JUDGE)
+    return _chat_model(settings, _JUDGE)
 
 
 def build_vision_model(settings: Settings, *, someone_waits: bool) -> ChatModel | None:
@@ -114,6 +107,12 @@ _JUDGE = _Patience(timeout_seconds=120.0, retries=4, pause_seconds=0.0)
 """No user waits for a judge, and each answer without a verdict weakens the figures."""
 _DOCUMENTS = _Patience(timeout_seconds=120.0, retries=0, pause_seconds=0.0)
 _SCREENSHOTS = _Patience(timeout_seconds=45.0, retries=1, pause_seconds=20.0)
+
+
+def _chat_model(settings: Settings, patience: _Patience) -> ChatModel | None:
+    if not settings.has_chat_model():
+        return None
+    return _build_model(settings, CHAT_MODEL, settings.chat_model or "", patience)
 
 
 def _model_by_name(settings: Settings, variable: str, name: str, patience: _Patience) -> ChatModel:

@@ -102,20 +102,12 @@ def as_name(text: str) -> str:
 
 def make_document(writer: BlockWriter, *, url: str, **metadata: Unpack[Metadata]) -> Document:
     blocks = writer.finish()
+    fields: dict[str, Any] = {"id": "", "title": "", "mime_type": "", "source": "file", **metadata}
     return Document(
-        id=metadata.get("id", ""),
-        title=as_name(metadata.get("title", "")),
+        **fields | {"title": as_name(fields["title"])},
         url=url,
         blocks=blocks,
-        mime_type=metadata.get("mime_type", ""),
-        source=metadata.get("source", "file"),
-        modified_at=metadata.get("modified_at"),
-        version=metadata.get("version", ""),
         content_hash=content_hash(blocks),
-        owner=metadata.get("owner", ""),
-        status=metadata.get("status", ""),
-        review_by=metadata.get("review_by"),
-        permissions=metadata.get("permissions", ()),
         tabs=tuple(writer.tabs),
         warnings=tuple(writer.warnings),
     )

@@ -204,6 +204,12 @@ def check_size(document: str, size: int) -> None:
         )
 
 
+def check_cells(document: str, place: str, count: int) -> None:
+    """Raises LoadError for more than MAX_CELLS positions."""
+    if count > MAX_CELLS:
+        raise too_many(document, place, count, MAX_CELLS, "table cells")
+
+
 def too_many(document: str, place: str, count: int, limit: int, what: str) -> LoadError:
     return LoadError(
         document, f"{count:,} {what}, more than the {limit:,} that are read", place=place

@@ -72,9 +72,8 @@ def block_to_markdown(block: Block) -> str:
         case "image":
             return _image(block)
         case "footnote":
-            return f"[^{block.marker}]: " + _hard_breaks(block.markdown).replace(
-                "\n", "\n" + _INDENT
-            )
+            text = _hard_breaks(block.markdown).replace("\n", f"\n{_INDENT}")
+            return f"[^{block.marker}]: {text}"
         case "rule":
             return "---"
         case _:

@@ -79,7 +79,7 @@ class Documents:
 
     def _readers_checker(self) -> CheckReaders:
         # Only domains that check each user's permissions need Google's client.
-        from loaders.google.drive.source import open_readers
+        from loaders.google.permissions import open_readers
 
         return open_readers(self._settings)
 
@@ -88,7 +88,7 @@ class Documents:
         """Resolves users to identities, including groups that documents are shared with."""
         from bot.connection import open_user_groups
         from index.permissions.groups import CachedMembers, Groups, no_directory
-        from loaders.google.groups import open_groups
+        from loaders.google.permissions import open_groups
 
         directory = no_directory(
             "access.groups does not name it, and GOOGLE_GROUPS_ADMIN is not set"

@@ -12,7 +12,7 @@ import yaml
 
 from enrichment.chunking.tables import telling_columns
 from loaders.document import Document, Table
-from loaders.tables.markdown import header_paths
+from loaders.tables.headers import header_paths
 
 
 @dataclass(frozen=True)

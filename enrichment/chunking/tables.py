@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enrichment.chunk import ChunkTable, Unit
 from enrichment.chunking.pieces import MAX_HEADING_CHARS, CountTokens, Piece
 from loaders.document import Block, Cell, Table
-from loaders.tables.markdown import header_paths
+from loaders.tables.headers import header_paths
 
 Rows = Sequence[Sequence[Cell]]
 AS_LEFT, AS_ABOVE = "(as left)", "(as above)"

@@ -55,15 +55,9 @@ STOP_WORDS = frozenset(
 English."""
 
 CHAT_SHORTHAND = {
-    "b4": "before",
-    "bc": "because",
-    "msg": "message",
-    "msgs": "messages",
-    "ppl": "people",
-    "tmrw": "tomorrow",
-    "w/": "with",
-    "w/o": "without",
-}
+    "b4": "before", "bc": "because", "msg": "message", "msgs": "messages", "ppl": "people",
+    "tmrw": "tomorrow", "w/": "with", "w/o": "without",
+}  # fmt: skip
 """Shorthand from dictionaries of chat English. A team's own abbreviations belong in its domain's
 glossary."""
 _SHORTHAND = re.compile(r"(?<![\w/])(?:w/o?|[a-z]+4?)(?![\w/])")

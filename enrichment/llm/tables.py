@@ -18,7 +18,8 @@ from enrichment.llm.budget import Budget
 from enrichment.llm.prompts import render
 from enrichment.llm.reply_cache import ReplyCache, cache_key
 from loaders.document import Document, Table
-from loaders.tables.markdown import structure_doubt, table_to_markdown
+from loaders.tables.headers import structure_doubt
+from loaders.tables.markdown import table_to_markdown
 
 _MAX_CELLS = 2_000
 

@@ -17,7 +17,7 @@ from typing import Literal
 
 from enrichment.language.words import sentences
 from enrichment.safety.injection_patterns import MESSAGE, PLANTED, SUSPECT
-from loaders.document import Block, Cell, Document, Image, Table
+from loaders.document import Block, Cell, Document, Image, Tab, Table
 
 Addressing = Literal["", "suspect", "planted"]
 """`planted`: addressed to a model only. `suspect`: possibly to one, or quotes such text."""
@@ -123,10 +123,7 @@ def without_planted(document: Document) -> tuple[Document, tuple[str, ...]]:
         for before, after in zip(_texts(block), _texts(cleaned), strict=True):
             note(place, before, after)
         blocks.append(cleaned)
-    tabs = tuple(
-        replace(tab, title=clean_text(tab.title), path=tuple(map(clean_text, tab.path)))
-        for tab in document.tabs
-    )
+    tabs = tuple(map(_clean_tab, document.tabs))
     return replace(document, title=title, blocks=tuple(blocks), tabs=tabs), tuple(report)
 
 
@@ -153,18 +150,19 @@ def _parts(line: str) -> Iterator[str]:
 
 def _clean_block(block: Block) -> Block:
     text, markdown = _clean_twice(block.text, block.markdown)
-    tab = block.tab and replace(
-        block.tab, title=clean_text(block.tab.title), path=tuple(map(clean_text, block.tab.path))
-    )
     return replace(
         block,
         text=text,
         markdown=markdown,
         heading_path=tuple(map(clean_text, block.heading_path)),
-        tab=tab,
+        tab=block.tab and _clean_tab(block.tab),
         table=block.table and _clean_table(block.table),
         image=block.image and _clean_image(block.image),
     )
+
+
+def _clean_tab(tab: Tab) -> Tab:
+    return replace(tab, title=clean_text(tab.title), path=tuple(map(clean_text, tab.path)))
 
 
 def _clean_twice(text: str, markdown: str) -> tuple[str, str]:

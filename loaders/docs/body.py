@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from loaders.assemble import BlockWriter
 from loaders.docs.inline import BREAK, EQUATION, Elements, ListNumbers, Piece, Rule, image_markdown
@@ -32,15 +32,15 @@ class TabReader:
     _quoted: int = 0
 
     def __post_init__(self) -> None:
-        self._footnotes = self.tab.named("footnotes")
+        self._footnotes = self.tab.entries("footnotes")
         self._labels: dict[str, str] = {}
-        self._numbers = ListNumbers(self.tab.named("lists"))
+        self._numbers = ListNumbers(self.tab.entries("lists"))
         self._elements = Elements(
             document=self.document,
             link_to=self.link_to,
-            inline_objects=self.tab.named("inlineObjects"),
-            positioned_objects=self.tab.named("positionedObjects"),
-            dropdowns=self.tab.named("dropdownDefinitions"),
+            inline_objects=self.tab.entries("inlineObjects"),
+            positioned_objects=self.tab.entries("positionedObjects"),
+            dropdowns=self.tab.entries("dropdownDefinitions"),
             footnote=self._footnote,
         )
         self._tables = Tables(self.document, self._elements, self._numbers)
@@ -62,7 +62,7 @@ class TabReader:
     def _furniture(self, kind: str) -> None:
         """Adds page headers or footers. Each text is added once, not once per page."""
         texts: set[str] = set()
-        for node in self.tab.named(kind).values():
+        for node in self.tab.entries(kind).values():
             if node.suggested():
                 continue
             text, markdown = self._tables.content(node)
@@ -112,7 +112,7 @@ class TabReader:
         self._hand_over_notes()
 
     def _heading(self, spans: Sequence[Span], level: int, style: Node | None, marker: str) -> None:
-        plain = [Span(**{**vars(span), "bold": False}) for span in spans]
+        plain = [replace(span, bold=False) for span in spans]
         text = " ".join(spans_to_text(plain).split())
         if not text:
             self._text("paragraph", plain)
@@ -158,9 +158,7 @@ class TabReader:
             self._quoted -= 1
             return
         grid = self._tables.read(table, depth + 1)
-        if grid is not None and any(
-            cell.text or cell.markdown for row in grid.rows for cell in row
-        ):
+        if grid and any(cell.text or cell.markdown for row in grid.rows for cell in row):
             self.writer.add("table", outline(grid), "", table=grid)
         self._hand_over_notes()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from config.errors import LoadError
 from loaders.docs.node import Node
@@ -56,7 +56,7 @@ class Elements:
             span = pieces[last]
             assert isinstance(span, Span)  # noqa: S101  # chosen so above
             if span.markdown is None and span.text.endswith("\n"):
-                pieces[last] = Span(**{**vars(span), "text": span.text[:-1]})
+                pieces[last] = replace(span, text=span.text[:-1])
         return pieces
 
     def _check_gap(self, element: Node, end: int | None) -> int | None:
@@ -66,7 +66,7 @@ class Elements:
         return element.number("endIndex", 0) or None
 
     def _piece(self, element: Node, before: list[Piece]) -> Iterator[Piece]:
-        for kind, reader in self._readers().items():
+        for kind, reader in _READERS.items():
             if not element.has(kind):
                 continue
             node = element.child(kind)
@@ -74,16 +74,12 @@ class Elements:
                 return
             piece = reader(self, node)
             if isinstance(piece, Span) and _is_exponent(node, piece, before):
-                piece = Span(**{**vars(piece), "text": "^" + piece.text})
+                piece = replace(piece, text="^" + piece.text)
             if piece is not None:
                 yield piece
             return
         unknown = [k for k, v in element.value.items() if v is not None and k not in _POSITION_KEYS]
         element.skipped(f"unknown element {', '.join(unknown)}" if unknown else "an empty element")
-
-    @staticmethod
-    def _readers() -> Mapping[str, Callable[[Elements, Node], Piece | None]]:
-        return _READERS
 
     def _text(self, run: Node) -> Span | None:
         if not isinstance(run.value.get("content"), str):
@@ -124,42 +120,25 @@ class Elements:
         return self.link_to(link.text("tabId"), "") if link.has("tabId") else ""
 
     def _person(self, chip: Node) -> Span | None:
-        properties = chip.child("personProperties")
-        name = clean(properties.text("name")) if properties else ""
-        email = clean(properties.text("email")) if properties else ""
-        if not name and not email:
-            chip.skipped("a person without name and e-mail")
-            return None
-        return self._chip(chip, name or email, f"mailto:{email}" if email else "")
+        properties = chip.section("personProperties")
+        name, email = clean(properties.text("name")), clean(properties.text("email"))
+        link = f"mailto:{email}" if email else ""
+        return self._chip(chip, name or email, link, empty="a person without name and e-mail")
 
     def _date(self, chip: Node) -> Span | None:
-        properties = chip.child("dateElementProperties")
-        text = properties.text("displayText") if properties else ""
-        if not text and properties:
-            text = properties.text("timestamp")[:10]
-        if not text:
-            chip.skipped("a date without text")
-            return None
-        return self._chip(chip, clean(text))
+        properties = chip.section("dateElementProperties")
+        text = properties.text("displayText") or properties.text("timestamp")[:10]
+        return self._chip(chip, text, empty="a date without text")
 
     def _rich_link(self, chip: Node) -> Span | None:
-        properties = chip.child("richLinkProperties")
-        uri = clean(properties.text("uri")) if properties else ""
-        title = clean(properties.text("title")) if properties else ""
-        if not title and not uri:
-            chip.skipped("a link chip without title and address")
-            return None
-        return self._chip(chip, title or uri, uri)
+        properties = chip.section("richLinkProperties")
+        uri, title = clean(properties.text("uri")), clean(properties.text("title"))
+        return self._chip(chip, title or uri, uri, empty="a link chip without title and address")
 
     def _dropdown(self, chip: Node) -> Span | None:
-        properties = chip.child("dropdownProperties")
-        text = properties.text("displayValue") if properties else ""
-        if properties and not text:
-            text = self._option(properties)
-        if not text:
-            chip.skipped("a dropdown without a value")
-            return None
-        return self._chip(chip, clean(text))
+        properties = chip.section("dropdownProperties")
+        text = properties.text("displayValue") or self._option(properties)
+        return self._chip(chip, text, empty="a dropdown without a value")
 
     def _option(self, properties: Node) -> str:
         definition = self.dropdowns.get(properties.text("dropdownDefinitionId"))
@@ -170,15 +149,16 @@ class Elements:
                 return option.text("displayValue")
         return ""
 
-    def _chip(self, chip: Node, text: str, link: str = "") -> Span:
-        return self._styled(" ".join(text.split()), chip.child("textStyle"), link)
+    def _chip(self, chip: Node, text: str, link: str = "", *, empty: str) -> Span | None:
+        """`empty`: what is skipped when there is no text."""
+        if not text:
+            chip.skipped(empty)
+            return None
+        return self._styled(" ".join(clean(text).split()), chip.child("textStyle"), link)
 
     def _footnote(self, reference: Node) -> Span | None:
         label = self.footnote(reference)
         return Span(text="", markdown=f"[^{label}]") if label else None
-
-    def _object(self, element: Node) -> Image:
-        return self._image(element, element.value.get("inlineObjectId"), self.inline_objects)
 
     def _image(self, place: Node, name: object, objects: Mapping[str, Node]) -> Image:
         entry = objects.get(name) if isinstance(name, str) else None
@@ -237,7 +217,9 @@ _READERS: Mapping[str, Callable[[Elements, Node], Piece | None]] = {
     "richLink": Elements._rich_link,
     "dropdown": Elements._dropdown,
     "footnoteReference": Elements._footnote,
-    "inlineObjectElement": Elements._object,
+    "inlineObjectElement": lambda self, node: self._image(
+        node, node.value.get("inlineObjectId"), self.inline_objects
+    ),
     "equation": lambda _, node: Span(text=EQUATION, markdown=EQUATION),
     "horizontalRule": lambda _, node: Rule(),
     "autoText": lambda _, node: None,  # page numbers
@@ -274,8 +256,8 @@ class ListNumbers:
             bullet.warn(f"{bullet.place}: its list {name!r} is not in the document")
             return "-", level
         counts = self._counts.setdefault(name, {})
-        for deeper in [level_below for level_below in counts if level_below > level]:
-            del counts[deeper]
+        for deeper in range(level + 1, MAX_LEVEL + 1):
+            counts.pop(deeper, None)
         counts[level] = counts[level] + 1 if level in counts else self._start(name, level)
         return self._marker(name, level, counts), level
 
@@ -305,7 +287,7 @@ class ListNumbers:
 
     def _level(self, name: str, level: int) -> Node | None:
         if name not in self._levels:
-            properties = self.lists[name].child("listProperties")
-            self._levels[name] = list(properties.children("nestingLevels")) if properties else []
+            properties = self.lists[name].section("listProperties")
+            self._levels[name] = list(properties.children("nestingLevels"))
         levels = self._levels[name]
         return levels[level] if level < len(levels) else None

@@ -46,6 +46,10 @@ class Node:
             self._unexpected(name, "an object", value)
         return None
 
+    def section(self, name: str) -> Node:
+        """Like `child`, but empty when it is missing."""
+        return self.child(name) or Node({}, self.warn, name, self)
+
     def at(self, *names: str) -> Node | None:
         """The object at a path; None when a step is missing."""
         node: Node | None = self
@@ -66,11 +70,9 @@ class Node:
             elif item is not None:
                 self._unexpected(f"{name}[{index}]", "an object", item)
 
-    def named(self, name: str) -> dict[str, Node]:
+    def entries(self, name: str) -> dict[str, Node]:
         """A map's entries that are objects, by key."""
-        holder = self.child(name)
-        if holder is None:
-            return {}
+        holder = self.section(name)
         children = {key: holder.child(key) for key in holder.value}
         return {key: node for key, node in children.items() if node is not None}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Unpack
 
 from config.errors import LoadError
@@ -37,15 +38,16 @@ def parse_document(
     metadata.setdefault("mime_type", MIME_TYPE)
     metadata.setdefault("source", "google_drive")
     name = metadata["id"] or metadata["title"] or "Google document"
-    url = (url or _default_url(metadata["id"])).partition("#")[0]
-    writer.url = url
+    if metadata["id"] and not url:
+        url = f"https://docs.google.com/document/d/{metadata['id']}/edit"
+    writer.url = url = url.partition("#")[0]
     tabs = list(_tabs(root, name))
     if not tabs and root.child("body") is None:
         raise LoadError(
             name, "the response has neither tabs nor a body", remedy="read it from Google again"
         )
     if not tabs:
-        TabReader(writer, root, name, lambda tab, fragment: _anchor(url, tab, fragment)).read()
+        TabReader(writer, root, name, partial(_anchor, url)).read()
     only = len(tabs) == 1 and _DEFAULT_TITLE.fullmatch(tabs[0][1].title or "Tab 1")
     for node, tab in tabs:
         tab_url = _anchor(url, tab.id, "")
@@ -54,14 +56,14 @@ def parse_document(
         if content is None:
             node.skipped("a tab without content")
             continue
-        TabReader(writer, content, name, _linker(url, tab)).read()
+        TabReader(writer, content, name, partial(_link_from, url, tab.id)).read()
     return make_document(writer, url=url, **metadata)
 
 
 def _tabs(root: Node, name: str) -> Iterator[tuple[Node, Tab]]:
     """Yields tabs in reading order, each before its children."""
-    waiting = [(node, (), 1) for node in reversed(list(root.children("tabs")))]
-    stack: list[tuple[Node, tuple[str, ...], int]] = list(waiting)
+    stack: list[tuple[Node, tuple[str, ...], int]]
+    stack = [(node, (), 1) for node in reversed(list(root.children("tabs")))]
     count = 0
     while stack:
         node, above, depth = stack.pop()
@@ -70,24 +72,20 @@ def _tabs(root: Node, name: str) -> Iterator[tuple[Node, Tab]]:
             raise too_many(name, "tabs", count, MAX_TABS, "tabs")
         if depth > MAX_NESTING:
             raise too_deep(name, node.place[:80] + "…", MAX_NESTING, "tabs")
-        properties = node.child("tabProperties")
-        title = properties.text("title").strip() if properties else ""
+        properties = node.section("tabProperties")
+        title = properties.text("title").strip()
         path = (*above, title)
-        yield node, Tab(id=properties.text("tabId") if properties else "", title=title, path=path)
+        yield node, Tab(id=properties.text("tabId"), title=title, path=path)
         stack += [(child, path, depth + 1) for child in reversed(list(node.children("childTabs")))]
 
 
-def _linker(url: str, tab: Tab) -> Any:
-    return lambda other, fragment: _anchor(url, other or tab.id, fragment)
+def _link_from(url: str, here: str, tab: str, fragment: str) -> str:
+    return _anchor(url, tab or here, fragment)
 
 
 def _anchor(url: str, tab: str, fragment: str) -> str:
     query = f"{'&' if '?' in url else '?'}tab={tab}" if tab else ""
     return url + query + (f"#{fragment}" if fragment else "")
-
-
-def _default_url(document_id: str) -> str:
-    return f"https://docs.google.com/document/d/{document_id}/edit" if document_id else ""
 
 
 def _limited(writer: BlockWriter) -> Any:

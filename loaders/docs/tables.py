@@ -4,22 +4,15 @@ Cells hold paragraphs, lists, pictures and tables."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import takewhile
 
 from loaders.docs.inline import Elements, ListNumbers, Piece, image_markdown
 from loaders.docs.node import Node
-from loaders.document import MAX_CELLS, MAX_NESTING, Image, Table, too_deep, too_many
-from loaders.tables.cells import Line, SourceCell, flat_table, lines_to_markdown, lines_to_text
+from loaders.document import MAX_NESTING, Image, Table, check_cells, too_deep
+from loaders.tables.cells import CellContent, Line, SourceCell, flat_table, lines_to_text
 from loaders.tables.grid import build_table
 from loaders.text.markdown import Span, spans_to_markdown, spans_to_text
-
-
-@dataclass
-class _DocsContent:
-    lines: list[Line] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
-    images: list[Image] = field(default_factory=list)
-    bold: bool = True
 
 
 @dataclass(frozen=True)
@@ -37,8 +30,7 @@ class Tables:
         rows = list(table.children("tableRows"))
         cells = [list(row.children("tableCells")) for row in rows]
         width = max((len(row) for row in cells), default=0)
-        if len(rows) * width > MAX_CELLS:
-            raise too_many(self.document, table.place, len(rows) * width, MAX_CELLS, "table cells")
+        check_cells(self.document, table.place, len(rows) * width)
         _compare(table, "rows", len(rows))
         _compare(table, "columns", width)
         cell_grid = [[self._cell(cell, depth) for cell in row] for row in cells]
@@ -67,19 +59,15 @@ class Tables:
     def _cell(self, cell: Node, depth: int) -> SourceCell:
         content = self._read(cell, depth)
         style = cell.child("tableCellStyle")
-        return SourceCell(
-            text=lines_to_text(content.lines),
-            markdown=lines_to_markdown(content.lines),
-            tables=tuple(content.tables),
-            images=tuple(content.images),
+        return content.cell(
             row_span=_span(style, "rowSpan"),
             column_span=_span(style, "columnSpan"),
             bold=content.bold and bool(content.lines),
             shade=_shade(style),
         )
 
-    def _read(self, holder: Node, depth: int) -> _DocsContent:
-        content = _DocsContent()
+    def _read(self, holder: Node, depth: int) -> CellContent:
+        content = CellContent()
         for element in holder.children("content"):
             paragraph = element.child("paragraph")
             table = element.child("table")
@@ -91,18 +79,18 @@ class Tables:
                 element.skipped("an unknown element")
         return content
 
-    def _paragraph(self, paragraph: Node, content: _DocsContent) -> None:
+    def _paragraph(self, paragraph: Node, content: CellContent) -> None:
         pieces = self.elements.pieces(paragraph)
         bullet = paragraph.child("bullet")
         marker, level = self.numbers.next(bullet) if bullet else ("", 0)
         content.images += [piece for piece in pieces if isinstance(piece, Image)]
-        spans = [as_span for piece in pieces if (as_span := _as_span(piece)) is not None]
+        spans = [span for piece in pieces if (span := _as_span(piece)) is not None]
         content.bold &= all(span.bold for span in spans if span.text.strip())
         text, markdown = spans_to_text(spans).strip(), spans_to_markdown(spans).strip()
         if text or markdown:
             content.lines.append(Line(text=text, markdown=markdown, marker=marker, level=level))
 
-    def _nested(self, table: Node, content: _DocsContent, depth: int) -> None:
+    def _nested(self, table: Node, content: CellContent, depth: int) -> None:
         nested = self.read(table, depth + 1)
         if nested is None:
             return
@@ -117,9 +105,8 @@ class Tables:
 
 def _as_span(piece: Piece) -> Span | None:
     if isinstance(piece, Image):
-        return Span(
-            text=" ".join((piece.alt or piece.title).split()), markdown=image_markdown(piece)
-        )
+        name = " ".join((piece.alt or piece.title).split())
+        return Span(text=name, markdown=image_markdown(piece))
     return piece if isinstance(piece, Span) else None
 
 
@@ -142,13 +129,9 @@ def _shade(style: Node | None) -> str:
 
 
 def _marked(rows: list[Node]) -> int:
-    count = 0
-    for row in rows:
-        style = row.child("tableRowStyle")
-        if style is None or not style.flag("tableHeader"):
-            break
-        count += 1
-    return count
+    """The number of leading rows that are marked as headers."""
+    is_header = (row.section("tableRowStyle").flag("tableHeader") for row in rows)
+    return sum(1 for _ in takewhile(bool, is_header))
 
 
 def _without_suggested(
@@ -159,9 +142,7 @@ def _without_suggested(
     Docs marks suggested text run by run. Text that remains in such a row or column is accepted,
     so the row or column stays."""
     row_numbers = [
-        i
-        for i, row in enumerate(rows)
-        if not (row.suggested() and all(cell.empty for cell in grid[i]))
+        i for i, row in enumerate(rows) if not (row.suggested() and all(c.empty for c in grid[i]))
     ]
     width = max((len(row) for row in grid), default=0)
 

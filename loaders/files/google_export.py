@@ -52,20 +52,16 @@ def _style_of(element: Tag, rules: dict[str, str]) -> str:
 
 def _tag_looks(soup: BeautifulSoup, span: Tag, style: str) -> None:
     in_heading = span.find_parent(re.compile(r"^h[1-6]$")) is not None
+    families = re.findall(r"font-family:([^;]*)", style)
     looks = [
-        ("code", bool(re.search(r"font-family:[^;]*", style)) and _is_monospace(style)),
+        ("code", bool(families) and is_monospace(families[-1])),
         ("b", bool(re.search(r"font-weight:\s*(?:[7-9]00|bold)", style)) and not in_heading),
         ("i", bool(re.search(r"font-style:\s*italic", style))),
         ("s", "line-through" in style),
     ]
-    for name, holds in looks:
-        if holds and span.get_text().strip():
+    for name, applies in looks:
+        if applies and span.get_text().strip():
             span.wrap(soup.new_tag(name))
-
-
-def _is_monospace(style: str) -> bool:
-    family = re.findall(r"font-family:([^;]*)", style)
-    return bool(family) and is_monospace(family[-1])
 
 
 def _join_code(soup: BeautifulSoup) -> None:

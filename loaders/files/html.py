@@ -172,11 +172,14 @@ class _Walk:
             if isinstance(node, Comment):
                 continue
             if isinstance(node, Tag) and node.name == "p" and not inside:
-                own += [item_break(item), *node.children] if own else list(node.children)
+                own += [_new_tag("br")] if own else []
+                own += node.children
             elif isinstance(node, Tag) and is_block(node):
                 inside.append(node)
             elif inside and str(node).strip():
-                inside.append(_paragraph_of(node))
+                paragraph = _new_tag("p")
+                paragraph.append(node)
+                inside.append(paragraph)
             elif not inside:
                 own.append(node)
         self._text(own, "list_item", marker=marker, level=level)
@@ -213,19 +216,11 @@ class _Walk:
             self.writer.add("code", text, text, language=language[1] if language else "")
 
     def _comment(self, node: Comment) -> None:
-        match = _TAB.fullmatch(str(node))
-        if match:
+        if match := _TAB.fullmatch(str(node)):
             title = " ".join(match[1].split())
             anchor = f"{self.base}#{self._slug(title)}"
             self.writer.start_tab(Tab(id=slug(title), title=title, path=(title,)), anchor)
 
 
-def item_break(near: Tag) -> Tag:
-    soup = BeautifulSoup("", "html.parser")
-    return soup.new_tag("br")
-
-
-def _paragraph_of(node: PageElement) -> Tag:
-    paragraph = BeautifulSoup("", "html.parser").new_tag("p")
-    paragraph.append(node)
-    return paragraph
+def _new_tag(name: str) -> Tag:
+    return BeautifulSoup("", "html.parser").new_tag(name)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from typing import Any
 
 from bs4 import BeautifulSoup, Tag
@@ -114,7 +115,8 @@ def take_footnotes(soup: BeautifulSoup) -> dict[str, tuple[str, str]]:
         around = link.parent
         alone = around is not None and around.name == "sup" and len(around.contents) == 1
         (around if alone and around is not None else link).replace_with(reference)
-        note = _note_of(target)
+        # Where the target is a link inside the note, the note is the block around it.
+        note = target.find_parent(["p", "div", "li"]) if target.name == "a" else target
         if label not in notes and note is not None:
             notes[label] = _take(note)
     for back in soup.find_all("a", href=_BACK):  # in notes without a reference
@@ -127,13 +129,6 @@ def take_footnotes(soup: BeautifulSoup) -> dict[str, tuple[str, str]]:
     for rule in soup.find_all("hr", class_="footnotes-sep"):
         rule.decompose()
     return notes
-
-
-def _note_of(target: Tag) -> Tag | None:
-    """The element with the note: the target itself, or the block around a target link."""
-    if target.name != "a":
-        return target
-    return target.find_parent(["p", "div", "li"])
 
 
 def _take(note: Tag) -> tuple[str, str]:
@@ -175,12 +170,8 @@ def list_level(element: Tag) -> int:
     exported = _EXPORTED_LEVEL.search(attribute(element, "class"))
     if exported:
         return int(exported[1])
-    level = 0
-    for parent in element.parents:
-        if parent.name in ("td", "th"):
-            break
-        level += parent.name in ("ul", "ol")
-    return level
+    inside_cell = takewhile(lambda parent: parent.name not in ("td", "th"), element.parents)
+    return sum(parent.name in ("ul", "ol") for parent in inside_cell)
 
 
 def _kind(element: Tag) -> str:

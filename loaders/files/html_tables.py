@@ -4,36 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from itertools import takewhile
 
 from bs4 import Tag
 from bs4.element import NavigableString, PageElement, PreformattedString
 
 from loaders.document import MAX_NESTING, Image, Table, too_deep
 from loaders.files.html_inline import attribute, inline, item_markers, list_level
-from loaders.tables.cells import Line, SourceCell, flat_table, lines_to_markdown, lines_to_text
+from loaders.tables.cells import CellContent, Line, SourceCell, flat_table
 from loaders.tables.grid import build_table
 from loaders.text.markdown import code_span
 
-BLOCKS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-        address article aside body blockquote center dd details div dl dt fieldset figcaption
-        figure footer form h1 h2 h3 h4 h5 h6 header hr html li main nav ol p pre section summary
-        table tbody td tfoot th thead tr ul
-        """,
-    )
-)
+_BLOCKS_LISTED = """
+    address article aside body blockquote center dd details div dl dt fieldset figcaption figure
+    footer form h1 h2 h3 h4 h5 h6 header hr html li main nav ol p pre section summary table tbody td
+    tfoot th thead tr ul"""
+BLOCKS = frozenset(_BLOCKS_LISTED.split())
 _BACKGROUND = re.compile(r"background(?:-color)?\s*:\s*([^;]+)", re.IGNORECASE)
 _WHITE = frozenset(("", "#fff", "#ffffff", "white", "transparent", "none", "inherit", "initial"))
-
-
-@dataclass
-class _HtmlContent:
-    lines: list[Line] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
-    images: list[Image] = field(default_factory=list)
 
 
 def read_table(element: Tag, document: str, depth: int = 1) -> tuple[Table, list[str]]:
@@ -44,7 +32,10 @@ def read_table(element: Tag, document: str, depth: int = 1) -> tuple[Table, list
         raise too_deep(document, "a table", MAX_NESTING, "tables")
     warnings: list[str] = []
     rows = [
-        [_source_cell(cell, document, depth, warnings) for cell in cells_of(row)]
+        [
+            _source_cell(cell, document, depth, warnings)
+            for cell in row.find_all(["td", "th"], recursive=False)
+        ]
         for row in rows_of(element)
     ]
     while len(rows) > 1 and rows[0] and all(c.empty and c.header for c in rows[0]):
@@ -57,17 +48,11 @@ def read_table(element: Tag, document: str, depth: int = 1) -> tuple[Table, list
 
 def rows_of(table: Tag) -> Iterator[Tag]:
     """Yields the table's own rows, not those of nested tables."""
-    for child in table.children:
-        if isinstance(child, Tag) and child.name == "tr":
+    for child in table.find_all(["tr", "thead", "tbody", "tfoot"], recursive=False):
+        if child.name == "tr":
             yield child
-        elif isinstance(child, Tag) and child.name in ("thead", "tbody", "tfoot"):
+        else:
             yield from rows_of(child)
-
-
-def cells_of(row: Tag) -> Iterator[Tag]:
-    for child in row.children:
-        if isinstance(child, Tag) and child.name in ("td", "th"):
-            yield child
 
 
 def is_block(node: PageElement) -> bool:
@@ -86,15 +71,11 @@ def to_image(element: Tag) -> Image:
 
 
 def _source_cell(element: Tag, document: str, depth: int, warnings: list[str]) -> SourceCell:
-    content = _HtmlContent()
+    content = CellContent()
     _read(element, content, document, depth, warnings)
     row = element.parent
     group = row.parent if row is not None else None
-    return SourceCell(
-        text=lines_to_text(content.lines),
-        markdown=lines_to_markdown(content.lines),
-        tables=tuple(content.tables),
-        images=tuple(content.images),
+    return content.cell(
         row_span=_span(attribute(element, "rowspan"), 65_534),
         column_span=_span(attribute(element, "colspan") or "1", 1_000),
         header=element.name == "th" or (group is not None and group.name == "thead"),
@@ -111,7 +92,7 @@ def _span(value: str, most: int) -> int:
 
 
 def _read(
-    element: Tag, content: _HtmlContent, document: str, depth: int, warnings: list[str]
+    element: Tag, content: CellContent, document: str, depth: int, warnings: list[str]
 ) -> None:
     waiting: list[PageElement] = []
     for node in [*element.children, None]:
@@ -125,7 +106,7 @@ def _read(
 
 
 def _read_block(
-    node: Tag, content: _HtmlContent, document: str, depth: int, warnings: list[str]
+    node: Tag, content: CellContent, document: str, depth: int, warnings: list[str]
 ) -> None:
     if node.name == "table":
         table, more = read_table(node, document, depth + 1)
@@ -138,7 +119,7 @@ def _read_block(
     elif node.name in ("ul", "ol"):
         level = list_level(node)
         for item, marker in item_markers(node):
-            inside = _HtmlContent()
+            inside = CellContent()
             _read(item, inside, document, depth, warnings)
             first, *rest = inside.lines or [Line(text="", markdown="")]
             if first.marker:
@@ -156,7 +137,7 @@ def _read_block(
         _read(node, content, document, depth, warnings)
 
 
-def _flush(waiting: list[PageElement], content: _HtmlContent) -> None:
+def _flush(waiting: list[PageElement], content: CellContent) -> None:
     nodes, waiting[:] = list(waiting), []
     if not nodes:
         return
@@ -175,12 +156,8 @@ def _is_bold(cell: Tag) -> bool:
 
 
 def _in_bold(node: NavigableString, cell: Tag) -> bool:
-    parent = node.parent
-    while parent is not None and parent is not cell:
-        if parent.name in ("b", "strong"):
-            return True
-        parent = parent.parent
-    return False
+    inside = takewhile(lambda parent: parent is not cell, node.parents)
+    return any(parent.name in ("b", "strong") for parent in inside)
 
 
 def _shade(cell: Tag) -> str:

@@ -65,9 +65,8 @@ def _check_archive(data: bytes, name: str) -> None:
         members = zipfile.ZipFile(io.BytesIO(data)).infolist()
     except zipfile.BadZipFile as error:
         raise LoadError(name, "not a Word file (.docx)") from error
-    size = sum(
-        member.file_size for member in members if member.filename.endswith((".xml", ".rels"))
-    )
+    xml = [member for member in members if member.filename.endswith((".xml", ".rels"))]
+    size = sum(member.file_size for member in xml)
     if size > MAX_BYTES:
         raise LoadError(name, f"it unpacks to {size:,} bytes, more than {MAX_BYTES:,}")
 
@@ -171,8 +170,8 @@ def decode(data: bytes) -> tuple[str, str]:
     try:
         return data.decode("utf-8-sig"), ""
     except UnicodeDecodeError as error:
-        place = f"byte {error.start}"
-        return data.decode("cp1252", "replace"), f"not UTF-8 at {place}: read as Windows-1252"
+        warning = f"not UTF-8 at byte {error.start}: read as Windows-1252"
+        return data.decode("cp1252", "replace"), warning
 
 
 def _google_json(text: str, *, url: str, **metadata: Unpack[Metadata]) -> Document:

@@ -34,18 +34,12 @@ _TABLE_TAG = re.compile(r"<(/?)table\b", re.IGNORECASE)
 _TOC_LINE = re.compile(r"^\[(?:TOC|_TOC_|\[_TOC_\])\][ \t]*$", re.MULTILINE | re.IGNORECASE)
 _REVIEWED_BY = ("review_by", "next_review", "review_date", "valid_until", "expires")
 _TAG = re.compile(r"</?([a-zA-Z][\w-]*)")
-_HTML_TAGS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-        a abbr address article aside b big blockquote br caption center cite code col colgroup dd
-        del details dfn div dl dt em figcaption figure footer font h1 h2 h3 h4 h5 h6 header hr i
-        iframe img input ins kbd li main mark nav ol p pre q s samp script section small span
-        strike strong style sub summary sup svg table tbody td tfoot th thead tr tt u ul var video
-        wbr
-        """,
-    )
-)
+_HTML_TAGS_LISTED = """
+    a abbr address article aside b big blockquote br caption center cite code col colgroup dd del
+    details dfn div dl dt em figcaption figure footer font h1 h2 h3 h4 h5 h6 header hr i iframe img
+    input ins kbd li main mark nav ol p pre q s samp script section small span strike strong style
+    sub summary sup svg table tbody td tfoot th thead tr tt u ul var video wbr"""
+_HTML_TAGS = frozenset(_HTML_TAGS_LISTED.split())
 
 
 def parse_markdown(text: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Document:
@@ -88,8 +82,7 @@ def _apply(front: Mapping[str, Any], metadata: Metadata, name: str) -> None:
             continue
         if isinstance(value, (dict, list, set, tuple, bytes)):
             raise LoadError(name, f"`{key}:` is not one line of text", place="front matter")
-        if len(str(value)) > MAX_NAME:
-            count = len(str(value))
+        if (count := len(str(value))) > MAX_NAME:
             raise too_many(name, "front matter", count, MAX_NAME, f"characters of `{key}:`")
         metadata[key] = str(value)
     if front.get("modified") is not None:

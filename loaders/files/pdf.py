@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import logging
 import re
-from collections.abc import Iterator
 from datetime import UTC
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -29,12 +28,11 @@ def parse_pdf(data: bytes, *, url: str = "", **metadata: Unpack[Metadata]) -> Do
     name = metadata.get("id") or "PDF file"
     logging.getLogger("pypdf").setLevel(logging.ERROR)
     try:
-        document = _read(data, name, url, metadata)
+        return _read(data, name, url, metadata)
     except LoadError:
         raise
     except Exception as error:  # pypdf raises a dozen types on damaged files
         raise LoadError(name, f"not a readable PDF: {type(error).__name__}: {error}") from error
-    return document
 
 
 def _read(data: bytes, name: str, url: str, metadata: Metadata) -> Document:
@@ -46,7 +44,7 @@ def _read(data: bytes, name: str, url: str, metadata: Metadata) -> Document:
     if len(reader.pages) > _MAX_PAGES:
         raise LoadError(name, f"{len(reader.pages):,} pages, more than {_MAX_PAGES:,}")
     writer = BlockWriter(url=url)
-    outline = dict(_outline(reader, reader.outline, 1))
+    outline = _outline(reader)
     characters = 0
     for number, page in enumerate(reader.pages, 1):
         writer.page = number
@@ -72,10 +70,8 @@ def _read(data: bytes, name: str, url: str, metadata: Metadata) -> Document:
     return make_document(writer, url=url, **metadata)
 
 
-def _outline(
-    reader: PdfReader, entries: Any, level: int
-) -> Iterator[tuple[int, list[tuple[str, int]]]]:
-    """Yields page number → its bookmarks as (title, level)."""
+def _outline(reader: PdfReader) -> dict[int, list[tuple[str, int]]]:
+    """Page number → its bookmarks as (title, level)."""
     pages: dict[int, list[tuple[str, int]]] = {}
 
     def collect(entries: Any, level: int) -> None:
@@ -85,8 +81,8 @@ def _outline(
             elif entry.title and (number := reader.get_destination_page_number(entry)) is not None:
                 pages.setdefault(number + 1, []).append((str(entry.title), min(level, 6)))
 
-    collect(entries, level)
-    yield from pages.items()
+    collect(reader.outline, 1)
+    return pages
 
 
 def _write_page(writer: BlockWriter, text: str, bookmarks: list[tuple[str, int]]) -> None:

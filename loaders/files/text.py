@@ -9,7 +9,7 @@ from typing import Unpack
 
 from config.errors import LoadError
 from loaders.assemble import BlockWriter, Metadata, make_document
-from loaders.document import MAX_CELLS, Document, too_many
+from loaders.document import Document, check_cells
 from loaders.tables.cells import SourceCell
 from loaders.tables.grid import build_table
 from loaders.tables.headers import outline
@@ -54,13 +54,12 @@ def parse_csv(text: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Docu
     rows = _rows(text, name)
     writer = BlockWriter(url=url)
     width = max((len(row) for row in rows), default=0)
-    if len(rows) * width > MAX_CELLS:
-        raise too_many(name, "the table", len(rows) * width, MAX_CELLS, "table cells")
-    if any(len(row) != width for row in rows):
-        uneven = sum(len(row) != width for row in rows)
+    check_cells(name, "the table", len(rows) * width)
+    if uneven := sum(len(row) != width for row in rows):
         writer.warn(f"{uneven} of {len(rows)} rows are shorter than the longest: filled up")
     cells = [
-        [_cell(value, first=not i) for value in _padded(row, width)] for i, row in enumerate(rows)
+        [_cell(value, is_header=not i) for value in row + [""] * (width - len(row))]
+        for i, row in enumerate(rows)
     ]
     if len(cells) * width > 1:
         table, warnings = build_table(cells, placeholders=False, document=name)
@@ -77,23 +76,16 @@ def parse_csv(text: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Docu
 def _rows(text: str, name: str) -> list[list[str]]:
     text = text.replace("\0", "\ufffd")
     try:
-        dialect = csv.Sniffer().sniff(text[:_SNIFFED], delimiters=",;\t|")
-        delimiter = dialect.delimiter
+        delimiter = csv.Sniffer().sniff(text[:_SNIFFED], delimiters=",;\t|").delimiter
     except csv.Error:
         delimiter = ","
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
-        rows = [row for row in reader if any(value.strip() for value in row)]
+        return [row for row in reader if any(value.strip() for value in row)]
     except csv.Error as error:
         raise LoadError(name, f"not CSV: {error}", place=f"line {reader.line_num}") from error
-    return rows
 
 
-def _padded(row: list[str], width: int) -> list[str]:
-    return row + [""] * (width - len(row))
-
-
-def _cell(value: str, *, first: bool) -> SourceCell:
+def _cell(value: str, *, is_header: bool) -> SourceCell:
     text = "\n".join(line.strip() for line in clean(value).strip().split("\n"))
-    # The first line of a CSV file names its columns.
-    return SourceCell(text=text, markdown=escape(text).replace("\n", "<br>"), header=first)
+    return SourceCell(text=text, markdown=escape(text).replace("\n", "<br>"), header=is_header)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from config.errors import ConfigError
 from loaders.google.errors import GoogleRefused, read_error, retry_after
-from loaders.google.services import build_service
+from loaders.google.services import NoRetryHttp, build_service
 
 if TYPE_CHECKING:
     from google.oauth2.service_account import Credentials
@@ -159,7 +159,11 @@ class GoogleClient:
         ConfigError like `call`."""
         answers = self._batches(service, requests)
         for attempt in range(1, self._attempts):
-            again = [place for place, one in enumerate(answers) if _may_change(one)]
+            again = [
+                place
+                for place, answer in enumerate(answers)
+                if isinstance(answer, GoogleRefused) and answer.temporary
+            ]
             if not again:
                 break
             self._sleep(_backoff(attempt))
@@ -167,6 +171,27 @@ class GoogleClient:
             for place, answer in zip(again, retries, strict=True):
                 answers[place] = answer
         return answers
+
+    def batch_pages(
+        self, service: Any, collection: Any, requests: Sequence[Any], first_pages: Sequence[Any]
+    ) -> list[list[Any] | GoogleRefused]:
+        """Reads listings, whose first pages a batch returned, to their last page.
+
+        A GoogleRefused replaces each listing that failed. Each round reads one page of every open
+        listing. Raises like `batch`."""
+        listings = [[page] for page in first_pages]
+        waiting = dict(enumerate(requests))
+        while waiting:
+            following = {
+                place: collection.list_next(request, listings[place][-1])
+                for place, request in waiting.items()
+                if not isinstance(listings[place][-1], GoogleRefused)
+            }
+            waiting = {place: one for place, one in following.items() if one is not None}
+            pages = self.batch(service, list(waiting.values()))
+            for place, page in zip(waiting, pages, strict=True):
+                listings[place].append(page)
+        return [pages[-1] if isinstance(pages[-1], GoogleRefused) else pages for pages in listings]
 
     def _batches(self, service: Any, requests: Sequence[Any]) -> list[Any]:
         blocks = [requests[at : at + BATCH] for at in range(0, len(requests), BATCH)]
@@ -263,11 +288,13 @@ class GoogleClient:
         """Yields an idle connection or a new one. A broken connection is closed."""
         from google_auth_httplib2 import AuthorizedHttp
         from googleapiclient.errors import HttpError
+        from httplib2 import Http
 
         try:
             connection = self._idle.pop()
         except IndexError:
-            connection = AuthorizedHttp(self._credentials, http=self._new_http())
+            http_class = NoRetryHttp if self._writes else Http
+            connection = AuthorizedHttp(self._credentials, http=http_class(timeout=self._timeout))
         try:
             yield connection
         except HttpError:
@@ -277,15 +304,6 @@ class GoogleClient:
             connection.close()
             raise
         self._idle.append(connection)
-
-    def _new_http(self) -> Any:
-        if self._writes:
-            from loaders.google.services import NoRetryHttp
-
-            return NoRetryHttp(timeout=self._timeout)
-        from httplib2 import Http
-
-        return Http(timeout=self._timeout)
 
 
 class _Stumble(Exception):
@@ -304,10 +322,6 @@ def _backoff(attempt: int) -> float:
 
 def _broken(error: Exception) -> GoogleRefused:
     return GoogleRefused(0, type(error).__name__, "the connection broke", temporary=True)
-
-
-def _may_change(answer: Any) -> bool:
-    return isinstance(answer, GoogleRefused) and answer.temporary
 
 
 def _is_media(request: Any) -> bool:

@@ -11,15 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from googleapiclient.errors import HttpError
 
-LIMIT_REASONS = frozenset(
-    {
-        "rateLimitExceeded",
-        "userRateLimitExceeded",
-        "sharingRateLimitExceeded",
-        "RATE_LIMIT_EXCEEDED",
-        "RESOURCE_EXHAUSTED",
-    }
-)
+LIMIT_REASONS = frozenset({
+    "rateLimitExceeded", "userRateLimitExceeded", "sharingRateLimitExceeded",
+    "RATE_LIMIT_EXCEEDED", "RESOURCE_EXHAUSTED",
+})  # fmt: skip
 TEMPORARY_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 GONE_STATUSES = frozenset({404, 410})
 MAX_PAUSE = 120.0
@@ -35,11 +30,7 @@ WORDS: Mapping[str, str] = {
     "insufficientPermissions": "the credentials' scopes don't reach Drive",
     "ACCESS_TOKEN_SCOPE_INSUFFICIENT": "the credentials' scopes don't reach Drive",
 }
-OF_ACCOUNT = frozenset(WORDS) - {
-    "exportSizeLimitExceeded",
-    "cannotExportFile",
-    "cannotDownloadFile",
-}
+OF_ACCOUNT = WORDS.keys() - {"exportSizeLimitExceeded", "cannotExportFile", "cannotDownloadFile"}
 
 
 class GoogleRefused(Exception):

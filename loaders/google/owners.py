@@ -10,7 +10,7 @@ place and quote it."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -109,13 +109,13 @@ def owners_of(document: str, calls: DriveCalls) -> OwnersFound:
     try:
         file = calls.client.call(request)
     except GoogleRefused as refused:
-        return OwnersFound(
-            deleted=refused.no_access and not refused.of_account, later=_later(refused)
-        )
-    people: dict[str, OwnerRole] = {}
-    for email, role in _named_person(file):
-        people.setdefault(email, role)
-    if not any(role == "owner" for role in people.values()):
+        is_deleted = refused.no_access and not refused.of_account
+        return OwnersFound(deleted=is_deleted, later=not is_deleted)
+    people: dict[str, OwnerRole] = dict.fromkeys(_addresses(file.get("owners") or ()), "owner")
+    has_owner = bool(people)
+    for email in _addresses([file.get("lastModifyingUser") or {}]):
+        people.setdefault(email, "editor")
+    if not has_owner:
         for email in _managers(document, calls):
             people.setdefault(email, "manager")
     return OwnersFound(
@@ -124,18 +124,6 @@ def owners_of(document: str, calls: DriveCalls) -> OwnersFound:
         url=str(file.get("webViewLink") or "").partition("?")[0],
         deleted=bool(file.get("trashed")),
     )
-
-
-def _later(refused: GoogleRefused) -> bool:
-    return refused.of_account or not refused.no_access
-
-
-def _named_person(file: Mapping[str, Any]) -> Iterator[tuple[str, OwnerRole]]:
-    for owner in file.get("owners") or ():
-        if email := _address(owner):
-            yield email, "owner"
-    if email := _address(file.get("lastModifyingUser") or {}):
-        yield email, "editor"
 
 
 def _managers(document: str, calls: DriveCalls) -> list[str]:
@@ -155,11 +143,12 @@ def _managers(document: str, calls: DriveCalls) -> list[str]:
         if each.get("type") == "user" and each.get("role") in MANAGERS and not each.get("deleted")
     ]
     people.sort(key=lambda each: MANAGERS.index(each["role"]))
-    return [email for each in people if (email := _address(each))]
+    return _addresses(people)
 
 
-def _address(person: Mapping[str, Any]) -> str:
-    return str(person.get("emailAddress") or "").strip().lower()
+def _addresses(people: Iterable[Mapping[str, Any]]) -> list[str]:
+    emails = (str(person.get("emailAddress") or "").strip().lower() for person in people)
+    return [email for email in emails if email]
 
 
 ATTEMPTS = 4
@@ -189,10 +178,8 @@ class GoogleOwners:
 
     @cached_property
     def _reading(self) -> DriveCalls:
-        opened = open_drive(
-            self.settings, attempts=self.attempts, timeout=TIMEOUT, sleep=self.sleep
-        )
-        return opened.calls
+        drive = open_drive(self.settings, attempts=self.attempts, timeout=TIMEOUT, sleep=self.sleep)
+        return drive.calls
 
     @cached_property
     def _writing(self) -> GoogleClient:

@@ -48,72 +48,58 @@ class PictureCollector:
     """Whether a description exists, by digest. Such a picture is not opened again."""
 
     def __call__(self, document: Document, fetch: Fetch) -> Document:
-        return with_pictures(document, fetch=fetch, save=self.save, is_described=self.is_described)
+        """Returns the document with digests of its pictures and `passed_over` reasons.
 
-
-def with_pictures(
-    document: Document,
-    *,
-    fetch: Fetch,
-    save: Save,
-    is_described: Callable[[str], bool] = lambda digest: False,
-) -> Document:
-    """Fetches pictures and returns the document with their digests and `passed_over` reasons.
-
-    An unavailable picture raises no error; `warnings` names it."""
-    images = [image for block in document.blocks for image in images_of(block)]
-    if not images:
-        return document
-    images_by_key: dict[str, Image] = {}
-    pictures: dict[str, ShownPicture] = {}
-    warnings: dict[str, None] = {}
-    for image in images:
-        key = _key(image)
-        if key in images_by_key:
-            continue
-        if len(images_by_key) >= MAX_PICTURES:
-            images_by_key[key] = replace(
-                image, passed_over=f"more than {MAX_PICTURES} in one document"
-            )
-            continue
-        try:
-            data = picture_bytes(image, fetch)
-            if is_described(digest := digest_of(data)):
-                images_by_key[key] = replace(image, digest=digest)
+        An unavailable picture raises no error; `warnings` names it."""
+        checked: dict[str, Image] = {}
+        pictures: dict[str, ShownPicture] = {}
+        warnings: dict[str, None] = {}
+        for image in (image for block in document.blocks for image in images_of(block)):
+            key = _key(image)
+            if key in checked:
                 continue
-            picture = read_picture(data)
-        except PictureRefused as refused:
-            images_by_key[key] = (
-                image if refused.temporary else replace(image, passed_over=refused.reason)
-            )
-            warnings[
-                f"a picture{_name_in_brackets(image)} was not looked at: it {refused.reason}"
-            ] = None
-            continue
-        pictures.setdefault(picture.digest, picture)
-        images_by_key[key] = replace(
-            image, digest=picture.digest, passed_over=ornament_reason(picture)
+            if len(checked) >= MAX_PICTURES:
+                passed_over = f"more than {MAX_PICTURES} in one document"
+                checked[key] = replace(image, passed_over=passed_over)
+                continue
+            try:
+                checked[key] = self._check(image, fetch, pictures)
+            except PictureRefused as refused:
+                passed_over = "" if refused.temporary else refused.reason
+                checked[key] = replace(image, passed_over=passed_over)
+                name = _name_in_brackets(image)
+                warnings[f"a picture{name} was not looked at: it {refused.reason}"] = None
+        if not checked:
+            return document
+        counts = Counter(checked[_key(image)].digest for image in _places(document))
+
+        def with_verdict(image: Image) -> Image:
+            verdict = checked[_key(image)]
+            often = bool(verdict.digest) and counts[verdict.digest] >= _REPEATED
+            passed_over = verdict.passed_over or ("repeated" if often else "")
+            return replace(image, digest=verdict.digest, passed_over=passed_over)
+
+        blocks = tuple(with_images(block, with_verdict) for block in document.blocks)
+        images = (image for block in blocks for image in images_of(block))
+        for digest in {image.digest for image in images if not image.passed_over} & pictures.keys():
+            self.save(pictures[digest])
+        return replace(
+            document,
+            blocks=blocks,
+            content_hash=content_hash(blocks),
+            warnings=(*document.warnings, *warnings),
         )
-    counted = Counter(images_by_key[_key(image)].digest for image in _places(document))
 
-    def with_verdict(image: Image) -> Image:
-        checked = images_by_key[_key(image)]
-        often = bool(checked.digest) and counted[checked.digest] >= _REPEATED
-        passed_over = checked.passed_over or ("repeated" if often else "")
-        return replace(image, digest=checked.digest, passed_over=passed_over)
-
-    blocks = tuple(with_images(block, with_verdict) for block in document.blocks)
-    digests = {
-        image.digest for block in blocks for image in images_of(block) if not image.passed_over
-    }
-    for digest in digests & pictures.keys():
-        save(pictures[digest])
-    return replace(
-        document,
-        blocks=blocks,
-        content_hash=content_hash(blocks),
-        warnings=(*document.warnings, *warnings),
-    )
+    def _check(self, image: Image, fetch: Fetch, pictures: dict[str, ShownPicture]) -> Image:
+        """The image with its digest. Adds a picture without a description to `pictures`."""
+        if image.uri.startswith("data:"):
+            data = _decode_data_url(image.uri)
+        else:
+            data = outside_time_limit(fetch)(image)
+        if self.is_described(digest := digest_of(data)):
+            return replace(image, digest=digest)
+        picture = pictures.setdefault(digest, read_picture(data))
+        return replace(image, digest=digest, passed_over=_ornament_reason(picture))
 
 
 def with_images(block: Block, change: Callable[[Image], Image]) -> Block:
@@ -125,19 +111,12 @@ def with_images(block: Block, change: Callable[[Image], Image]) -> Block:
     )
 
 
-def ornament_reason(picture: ShownPicture) -> str:
+def _ornament_reason(picture: ShownPicture) -> str:
     """Why a picture's size makes it an ornament; '' when it may carry information."""
     short, long = sorted((picture.width, picture.height))
     if short < MIN_SIDE or short * long < _MIN_PIXELS:
         return "small"
     return "a strip" if long > _MAX_ASPECT_RATIO * short else ""
-
-
-def picture_bytes(image: Image, fetch: Fetch) -> bytes:
-    """A picture's bytes, from its data URL or with `fetch`."""
-    if image.uri.startswith("data:"):
-        return _decode_data_url(image.uri)
-    return outside_time_limit(fetch)(image)
 
 
 def _decode_data_url(uri: str) -> bytes:

@@ -116,7 +116,7 @@ _PAUSE_SECONDS = 1.0
 _HOST = ".googleusercontent.com"
 
 
-def google_pictures(api_url: str = "", *, sleep: Callable[[float], object] = time.sleep) -> Fetch:
+def google_pictures(api_url: str = "") -> Fetch:
     """Returns a `Fetch` for pictures on Google's servers, or on `api_url` if set.
 
     Sends no token, because the URL alone grants access. Never requests any other server."""
@@ -138,7 +138,7 @@ def google_pictures(api_url: str = "", *, sleep: Callable[[float], object] = tim
             except PictureRefused as refused:
                 if not refused.temporary or attempt + 1 == _ATTEMPTS:
                     raise
-            sleep(_PAUSE_SECONDS * 2**attempt)
+            time.sleep(_PAUSE_SECONDS * 2**attempt)
         raise AssertionError("unreachable")
 
     return fetch

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 from loaders.document import Cell, Image, Table
 from loaders.text.plain import BULLETS, number
@@ -43,12 +44,32 @@ class SourceCell:
         return not (self.text or self.markdown or self.tables or self.images)
 
 
+@dataclass
+class CellContent:
+    """Collects the content of one cell."""
+
+    lines: list[Line] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    images: list[Image] = field(default_factory=list)
+    bold: bool = True
+    """Whether all lines so far are bold."""
+
+    def cell(self, **formatting: Any) -> SourceCell:
+        return SourceCell(
+            text=lines_to_text(self.lines),
+            markdown=lines_to_markdown(self.lines),
+            tables=tuple(self.tables),
+            images=tuple(self.images),
+            **formatting,
+        )
+
+
 def lines_to_text(lines: Iterable[Line]) -> str:
-    parts = []
-    for line in lines:
-        sign = f"{_sign(line)} " if line.marker else ""
-        parts.append("  " * line.level + sign + line.text if line.marker else line.text)
-    return "\n".join(text for text in parts if text.strip()).strip("\n")
+    texts = [
+        f"{'  ' * line.level}{_sign(line)} {line.text}" if line.marker else line.text
+        for line in lines
+    ]
+    return "\n".join(text for text in texts if text.strip()).strip("\n")
 
 
 def lines_to_markdown(lines: Iterable[Line]) -> str:
@@ -62,7 +83,7 @@ def lines_to_markdown(lines: Iterable[Line]) -> str:
         if not content:
             continue
         if _is_number(line.marker):
-            kind, value = _is_counted(line.marker)
+            kind, value = _kind_and_value(line.marker)
             if last == (kind, value - 1):
                 html.pop()  # the closing tag of the list that continues
             else:
@@ -77,9 +98,9 @@ def lines_to_markdown(lines: Iterable[Line]) -> str:
 
 
 def _list_start(kind: str, value: int) -> str:
-    kind_mark = "" if kind == "1" else f' type="{kind}"'
-    start_mark = "" if value == 1 else f' start="{value}"'
-    return f"<ol{kind_mark}{start_mark}>"
+    type_of_list = "" if kind == "1" else f' type="{kind}"'
+    start = "" if value == 1 else f' start="{value}"'
+    return f"<ol{type_of_list}{start}>"
 
 
 def _sign(line: Line) -> str:
@@ -91,7 +112,7 @@ def _is_number(marker: str) -> bool:
 
 
 @lru_cache(maxsize=1_024)
-def _is_counted(marker: str) -> tuple[str, int]:
+def _kind_and_value(marker: str) -> tuple[str, int]:
     """`b.` → (a, 2). For `2.1.` the last level counts."""
     last = re.findall(r"\w+", marker)[-1]
     if last.isdecimal():
@@ -122,14 +143,14 @@ def _joined(values: Sequence[str]) -> str:
     return f"{label}: {' · '.join(rest)}" if rest else label
 
 
-def grid_cell(source: SourceCell, row: int, column: int, row_span: int, column_span: int) -> Cell:
+def grid_cell(source: SourceCell, row: int, column: int) -> Cell:
     return Cell(
         text=source.text.strip(),
         markdown=source.markdown.strip(),
         row=row,
         column=column,
-        row_span=row_span,
-        column_span=column_span,
+        row_span=source.row_span,
+        column_span=source.column_span,
         tables=source.tables,
         images=source.images,
     )

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from config.errors import LoadError
-from loaders.document import MAX_CELLS, MAX_CHARACTERS, Cell, Table, too_many
+from loaders.document import MAX_CELLS, MAX_CHARACTERS, Cell, Table, check_cells, too_many
 from loaders.tables.cells import SourceCell, grid_cell
-from loaders.tables.headers import Style, detect_headers
+from loaders.tables.headers import with_headers
 
 Rows = Sequence[Sequence[SourceCell]]
 _EMPTY = SourceCell()
@@ -34,8 +34,8 @@ def build_table(
     it leaves them out, as in HTML. `marked_rows`: leading rows that the source marks as headers.
     Raises LoadError when a limit is exceeded."""
     width = max((len(row) for row in rows), default=0)
-    if placeholders and len(rows) * width > MAX_CELLS:
-        raise too_many(document, place, len(rows) * width, MAX_CELLS, "table cells")
+    if placeholders:
+        check_cells(document, place, len(rows) * width)
     if placeholders and not _left_out(rows, width):
         grid = _place_by_position(rows, width, document, place)
     else:
@@ -45,15 +45,8 @@ def build_table(
         warnings.append("rows of different length were filled up with empty cells")
     cells = _cells(grid)
     _check_size(cells, document, place)
-    styles = [[_style(placed) for placed in row] for row in grid]
-    headers = detect_headers(cells, styles, marked_rows)
-    table = Table(
-        rows=cells,
-        header_rows=headers.rows,
-        header_columns=headers.columns,
-        header_evidence=headers.evidence,
-    )
-    return table, warnings
+    sources = [[placed.source if placed else _EMPTY for placed in row] for row in grid]
+    return with_headers(Table(rows=cells), sources, marked_rows), warnings
 
 
 def _left_out(rows: Rows, width: int) -> bool:
@@ -103,9 +96,7 @@ def _place_in_gaps(rows: Rows, document: str, place: str) -> _Grid:
                 j += 1
             placed = _Placed(source, i, j)
             down = min(source.row_span, len(rows) - i)
-            if len(occupied) + down * source.column_span > MAX_CELLS:
-                size = len(occupied) + down * source.column_span
-                raise too_many(document, place, size, MAX_CELLS, "table cells")
+            check_cells(document, place, len(occupied) + down * source.column_span)
             covered += down * source.column_span
             _check_overlaps(covered, document, place)
             for a in range(i, i + down):
@@ -114,8 +105,7 @@ def _place_in_gaps(rows: Rows, document: str, place: str) -> _Grid:
             # `colspan="20"` over three columns means "all of them".
             width = max(width, j + 1)
             j += source.column_span
-    if len(rows) * width > MAX_CELLS:
-        raise too_many(document, place, len(rows) * width, MAX_CELLS, "table cells")
+    check_cells(document, place, len(rows) * width)
     return [[occupied.get((i, j)) for j in range(width)] for i in range(len(rows))]
 
 
@@ -127,29 +117,27 @@ def _check_overlaps(covered: int, document: str, place: str) -> None:
 
 def _whole_merges(grid: _Grid) -> tuple[_Grid, list[str]]:
     """Splits overlapping merges into single cells that repeat the value in each position."""
-    positions: dict[_Placed, list[tuple[int, int]]] = {}
+    positions_by_cell: dict[_Placed, list[tuple[int, int]]] = {}
     for i, row in enumerate(grid):
         for j, placed in enumerate(row):
             if placed:
-                positions.setdefault(placed, []).append((i, j))
-    warnings = []
-    for placed, positions_of_cell in positions.items():
+                positions_by_cell.setdefault(placed, []).append((i, j))
+    warnings: list[str] = []
+    for placed, positions in positions_by_cell.items():
         source = placed.source
-        if len(positions_of_cell) == source.row_span == source.column_span == 1:
+        if len(positions) == source.row_span == source.column_span == 1:
             continue
-        height = positions_of_cell[-1][0] - placed.row + 1
-        breadth = max(j for _, j in positions_of_cell) - placed.column + 1
-        whole = height * breadth == len(positions_of_cell) and positions_of_cell[0] == (
-            placed.row,
-            placed.column,
-        )
+        height = positions[-1][0] - placed.row + 1
+        breadth = max(j for _, j in positions) - placed.column + 1
+        starts_here = positions[0] == (placed.row, placed.column)
+        whole = starts_here and height * breadth == len(positions)
         size = replace(source, row_span=height, column_span=breadth)
-        for i, j in positions_of_cell:
-            single = replace(source, row_span=1, column_span=1)
+        single = replace(source, row_span=1, column_span=1)
+        for i, j in positions:
             grid[i][j] = replace(placed, source=size) if whole else _Placed(single, i, j)
         if not whole:
-            warnings.append("overlapping merges were split into single cells")
-    return grid, list(dict.fromkeys(warnings))
+            warnings = ["overlapping merges were split into single cells"]
+    return grid, warnings
 
 
 def _cells(grid: _Grid) -> tuple[tuple[Cell, ...], ...]:
@@ -161,7 +149,7 @@ def _cells(grid: _Grid) -> tuple[tuple[Cell, ...], ...]:
             source = placed.source if placed else _EMPTY
             origin = (placed.row, placed.column) if placed else (i, j)
             if origin not in cell_at:
-                cell_at[origin] = grid_cell(source, *origin, source.row_span, source.column_span)
+                cell_at[origin] = grid_cell(source, *origin)
             cells.append(cell_at[origin])
         rows.append(tuple(cells))
     return tuple(rows)
@@ -178,8 +166,7 @@ def _check_size(rows: Sequence[Sequence[Cell]], document: str, place: str) -> No
         if (cell.row, cell.column) == (i, j)
     }
     count = sum(weights[cell.row, cell.column] for row in rows for cell in row)
-    if count > MAX_CELLS:
-        raise too_many(document, place, count, MAX_CELLS, "table cells")
+    check_cells(document, place, count)
     size = sum(len(cell.text) + len(cell.markdown) for row in rows for cell in row)
     if size > 2 * MAX_CHARACTERS:
         raise LoadError(
@@ -189,8 +176,3 @@ def _check_size(rows: Sequence[Sequence[Cell]], document: str, place: str) -> No
 
 def _positions(table: Table) -> int:
     return sum(1 + sum(map(_positions, cell.tables)) for row in table.rows for cell in row)
-
-
-def _style(placed: _Placed | None) -> Style:
-    source = placed.source if placed else _EMPTY
-    return Style(header=source.header, bold=source.bold, shade=source.shade)

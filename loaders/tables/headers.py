@@ -4,32 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from itertools import takewhile
 
 from loaders.document import Cell, Table
+from loaders.tables.cells import SourceCell
 
 Grid = Sequence[Sequence[Cell]]
+Styles = Sequence[Sequence[SourceCell]]
+"""The source of each cell: its formatting distinguishes headers from values."""
 LEVEL_SEPARATOR = " › "
 
 _VALUE = re.compile(
     r"^\W*\d|^(yes|no|none|n/?a|true|false|tbd|todo|-+|–|—|✓|✔|✗|x)$|https?://|@\w", re.IGNORECASE
 )
-
-
-@dataclass(frozen=True)
-class Style:
-    """A cell's formatting, which distinguishes headers from values."""
-
-    header: bool = False
-    bold: bool = False
-    shade: str = ""
-
-
-@dataclass(frozen=True)
-class Headers:
-    rows: int = 0
-    columns: int = 0
-    evidence: str = ""
 
 
 def header_paths(table: Table) -> tuple[str, ...]:
@@ -86,20 +74,18 @@ def structure_doubt(table: Table) -> str:
     return ""
 
 
-def detect_headers(cells: Grid, styles: Sequence[Sequence[Style]], marked_rows: int) -> Headers:
+def with_headers(table: Table, styles: Styles, marked_rows: int) -> Table:
     """Detects headers by the source's marks, then by formatting, then by text.
 
     Without evidence there is no header."""
-    rows, evidence = _header_rows(cells, styles, marked_rows)
-    columns = _header_columns(cells, styles, rows)
+    rows, evidence = _header_rows(table.rows, styles, marked_rows)
+    columns = _header_columns(table.rows, styles, rows)
     if not rows and columns:
         evidence = "first column"
-    return Headers(rows, columns, evidence)
+    return replace(table, header_rows=rows, header_columns=columns, header_evidence=evidence)
 
 
-def _header_rows(
-    cells: Grid, styles: Sequence[Sequence[Style]], marked_rows: int
-) -> tuple[int, str]:
+def _header_rows(cells: Grid, styles: Styles, marked_rows: int) -> tuple[int, str]:
     height = len(cells)
     if 0 < marked_rows < height:
         return _with_spans(cells, marked_rows), "tableHeader"
@@ -108,28 +94,24 @@ def _header_rows(
         return _with_spans(cells, th_rows), "th"
     if height < 2 or not cells[0]:
         return 0, ""
-    title = _is_title(cells)
-    first = 1 if title else 0
+    first = int(_is_title(cells))
     if first + 1 >= height:
         return 0, ""
     depth = _with_spans(cells, first + 1, groups=True)
-    for name, holds in (("bold", _bold), ("shaded", _shaded)):
-        if holds(cells, styles, first, depth):
+    for name, is_distinct in (("bold", _bold), ("shaded", _shaded)):
+        if is_distinct(cells, styles, first, depth):
             return depth, name
-        if holds(cells, styles, first, first + 1):
+        if is_distinct(cells, styles, first, first + 1):
             return _with_spans(cells, first + 1), name
     if len(cells[0]) > 1 and _short_names(cells, first, depth):
         return depth, "short first row"
     return 0, ""
 
 
-def _leading(styles: Sequence[Sequence[Style]]) -> int:
-    count = 0
-    for row in styles:
-        if not row or not all(style.header for style in row):
-            break
-        count += 1
-    return count
+def _leading(styles: Styles) -> int:
+    """The number of leading rows in which all cells are marked."""
+    is_marked = (bool(row) and all(style.header for style in row) for row in styles)
+    return sum(1 for _ in takewhile(bool, is_marked))
 
 
 def _is_title(cells: Grid) -> bool:
@@ -150,7 +132,7 @@ def _with_spans(cells: Grid, rows: int, *, groups: bool = False) -> int:
     return rows + 1 if groups and spread and is_named else rows
 
 
-def _filled(cells: Grid, styles: Sequence[Sequence[Style]], first: int, last: int) -> list[Style]:
+def _filled(cells: Grid, styles: Styles, first: int, last: int) -> list[SourceCell]:
     return [
         style
         for row, style_row in zip(cells[first:last], styles[first:last], strict=True)
@@ -159,26 +141,20 @@ def _filled(cells: Grid, styles: Sequence[Sequence[Style]], first: int, last: in
     ]
 
 
-def _bold(cells: Grid, styles: Sequence[Sequence[Style]], first: int, rows: int) -> bool:
-    if rows >= len(cells):
-        return False
+def _bold(cells: Grid, styles: Styles, first: int, rows: int) -> bool:
     head = _filled(cells, styles, first, rows)
     body = _filled(cells, styles, rows, len(cells))
     return bool(head) and all(s.bold for s in head) and not all(s.bold for s in body)
 
 
-def _shaded(cells: Grid, styles: Sequence[Sequence[Style]], first: int, rows: int) -> bool:
-    if rows >= len(cells):
-        return False
+def _shaded(cells: Grid, styles: Styles, first: int, rows: int) -> bool:
     shades = {style.shade for row in styles[first:rows] for style in row}
-    below = {style.shade for row in styles[rows : rows + 1] for style in row}
+    below = {style.shade for style in styles[rows]}
     return bool(_filled(cells, styles, first, rows)) and "" not in shades and not shades & below
 
 
 def _short_names(cells: Grid, first: int, depth: int) -> bool:
     """Whether the first row has short, distinct names and the rows below differ from names."""
-    if depth >= len(cells):
-        return False
     names = [cell.text for cell in cells[depth - 1]]
     if not all(_is_name(name) for name in names[1:]) or (names[0] and not _is_name(names[0])):
         return False
@@ -210,7 +186,7 @@ def _unlike_a_name(values: Sequence[str], name: str) -> bool:
     return numbers * 2 > len(filled) or length > 2 * len(name) + 10
 
 
-def _header_columns(cells: Grid, styles: Sequence[Sequence[Style]], header_rows: int) -> int:
+def _header_columns(cells: Grid, styles: Styles, header_rows: int) -> int:
     """The number of leading columns that name rows: marked, bold, or with distinct labels."""
     body, body_styles = cells[header_rows:], styles[header_rows:]
     width = len(cells[0]) if cells else 0
@@ -226,7 +202,7 @@ def _header_columns(cells: Grid, styles: Sequence[Sequence[Style]], header_rows:
     return 0
 
 
-def _naming_columns(body: Grid, styles: Sequence[Sequence[Style]]) -> int:
+def _naming_columns(body: Grid, styles: Styles) -> int:
     """The number of leading columns that are marked or bold, unlike the columns to the right."""
     width = len(body[0])
     filled, marked, bold = [0] * width, [0] * width, [0] * width
@@ -236,13 +212,13 @@ def _naming_columns(body: Grid, styles: Sequence[Sequence[Style]]) -> int:
                 filled[column] += 1
                 marked[column] += style.header
                 bold[column] += style.bold
-    right_said, right_marked, right_bold = sum(filled), sum(marked), sum(bold)
+    right_filled, right_marked, right_bold = sum(filled), sum(marked), sum(bold)
     for column in range(width - 1):
-        right_said -= filled[column]
+        right_filled -= filled[column]
         right_marked -= marked[column]
         right_bold -= bold[column]
-        by_mark = marked[column] == filled[column] and right_marked < right_said
-        by_bold = bold[column] == filled[column] and right_said and not right_bold
+        by_mark = marked[column] == filled[column] and right_marked < right_filled
+        by_bold = bold[column] == filled[column] and right_filled and not right_bold
         if not filled[column] or not (by_mark or by_bold):
             return column
     return width - 1

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 from loaders.document import Cell, Table
-from loaders.tables.headers import LEVEL_SEPARATOR, header_levels, header_paths, structure_doubt
+from loaders.tables.headers import LEVEL_SEPARATOR, header_levels
 from loaders.text.markdown import escape
 from loaders.text.plain import plain_text
-
-__all__ = ["header_paths", "markdown_to_table", "structure_doubt", "table_to_markdown"]
 
 # This parser is the exact inverse of `table_to_markdown`. A general parser would drop cells beyond
 # the header's width, and end a table at the first line that opens another block.
@@ -28,9 +27,8 @@ def table_to_markdown(table: Table, *, header_levels_too: bool = False) -> str:
     if not table.rows:
         return ""
     header = [_header_markdown(levels) for levels in header_levels(table)]
-    body = table.rows[table.header_rows :]
-    if header_levels_too and table.header_rows > 1:
-        body = table.rows
+    repeats_header = header_levels_too and table.header_rows > 1
+    body = table.rows if repeats_header else table.rows[table.header_rows :]
     lines = [_line(header), _line(["---"] * len(header))]
     lines += [_line([cell.markdown for cell in row]) for row in body]
     return "\n".join(lines)
@@ -45,11 +43,7 @@ def markdown_to_table(text: str) -> Table:
     at = next((i for i in range(1, len(lines)) if _is_delimiter(lines[i], lines[i - 1])), 0)
     if not at:
         raise ValueError("no pipe table: there is no row of dashes under a row of names")
-    rows = []
-    for line in lines[at + 1 :]:
-        if "|" not in line:
-            break
-        rows.append(_split(line))
+    rows = [_split(line) for line in takewhile(lambda line: "|" in line, lines[at + 1 :])]
     names = _split(lines[at - 1])
     width = max(len(row) for row in [names, *rows])
     levels = _header_rows([*names, *[""] * (width - len(names))])

@@ -93,7 +93,7 @@ def spans_to_markdown(spans: Sequence[Span]) -> str:
         return rich
     if _letters(plain_text(rich)) != _letters(spans_to_text(spans)):
         # Markdown misreads `**a***b*`. The text matters more, so the style is dropped.
-        return _styled(_unstyled(spans))
+        return _styled(_merged(replace(s, bold=False, italic=False, strike=False) for s in spans))
     return rich
 
 
@@ -112,10 +112,6 @@ def _without_blank_code(span: Span) -> Span:
     """Removes the code style from white space."""
     blank = span.code and not span.text.strip() and not span.markdown
     return replace(span, code=False) if blank else span
-
-
-def _unstyled(spans: Iterable[Span]) -> list[Span]:
-    return _merged(replace(span, bold=False, italic=False, strike=False) for span in spans)
 
 
 def _letters(text: str) -> str:

@@ -82,7 +82,8 @@ def _folder(
     skipped = [each.file for each in listing.skipped.values() if folder.id in each.file.parents]
     error = next((e for e in listing.failed if e.document.startswith(f"folder {folder.id} ")), None)
     problem, remedy = (error.reason, error.remedy) if error else ("", "")
-    if not problem and not inside and not _has_subfolders(folder, listing):
+    has_subfolders = any(folder.id in each.parents for each in listing.folders.values())
+    if not problem and not inside and not has_subfolders:
         problem, remedy = "there is nothing in it that we read", "check the folder's id"
     if not problem and (closed := next((f for f in inside if f.id in unopened), None)):
         problem, remedy = f"{closed.name!r} can't be opened: {unopened[closed.id]}", _SWITCH_ON
@@ -125,14 +126,10 @@ def _unopened(listing: Listing, calls: DriveCalls) -> Mapping[str, str]:
     docs = [file for file in listing.files.values() if file.mime_type == DOCUMENT][:1]
     answers = in_parallel(calls.client.document, [file.id for file in docs])
     return {
-        file.id: answer.in_words()
-        for file, answer in zip(docs, answers, strict=True)
+        file_id: answer.in_words()
+        for file_id, answer in answers
         if isinstance(answer, GoogleRefused)
     }
-
-
-def _has_subfolders(folder: DriveFile, listing: Listing) -> bool:
-    return any(folder.id in each.parents for each in listing.folders.values())
 
 
 def _hidden_readers(sample: list[DriveFile], calls: DriveCalls) -> tuple[str, str]:
@@ -140,7 +137,7 @@ def _hidden_readers(sample: list[DriveFile], calls: DriveCalls) -> tuple[str, st
 
     Callers pass one document, because the others in its folder are shared the same way."""
     answers = in_parallel(calls.permissions, [file.id for file in sample])
-    if all(not isinstance(each, GoogleRefused) and each != calls.only_us for each in answers):
+    if all(not isinstance(each, GoogleRefused) and each != calls.only_us for _, each in answers):
         return "", ""
     return (
         "Drive does not tell who may read it",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any
@@ -95,7 +95,7 @@ def read_file(resource: Mapping[str, Any]) -> DriveFile:
         id=str(resource["id"]),
         name=str(resource.get("name") or resource["id"]),
         mime_type=str(resource.get("mimeType") or ""),
-        url=_lasting_url(str(resource.get("webViewLink") or "")),
+        url=_permanent_url(str(resource.get("webViewLink") or "")),
         modified_at=_time(resource.get("modifiedTime")),
         version=str(resource.get("version") or ""),
         owner=str(owners[0].get("displayName") or owners[0].get("emailAddress") or ""),
@@ -132,16 +132,14 @@ def read_permission(resource: Mapping[str, Any]) -> Permission | None:
 def _is_locked(resource: Mapping[str, Any]) -> bool:
     restrictions = resource.get("downloadRestrictions") or {}
     effective = restrictions.get("effectiveDownloadRestrictionWithContext") or {}
-    return any(
-        (
-            resource.get("copyRequiresWriterPermission"),
-            effective.get("restrictedForReaders"),
-            effective.get("restrictedForWriters"),
-        )
+    return bool(
+        resource.get("copyRequiresWriterPermission")
+        or effective.get("restrictedForReaders")
+        or effective.get("restrictedForWriters")
     )
 
 
-def _lasting_url(link: str) -> str:
+def _permanent_url(link: str) -> str:
     """The link without query parameters, except the `resourcekey` that old links need."""
     address, _, query = link.partition("?")
     keys = [part for part in query.split("&") if part.startswith("resourcekey=")]
@@ -171,7 +169,7 @@ class DriveChange:
 class Changes:
     changes: tuple[DriveChange, ...]
     next_token: str
-    drives_changed: bool = field(default=False)
+    drives_changed: bool
     """Membership or settings of a shared drive changed."""
 
 

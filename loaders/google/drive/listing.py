@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TypeVar
 
 from config.domain import GoogleDriveSource
@@ -72,7 +71,7 @@ def list_source(
         folders, targets = _sort_in(level, listing)
         for drive_id in sorted({folder.drive_id for folder in folders} - {""}):
             entering(drive_id)
-        level = [child for children in _children(folders, calls, listing) for child in children]
+        level = _children(folders, calls, listing)
         level += _follow(targets, calls, listing)
         if len(listing.folders) > MAX_FOLDERS:
             raise ConfigError(
@@ -107,7 +106,7 @@ def _sort_in(
 
 def _look_up(ids: Sequence[str], kind: str, calls: DriveCalls, listing: Listing) -> list[DriveFile]:
     files: list[DriveFile] = []
-    for file_id, answer in zip(ids, in_parallel(calls.file, ids), strict=True):
+    for file_id, answer in in_parallel(calls.file, ids):
         if isinstance(answer, GoogleRefused):
             _note_failure(f"{kind} {file_id}", answer, calls.account, listing)
         elif answer.trashed:
@@ -118,22 +117,19 @@ def _look_up(ids: Sequence[str], kind: str, calls: DriveCalls, listing: Listing)
     return files
 
 
-def _children(
-    folders: Sequence[DriveFile], calls: DriveCalls, listing: Listing
-) -> list[list[DriveFile]]:
-    answers: list[list[DriveFile]] = []
-    for folder, answer in zip(folders, in_parallel(calls.children, folders), strict=True):
+def _children(folders: Sequence[DriveFile], calls: DriveCalls, listing: Listing) -> list[DriveFile]:
+    children: list[DriveFile] = []
+    for folder, answer in in_parallel(calls.children, folders):
         if isinstance(answer, GoogleRefused):
             _note_failure(f"folder {folder.id} ({folder.name})", answer, calls.account, listing)
         else:
-            answers.append(answer)
-    return answers
+            children += answer
+    return children
 
 
 def _follow(shortcuts: Sequence[DriveFile], calls: DriveCalls, listing: Listing) -> list[DriveFile]:
     files: list[DriveFile] = []
-    ids = [shortcut.target_id for shortcut in shortcuts]
-    for shortcut, answer in zip(shortcuts, in_parallel(calls.file, ids), strict=True):
+    for shortcut, answer in in_parallel(lambda file: calls.file(file.target_id), shortcuts):
         if not isinstance(answer, GoogleRefused):
             files.append(answer)
         elif answer.temporary:
@@ -155,20 +151,17 @@ def load_error(name: str, refused: GoogleRefused, account: str) -> LoadError:
 
 
 def in_parallel(
-    ask: Callable[[Argument], Answer],
-    arguments: Sequence[Argument],
-    *,
-    at_once: int = CALLS_AT_ONCE,
-) -> list[Answer | GoogleRefused]:
-    """Returns responses in order, with a GoogleRefused for each request that failed."""
+    ask: Callable[[Argument], Answer], arguments: Sequence[Argument]
+) -> list[tuple[Argument, Answer | GoogleRefused]]:
+    """Pairs of argument and response, with a GoogleRefused for each request that failed."""
+
+    def attempt(argument: Argument) -> tuple[Argument, Answer | GoogleRefused]:
+        try:
+            return argument, ask(argument)
+        except GoogleRefused as refused:
+            return argument, refused
+
     if len(arguments) < 2:
-        return [_attempt(ask, each) for each in arguments]
-    with ThreadPoolExecutor(at_once, thread_name_prefix="drive") as pool:
-        return list(pool.map(partial(_attempt, ask), arguments))
-
-
-def _attempt(ask: Callable[[Argument], Answer], argument: Argument) -> Answer | GoogleRefused:
-    try:
-        return ask(argument)
-    except GoogleRefused as refused:
-        return refused
+        return [attempt(each) for each in arguments]
+    with ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="drive") as pool:
+        return list(pool.map(attempt, arguments))

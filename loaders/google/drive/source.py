@@ -1,4 +1,4 @@
-"""Google Drive as a source of documents and of their current readers.
+"""Google Drive as a source of documents.
 
     with open_drive(settings) as drive:
         plan = drive.sync(source, cursor=cursor, indexed=indexed)
@@ -14,14 +14,13 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from config.domain import GoogleDriveSource
-from config.errors import ConfigError, LoadError, PermissionsUnknown
+from config.errors import LoadError
 from config.settings import Settings
 from loaders.assemble import Metadata
 from loaders.docs.response import parse_document
-from loaders.document import Document, Permission, check_size
+from loaders.document import Document, check_size
 from loaders.files.local import load_bytes
 from loaders.google.client import ATTEMPTS, TIMEOUT, GoogleClient
 from loaders.google.drive.access import AccessReport, check_access
@@ -30,8 +29,6 @@ from loaders.google.drive.calls import (
     EXPORTS,
     DriveCalls,
     DriveFile,
-    read_file,
-    read_readers,
 )
 from loaders.google.drive.listing import load_error
 from loaders.google.drive.sync import (
@@ -230,83 +227,3 @@ class DriveSource:
         if self._pictures is None or self._fetch is None:
             return document
         return self._pictures(document, self._fetch)
-
-
-READER_ATTEMPTS = 2
-READER_TIMEOUT = 10.0
-"""Seconds. Short, because a person is waiting for an answer."""
-
-Readers = tuple[Permission, ...]
-
-
-def open_readers(settings: Settings) -> Callable[[Collection[str]], Mapping[str, Readers]]:
-    """Returns a `CheckReaders`. Raises ConfigError for a missing or unreadable key."""
-    drive = open_drive(settings, attempts=READER_ATTEMPTS, timeout=READER_TIMEOUT)
-    return lambda documents: current_readers(documents, drive.calls)
-
-
-def current_readers(documents: Collection[str], calls: DriveCalls) -> Mapping[str, Readers]:
-    """Document ids → current readers of each.
-
-    A document has no readers when it is deleted, in the trash, locked against downloads, or no
-    longer shared with the account. Documents for which Drive gave no answer are left out.
-
-    Sends two requests per document, 100 per call. Raises PermissionsUnknown."""
-    ids = list(documents)
-    try:
-        requests = [calls.file_request(each) for each in ids]
-        requests += [calls.permission_request(each) for each in ids]
-        answers = calls.client.batch(calls.client.drive, requests)
-        files, first_pages = answers[: len(ids)], answers[len(ids) :]
-        listings = _all_pages(requests[len(ids) :], first_pages, calls)
-    except (GoogleRefused, ConfigError) as error:
-        raise PermissionsUnknown("Google does not answer") from error
-    readers_by_id = {
-        each: _readers(file, listing, calls)
-        for each, file, listing in zip(ids, files, listings, strict=True)
-    }
-    complete = {each: readers for each, readers in readers_by_id.items() if readers is not None}
-    if ids and not complete:
-        raise PermissionsUnknown("Google does not tell who may read")
-    return complete
-
-
-def _all_pages(
-    requests: list[Any], first_pages: list[Any], calls: DriveCalls
-) -> list[list[Any] | GoogleRefused]:
-    """Reads all listings to their last page. Each round reads one page of every open listing."""
-    listings: list[list[Any] | GoogleRefused] = [
-        page if isinstance(page, GoogleRefused) else [page] for page in first_pages
-    ]
-    permissions = calls.client.permissions
-    waiting = dict(enumerate(requests))
-    while waiting:
-        following: dict[int, Any] = {}
-        for place, request in waiting.items():
-            listing = listings[place]
-            if not isinstance(listing, GoogleRefused):
-                following[place] = permissions.list_next(request, listing[-1])
-        waiting = {place: request for place, request in following.items() if request is not None}
-        pages = calls.client.batch(calls.client.drive, list(waiting.values()))
-        for place, page in zip(waiting, pages, strict=True):
-            listing = listings[place]
-            if isinstance(page, GoogleRefused):
-                listings[place] = page
-            elif not isinstance(listing, GoogleRefused):
-                listing.append(page)
-    return listings
-
-
-def _readers(file: Any, listing: list[Any] | GoogleRefused, calls: DriveCalls) -> Readers | None:
-    """A file's readers; None when Drive gave no answer about the file."""
-    for answer in (file, listing):
-        if isinstance(answer, GoogleRefused) and answer.of_account:
-            return None
-    if isinstance(file, GoogleRefused):
-        return ()
-    drive_file = read_file(file)
-    if drive_file.trashed or drive_file.locked:
-        return ()
-    if isinstance(listing, GoogleRefused):
-        return calls.only_us if listing.may_not_ask else ()
-    return read_readers(listing)

@@ -37,22 +37,19 @@ class Cursor:
     """Ids of the documents that existed, loaded or not."""
 
     def to_text(self) -> str:
-        return json.dumps(
-            {
-                "cursor": VERSION,
-                "source": self.source,
-                "tokens": dict(self.tokens),
-                "folders": sorted(self.folders),
-                "shortcuts": dict(self.shortcuts),
-                "files": sorted(self.files),
-            },
-            separators=(",", ":"),
-        )
+        stored = {
+            "cursor": VERSION,
+            "source": self.source,
+            "tokens": dict(self.tokens),
+            "folders": sorted(self.folders),
+            "shortcuts": dict(self.shortcuts),
+            "files": sorted(self.files),
+        }
+        return json.dumps(stored, separators=(",", ":"))
 
 
 def name_source(source: GoogleDriveSource, *, account: str, host: str) -> str:
-    parts = [account, host, *sorted(source.folders), "/", *sorted(source.documents)]
-    return " ".join(parts)
+    return " ".join([account, host, *sorted(source.folders), "/", *sorted(source.documents)])
 
 
 def read_cursor(text: str, source: str) -> Cursor | None:
@@ -116,8 +113,14 @@ def plan_from_listing(
 
     def note_token(drive_id: str) -> None:
         """Fetches the token before the listing, so that no change made meanwhile is missed."""
-        if drive_id not in tokens:
-            tokens[drive_id] = _start_token(calls, drive_id)
+        if drive_id in tokens:
+            return
+        try:
+            tokens[drive_id] = calls.start_token(drive_id)
+        except GoogleRefused as refused:
+            if refused.temporary or not drive_id:
+                raise
+            tokens[drive_id] = ""
 
     note_token("")
     listing = list_source(source, calls, entering=note_token)
@@ -168,8 +171,7 @@ def plan_from_changes(
     # Documents that the last run did not load, and those to reload.
     again = ((last.files - indexed.keys()) | (set(reload) & last.files)) - present.keys() - absent
     failed: list[LoadError] = []
-    ids = sorted(again)
-    for file_id, answer in zip(ids, in_parallel(calls.file, ids), strict=True):
+    for file_id, answer in in_parallel(calls.file, sorted(again)):
         if not isinstance(answer, GoogleRefused) and not answer.locked:
             present[file_id] = answer
         elif not isinstance(answer, GoogleRefused) or answer.no_access:
@@ -242,14 +244,13 @@ def _read_feeds(calls: DriveCalls, last: Cursor) -> tuple[list[DriveChange], dic
             other = changes.setdefault(change.id, change)
             if (other.file is None) is not (change.file is None):
                 disputed.add(change.id)
-    for file_id, answer in zip(
-        sorted(disputed), in_parallel(calls.file, sorted(disputed)), strict=True
-    ):
-        if isinstance(answer, GoogleRefused) and not answer.no_access:
+    for file_id, answer in in_parallel(calls.file, sorted(disputed)):
+        if not isinstance(answer, GoogleRefused):
+            changes[file_id] = DriveChange(file_id, answer)
+        elif answer.no_access:
+            changes[file_id] = DriveChange(file_id, None)
+        else:
             raise answer
-        changes[file_id] = DriveChange(
-            file_id, None if isinstance(answer, GoogleRefused) else answer
-        )
     return list(changes.values()), tokens
 
 
@@ -265,15 +266,6 @@ def _read_feed(calls: DriveCalls, drive_id: str, token: str) -> Changes:
     if feed.drives_changed:
         raise _ListAgain
     return feed
-
-
-def _start_token(calls: DriveCalls, drive_id: str) -> str:
-    try:
-        return calls.start_token(drive_id)
-    except GoogleRefused as refused:
-        if refused.temporary or not drive_id:
-            raise
-        return ""
 
 
 def _stands(file: DriveFile, indexed: Indexed, reload: Collection[str]) -> bool:
@@ -293,10 +285,9 @@ def _with_other_readers(
     """Ids of documents whose readers differ from those in the index.
 
     Includes documents whose readers Google did not list; loading them reports the reason."""
-    ids = [file.id for file in files]
-    answers = in_parallel(calls.permissions, ids)
+    answers = in_parallel(calls.permissions, [file.id for file in files])
     return frozenset(
         file_id
-        for file_id, answer in zip(ids, answers, strict=True)
+        for file_id, answer in answers
         if isinstance(answer, GoogleRefused) or set(answer) != set(indexed[file_id].permissions)
     )

@@ -22,7 +22,7 @@ from index.permissions.live import (
 from index.permissions.rules import EVERYONE, all_may_read, identities, visible_to
 from index.search import SearchQuery, Snapshot
 from loaders.document import Permission
-from loaders.google.drive.source import current_readers
+from loaders.google.permissions import current_readers
 from playground.google_stand_in import GoogleFault, GoogleStandIn
 from telemetry.metrics import registry
 from tests.agents.corpus import LAPTOPS, OLD_ROTATION, ROTATION, asking, snapshot

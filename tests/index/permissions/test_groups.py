@@ -22,7 +22,7 @@ from index.permissions.groups import (
     no_directory,
 )
 from index.permissions.rules import EVERYONE, Person, identities
-from loaders.google.groups import open_groups
+from loaders.google.permissions import open_groups
 from playground.google_stand_in import GoogleFault, GoogleStandIn
 from playground.slack_stand_in import SlackStandIn
 from tests.loaders.google.source import Clock

@@ -10,7 +10,7 @@ from config.errors import LoadError
 from loaders.docs.response import parse_document
 from loaders.document import MAX_NESTING, MAX_TABS, Block, Document
 from loaders.output import convert_google_docs, document_to_json, document_to_markdown
-from loaders.tables.markdown import header_paths
+from loaders.tables.headers import header_paths
 from tests.loaders.google.documents import (
     BULLET,
     Json,

@@ -15,7 +15,7 @@ from config.errors import ConfigError, LoadError
 from loaders.document import Document
 from loaders.files.local import find_files, load_bytes, load_file
 from loaders.output import document_to_markdown
-from loaders.tables.markdown import header_paths
+from loaders.tables.headers import header_paths
 from tests.loaders.google.documents import rich_document
 from tests.loaders.thoroughly import THOROUGH, examples
 

@@ -10,7 +10,8 @@ import pytest
 
 from config.errors import PermissionsUnknown
 from loaders.document import Permission
-from loaders.google.drive.source import GoogleDrive, current_readers
+from loaders.google.drive.source import GoogleDrive
+from loaders.google.permissions import current_readers
 from playground.google_stand_in import ACCOUNT, GoogleFault, GoogleStandIn
 from tests.loaders.google.source import TOP, document, folder, opened
 

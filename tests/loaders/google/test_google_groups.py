@@ -9,7 +9,7 @@ import pytest
 
 from config.errors import PermissionsUnknown
 from config.settings import Settings
-from loaders.google.groups import Members, open_groups
+from loaders.google.permissions import Members, open_groups
 from playground.google_stand_in import ACCOUNT, GoogleFault, GoogleStandIn
 
 ADMIN = "admin@tidewater.example"

@@ -10,12 +10,8 @@ from config.errors import LoadError
 from loaders.document import MAX_CELLS, Table
 from loaders.tables.cells import SourceCell
 from loaders.tables.grid import build_table
-from loaders.tables.markdown import (
-    header_paths,
-    markdown_to_table,
-    structure_doubt,
-    table_to_markdown,
-)
+from loaders.tables.headers import header_paths, structure_doubt
+from loaders.tables.markdown import markdown_to_table, table_to_markdown
 from loaders.text.markdown import clean, escape
 from loaders.text.plain import plain_text
 from tests.loaders.thoroughly import examples
