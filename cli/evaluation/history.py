@@ -59,7 +59,7 @@ def _print_runs(earlier: list[KeptRun]) -> None:
     from rich import box
     from rich.table import Table
 
-    from jobs.pages.headlines import WITH_JUDGE, WITHOUT
+    from jobs.pages.figures import WITH_JUDGE, WITHOUT
     from jobs.pages.metric_names import named
 
     names = [

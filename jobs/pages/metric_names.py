@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 
@@ -171,7 +172,7 @@ def named(name: str) -> MetricName:
     return METRICS.get(name) or MetricName(name, "")
 
 
-def in_order(names: set[str]) -> list[str]:
+def in_order(names: AbstractSet[str]) -> list[str]:
     """Known metrics in display order, then the others by name."""
     return [name for name in METRICS if name in names] + sorted(names - METRICS.keys())
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from jobs.evaluation.metrics.stats import wilson
-from jobs.evaluation.report import EvaluationReport, ReportQuestion
-from jobs.pages.charts import Bin
+from jobs.evaluation.report import EvaluationReport, Interval, ReportQuestion
 
 REPLIES = {
     "replied_answer": "answered",
@@ -19,6 +19,18 @@ OTHER = "other"
 _FEWEST = 10
 """Minimum replies per bin of the reliability diagram."""
 _MOST_BINS = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bin:
+    """Replies of similar confidence."""
+
+    confidence: float
+    """Mean confidence."""
+    accepted: float
+    """Share of accepted replies."""
+    interval: Interval
+    count: int
 
 
 def sort_of(question: ReportQuestion) -> str:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
+from jobs.evaluation.report import EvaluationReport
 from jobs.pages.metric_names import figure, in_order, named
-from jobs.pages.questions import answer_html, is_web, link, marked_places
+from jobs.pages.questions import answer_html, is_web, marked_places
 from jobs.pages.report import as_page
 from jobs.pages.verdicts import by_confidence, worst
 from tests.chromium import launched, needs_chromium
@@ -203,6 +204,21 @@ def test_a_page_asks_for_nothing_and_is_the_same_each_time() -> None:
     assert not re.search(r"<(?:link|img|iframe)|src=|@import|url\(", page)
 
 
+def test_text_of_a_report_is_never_markup() -> None:
+    def hostile(value: Any) -> Any:
+        if isinstance(value, dict):
+            literal = ("kind", "role", "metrics", "intervals", "by_kind")
+            return {k: v if k in literal else hostile(v) for k, v in value.items()}
+        if isinstance(value, list):
+            return [hostile(one) for one in value]
+        return HOSTILE if isinstance(value, str) else value
+
+    page = as_page(EvaluationReport.model_validate(hostile(made_up_report(12).model_dump())))
+    assert page.count("onerror=&#x27;window.hurt") > 100
+    assert page.count("<script") == 2
+    assert not re.search(r"<img|<a href=x|javascript:window.hurt=1\"", page)
+
+
 def test_a_page_says_who_judged_and_that_nobody_checked() -> None:
     assert "Nobody has scored answers beside this judge yet" in as_page(made_up_report(12))
     assert "facts were matched" in as_page(made_up_report(12, judged=False))
@@ -279,7 +295,12 @@ def test_evidence_is_found_through_markup_and_white_space() -> None:
 )
 def test_only_addresses_of_the_web_become_links(url: str) -> None:
     assert not is_web(url)
-    assert "href" not in link(url, "go")
+    (asked,) = made_up_report(1).questions
+    for address, links in ((asked.citations[0].url, 1), (url, 0)):
+        citations = [one.model_copy(update={"url": address}) for one in asked.citations]
+        questions = [asked.model_copy(update={"citations": citations})]
+        report = made_up_report(1, beside=False).model_copy(update={"questions": questions})
+        assert as_page(report).partition('<section class="all">')[2].count("<a ") == links
     assert f'href="{url}"' not in answer_html(f"[go]({url})")
 
 
