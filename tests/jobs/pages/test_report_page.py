@@ -204,6 +204,48 @@ def test_a_page_asks_for_nothing_and_is_the_same_each_time() -> None:
     assert not re.search(r"<(?:link|img|iframe)|src=|@import|url\(", page)
 
 
+def test_a_page_says_what_a_report_may_hold() -> None:
+    report = made_up_report(12)
+    first = report.questions[0]
+    reply = {"repeat": 1, "answer": "Yes *and* no.", "path": "answered", "metrics": {}}
+    more = {
+        "category": "false_presupposition", "instructions": "Be kind.", "rubric": ["a", "b"],
+        "options": ["o"], "confidence_parts": {"x": 0.5, "y": 0.25}, "degraded": ["plan", "verify"],
+        "reference": "", "repeats": [reply, {**reply, "judge": first.judge}],
+        "kind": "unanswerable", "cost": 0.002, "must_include": [],
+    }  # fmt: skip
+    rate = {"value": 0.5, "low": 0.25, "high": 0.75, "count": 9}
+    page = as_page(
+        EvaluationReport.model_validate(
+            {
+                **report.model_dump(),
+                "run": {**report.run.model_dump(), "system": "plain", "repeats": 3},
+                "questions": [{**first.model_dump(), **more}],
+                "spread": {"acceptable": 0.125},
+                "judge": {"checked": True, "scores": 9, "corrected": {"acceptable": rate}},
+                "below": ["acceptable is 0.50, below 0.90"],
+                "notes": ["Run `oncall doctor` & read.", "An `odd one."],
+            }
+        )
+    )
+    for part in (
+        "<div><dt>system</dt><dd>plain</dd></div><div><dt>answered by</dt>",
+        "<dd>12 (8 replies asked for, 4 kept from before), each 3 times</dd>",
+        '<ul class="warnings"><li>The judge was checked against 9 scores by people.</li>'
+        "<li>Run <code>oncall doctor</code> &amp; read.</li><li>An `odd one.</li></ul>",
+        "<b>Limits not kept</b><ul><li>acceptable is 0.50, below 0.90</li></ul>",
+        "<p>corrected by the judge&#x27;s own errors: 0.50 (0.25 to 0.75)</p>",
+        "<th>± between repeats</th><th>all</th>",
+        "<p>No answer (false presupposition): a refusal.</p><p><b>Has to mean:</b></p>"
+        "<ul><li>a</li><li>b</li></ul><p><b>For the judge:</b> Be kind.</p>",
+        "<p><b>Offered:</b></p><ul><li>o</li></ul></div></div><h4>Judge</h4>",
+        "<h4>Asked again, 2</h4>", "<h4>Asked again, 2 · 5 of 5</h4>", "Yes <em>and</em> no.",
+        "; fell back: plan, verify; x 0.50, y 0.25</p><p>plan 310 ms, retrieve 45 ms</p>",
+        '<tr><th scope="row">cost, US$</th><td>0.0020</td><td>0.00</td></tr>',
+    ):  # fmt: skip
+        assert part in page
+
+
 def test_text_of_a_report_is_never_markup() -> None:
     def hostile(value: Any) -> Any:
         if isinstance(value, dict):
