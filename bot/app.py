@@ -59,6 +59,13 @@ WORKERS = 64
 DRAIN_SECONDS = 25.0
 """Less than the 30 s that container platforms give between SIGTERM and SIGKILL."""
 
+SOURCES = {
+    "slack_bot_token": "Slack app → OAuth & Permissions → Bot User OAuth Token",
+    "slack_app_token": "Slack app → Basic Information → App-Level Tokens, connections:write",
+    "slack_signing_secret": "Slack app → Basic Information → Signing Secret",
+}
+"""Setting → where its value is found."""
+
 Domains = Callable[[], Mapping[str, Domain]]
 """The current domains by name."""
 
@@ -96,29 +103,6 @@ class Documents:
     """The index of a domain, for its admins' App Home."""
 
 
-def build_bot(
-    settings: Settings,
-    *,
-    domains: Domains,
-    engine: Engine,
-    agents: Agents,
-    documents: Documents,
-    socket: bool = True,
-) -> Bot:
-    """`socket=False` is for HTTP mode. Raises ConfigError that names what is missing or refused."""
-    required = {"slack_bot_token": "Slack app → OAuth & Permissions → Bot User OAuth Token"}
-    if socket:
-        required["slack_app_token"] = (
-            "Slack app → Basic Information → App-Level Tokens, connections:write"  # noqa: S105 - where to find it, not what it is
-        )
-    else:
-        required["slack_signing_secret"] = "Slack app → Basic Information → Signing Secret"  # noqa: S105 - likewise
-    settings.require(**required)
-    return Bot(
-        settings, domains=domains, engine=engine, agents=agents, documents=documents, socket=socket
-    )
-
-
 class Bot:
     """`start` returns at once, `run` works until SIGTERM, `stop` finishes running work."""
 
@@ -130,8 +114,12 @@ class Bot:
         engine: Engine,
         agents: Agents,
         documents: Documents,
-        socket: bool,
+        socket: bool = True,
     ) -> None:
+        """`socket=False` is for HTTP mode. Raises ConfigError that names what is missing or
+        refused."""
+        needed = ("slack_bot_token", "slack_app_token" if socket else "slack_signing_secret")
+        settings.require(**{name: SOURCES[name] for name in needed})
         self._settings = settings
         self._warming = Warming(agents.warm)
         self._domains = domains

@@ -70,7 +70,7 @@ class Doors:
 
         documents, answers, embedder = self._documents, self._answers, self._models.embedder
         snapshot = documents.access.snapshot
-        return app.build_bot(
+        return app.Bot(
             self._settings,
             domains=documents.live_domains,
             engine=documents.index.engine,

@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from agents.answer import Ask
 from agents.routing.router import DomainRouter
-from bot.app import Agents, Bot, Documents, build_bot
+from bot.app import Agents, Bot, Documents
 from config.domain import Domain
 from config.settings import Settings
 from index.permissions.rules import by_email
@@ -22,7 +22,7 @@ def bare_bot(
     *,
     streaming: bool = False,
 ) -> Bot:
-    return build_bot(
+    return Bot(
         settings,
         domains=lambda: {domain.domain: domain},
         engine=engine,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
-from bot.blocks.kit import Json, actions, button, context, section
+from bot.blocks.kit import Json, actions, button, characters, context, section
 from bot.blocks.markdown import as_mrkdwn, fit_pieces
 from bot.blocks.plan import current_status
 from bot.blocks.render import FEEDBACK, SlackMessage
@@ -55,18 +54,9 @@ def plain_version(message: SlackMessage) -> SlackMessage:
 def _rewrite(message: SlackMessage, rewrite: Callable[[AsText], Iterator[Json]]) -> SlackMessage:
     """Rewrites with aligned tables, unless their spaces make the message too long for Slack."""
     blocks = list(rewrite(aligned))
-    if _characters(blocks) > MAX_CHARACTERS:
+    if characters(blocks) > MAX_CHARACTERS:
         blocks = list(rewrite(compact))
     return SlackMessage(text=message.text, blocks=blocks, links=message.links)
-
-
-def _characters(node: Any) -> int:
-    if isinstance(node, list):
-        return sum(map(_characters, node))
-    if not isinstance(node, dict):
-        return 0
-    own = node.get("text")
-    return (len(own) if isinstance(own, str) else 0) + sum(map(_characters, node.values()))
 
 
 def _older_blocks(blocks: Sequence[Json], links: Links, as_text: AsText) -> Iterator[Json]:

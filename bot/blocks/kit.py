@@ -79,6 +79,31 @@ def age(modified: datetime | None, now: datetime) -> str:
     return ""
 
 
+def local_time(at: datetime) -> str:
+    """`14:03` in the reader's time zone, by Slack; the fallback in UTC. `at`: UTC."""
+    utc = at.replace(tzinfo=UTC)
+    return f"<!date^{int(utc.timestamp())}^{{time}}|{utc:%H:%M} UTC>"
+
+
+def local_date_time(at: datetime | None) -> str:
+    """Day and time, as `local_time`; `earlier` where it is unknown."""
+    if at is None:
+        return "earlier"
+    utc = at.replace(tzinfo=UTC)
+    fallback = f"{utc:%B} {utc.day} at {utc:%H:%M} UTC"
+    return f"<!date^{int(utc.timestamp())}^{{date_short_pretty}} at {{time}}|{fallback}>"
+
+
+def characters(node: Any) -> int:
+    """Characters of all texts in blocks."""
+    if isinstance(node, list):
+        return sum(map(characters, node))
+    if not isinstance(node, dict):
+        return 0
+    own = node.get("text")
+    return (len(own) if isinstance(own, str) else 0) + sum(map(characters, node.values()))
+
+
 def actions(elements: list[Json], **more: Any) -> Json:
     return {"type": "actions", "elements": elements, **more}
 

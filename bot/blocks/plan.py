@@ -89,12 +89,8 @@ def plan_block(plan: ProgressPlan) -> Json:
     }
 
 
-def changes(before: ProgressPlan | None, after: ProgressPlan) -> list[Json]:
+def changes(before: ProgressPlan | None, after: ProgressPlan) -> Iterator[Json]:
     """Chunks that bring a stream from one to the other."""
-    return list(_changes(before, after))
-
-
-def _changes(before: ProgressPlan | None, after: ProgressPlan) -> Iterator[Json]:
     if before is None or before.title != after.title:
         yield {"type": "plan_update", "title": _title(after.title)}
     earlier = set(before.steps) if before else set()

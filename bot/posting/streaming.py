@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -232,7 +232,7 @@ class LiveStream:
         written), and `text` chunks of the answer. False when Slack did not take them."""
         chunks: list[Json] = []
         if self._shows == "plan":
-            chunks = changes(self._sent, plan)
+            chunks = list(changes(self._sent, plan))
         elif self._shows == "line" and line != self._line:
             chunks = [
                 _line_task(line, "in_progress") if line else _line_task(self._line, "complete")
@@ -247,7 +247,7 @@ class LiveStream:
             self.running = False
             self._parts.stop(0)
 
-    def _begin(self, chunks: Sequence[Json], **more: str) -> bool:
+    def _begin(self, chunks: Iterable[Json], **more: str) -> bool:
         has_recipient = self._event.team and self._event.user
         self._refused = ""
         if not self._pace.may_stream() or not (has_recipient or self._event.direct):

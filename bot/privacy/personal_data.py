@@ -136,17 +136,11 @@ class PersonalData:
 
     def _withdraw(self, user: str) -> None:
         """Withdraw questions that are being answered, as if their asker had deleted them."""
-        change = (
-            update(QuestionRow)
-            .where(QuestionRow.asker == user, QuestionRow.state.in_(["working", "answered"]))
-            .values(state="withdrawn", text="", answer=None)
-        )
+        mine = (QuestionRow.asker == user, QuestionRow.state.in_(["working", "answered"]))
+        change = update(QuestionRow).where(*mine)
         with self.engine.begin() as connection:
-            mine = select(QuestionRow.id).where(
-                QuestionRow.asker == user, QuestionRow.state.in_(["working", "answered"])
-            )
-            forget_screenshots(connection, ids_of(connection, mine))
-            connection.execute(change)
+            forget_screenshots(connection, ids_of(connection, select(QuestionRow.id).where(*mine)))
+            connection.execute(change.values(state="withdrawn", text="", answer=None))
 
     def _empty_inbox(self, user: str) -> tuple[int, Sequence[StoredItem]]:
         """Deletes the person's items. Returns the number of deleted ones, and those that a worker
@@ -242,16 +236,15 @@ class PrivacyCommands:
 
     def export(self, person: Person) -> dict[str, Any]:
         with stored_items(inbox_url(self.settings)) as items:
-            data = PersonalData(
-                engine=self.engine, features=self.features, audit=self.audit, inbox=items
-            )
-            return data.export(person.slack_user, person.email)
+            return self._data(items).export(person.slack_user, person.email)
 
     def erase(self, person: Person) -> Erased:
         with stored_items(inbox_url(self.settings)) as items:
-            data = PersonalData(
-                engine=self.engine, features=self.features, audit=self.audit, inbox=items
-            )
-            erased = data.erase(person.slack_user, person.email)
+            erased = self._data(items).erase(person.slack_user, person.email)
         scrub_all(self.engine, self.settings)
         return erased
+
+    def _data(self, items: InboxAdmin | None) -> PersonalData:
+        return PersonalData(
+            engine=self.engine, features=self.features, audit=self.audit, inbox=items
+        )

@@ -136,7 +136,8 @@ class Retention:
         for name in connection.scalars(select(QuestionRow.domain).distinct()).all():
             days = days_of(name)
             expired = _asked_before(connection, name, days, unfinished)
-            waiting = expired & _open_handoffs(connection)
+            is_open = select(HandoffRow.question_id).where(HandoffRow.resolved_by == "")
+            waiting = expired & ids_of(connection, is_open)
             waiting -= _asked_before(connection, name, 2 * days, unfinished)
             blanked += _blank(connection, waiting)
             deleted += delete_questions(connection, expired - waiting, self.features.tables)
@@ -172,10 +173,6 @@ def _asked_before(
     return {row.id for row in connection.execute(query) if row.event_id not in unfinished}
 
 
-def _open_handoffs(connection: Connection) -> set[str]:
-    return ids_of(connection, select(HandoffRow.question_id).where(HandoffRow.resolved_by == ""))
-
-
 def _blank(connection: Connection, ids: Collection[str]) -> int:
     """Delete the text of questions whose hand-off is open; the card still works."""
     count = 0
@@ -195,16 +192,9 @@ def _delete_orphans(connection: Connection, days: int) -> None:
     """Delete what arrived after its question was deleted, e.g. by a click on an old button."""
     before = now() - timedelta(days=days)
     existing = select(QuestionRow.id)
-    connection.execute(
-        delete(FeedbackRow).where(
-            FeedbackRow.given_at < before, FeedbackRow.question_id.not_in(existing)
-        )
-    )
-    connection.execute(
-        delete(HandoffRow).where(
-            HandoffRow.requested_at < before, HandoffRow.question_id.not_in(existing)
-        )
-    )
+    for row, at in ((FeedbackRow, FeedbackRow.given_at), (HandoffRow, HandoffRow.requested_at)):
+        orphans = delete(row).where(at < before, row.question_id.not_in(existing))
+        connection.execute(orphans)
     private = select(func.substr(QuestionRow.event_id + "/private", 1, 80))
     connection.execute(
         delete(PostRow).where(

@@ -92,26 +92,18 @@ class QuestionStore:
         create_thread_tables(engine)
 
     def claim(
-        self,
-        *,
-        question_id: str,
-        event_id: str,
-        channel: str,
-        thread_ts: str,
-        asker: str,
-        text: str,
-        domain: str = "",
+        self, event_id: str, message: IncomingMessage, domain: str = ""
     ) -> QuestionRecord | None:
         """This event's question; None when another event owns it.
 
         `domain`: where it counts until it is answered. The same event claims again after a crash,
         and gets the stored question."""
         is_new = insert_once(
-            self._engine, QuestionRow, id=question_id, event_id=event_id, channel=channel,
-            thread_ts=thread_ts, asker=asker, text=text, domain=domain, state="working",
-            asked_at=now(),
+            self._engine, QuestionRow, id=message.id, event_id=event_id, channel=message.channel,
+            thread_ts=message.thread_ts, asker=message.user, text=message.text, domain=domain,
+            state="working", asked_at=now(),
         )  # fmt: skip
-        record = self.get(question_id)
+        record = self.get(message.id)
         is_ours = is_new or (record is not None and record.event_id == event_id)
         return record if is_ours else None
 

@@ -117,7 +117,9 @@ class SlackClient:
     def once(self, method: str, **arguments: object) -> Json:
         """One attempt. Raises SlackRefused, SlackUnsure or SlackBusy."""
         try:
-            response = self._send(method, _without_none(arguments))
+            response = self._send(
+                method, {name: value for name, value in arguments.items() if value is not None}
+            )
         except SlackApiError as error:
             raise _translated(method, error) from error
         except (SlackClientError, OSError, URLError, HTTPException, ValueError) as error:
@@ -183,10 +185,6 @@ def backoff(patience: float, first: float = 0.5, max_pause: float = 30.0) -> Ite
     while time.monotonic() < deadline:
         yield pause
         pause = min(pause * 2, max_pause)
-
-
-def _without_none(arguments: dict[str, object]) -> dict[str, object]:
-    return {name: value for name, value in arguments.items() if value is not None}
 
 
 def _translated(method: str, error: SlackApiError) -> Exception:

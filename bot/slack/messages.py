@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import structlog
 
 from agents.answer import Turn, shorten, shorten_history
-from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
+from bot.slack.client import Json, SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from config.parsing.schedules import CHANNEL, USER
 from enrichment.language.phrases import is_courtesy
 
@@ -242,9 +242,6 @@ def _seconds(ts: object) -> float:
         return float(str(ts))
     except ValueError:
         return 0.0
-
-
-Json = dict[str, Any]
 
 
 def user_of(body: Json) -> str:

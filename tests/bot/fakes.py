@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from bot.app import Bot
+    from bot.questions.store import QuestionRecord, QuestionStore
 
 CHANNEL = "C0SECURITY"
 
@@ -49,6 +50,15 @@ def answer(text: str = "Rotate them every 90 days [1].", **more: Any) -> Answer:
         "generation": 7,
     }
     return Answer(**(values | more))
+
+
+def claim(records: QuestionStore, **stored: str) -> QuestionRecord | None:
+    """Put a question on record under any id."""
+    message: Any = SimpleNamespace(
+        id=stored["question_id"], user=stored["asker"], channel=stored["channel"],
+        thread_ts=stored["thread_ts"], text=stored["text"],
+    )  # fmt: skip
+    return records.claim(stored["event_id"], message, stored.get("domain", ""))
 
 
 NO_MODEL = "No language model is connected, so here is where the documents speak of this:"
@@ -160,7 +170,7 @@ def bot_of(
         "everyone_may_read": lambda domain, documents: False,
     }  # fmt: skip
     assert more.keys() <= agents.keys() | documents.keys()
-    return app.build_bot(
+    return app.Bot(
         settings,
         domains=lambda: domains,
         engine=engine,

@@ -22,8 +22,6 @@ from bot.features.alerts.store import AlertCounts, EpisodeStore
 from bot.features.alerts.views import with_course
 from bot.questions.store import QuestionRecord, QuestionStore
 from bot.slack.client import SlackRefused
-from bot.slack.events import IncomingMessage
-from config.domain import Domain
 from durable.database import now
 
 log = structlog.get_logger()
@@ -65,17 +63,6 @@ class AlertReplies:
     episodes: EpisodeStore
     counts: AlertCounts
     answer_alert: AnswerAlert
-
-    def claim(
-        self, event_id: str, message: IncomingMessage, domain: Domain
-    ) -> QuestionRecord | None:
-        """Record an alert as a question, with audit, feedback and hand-off. None where another
-        event of the same message owns it."""
-        return self.records.claim(
-            question_id=message.id, event_id=event_id, channel=message.channel,
-            thread_ts=message.thread_ts, asker=message.user, text=message.text,
-            domain=domain.domain,
-        )  # fmt: skip
 
     def in_turn(self, record: QuestionRecord) -> None:
         """Answer at once, or after the alerts that already wait."""

@@ -73,7 +73,7 @@ class AlertService:
             return False
         except IndexUnavailable as error:
             log.warning("index unavailable, alert is retried later", cause=str(error))
-            if self.replies.claim(event_id, alert.message, domain):
+            if self.replies.records.claim(event_id, alert.message, domain.domain):
                 self._retry_later(alert.message.id)
             return True
 
@@ -117,9 +117,9 @@ class AlertService:
         episodes = [one.episode for one in updates if one.episode]
         mine = [one for one in episodes if one.question_id == message.id]
         if mine:
-            record = self.replies.claim(event_id, message, domain) or self._reopened(
-                event_id, message, [one.name for one in mine], domain
-            )
+            # As a question it has audit, feedback and hand-off.
+            record = self.replies.records.claim(event_id, message, domain.domain)
+            record = record or self._reopened(event_id, message, [one.name for one in mine], domain)
             if record:
                 self.replies.in_turn(record)
         changed = (one.episode.question_id for one in updates if one.episode and one.changes)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-from bot.blocks.kit import Json, section, short
+from bot.blocks.kit import Json, local_time, section, short
 from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.features.alerts.episodes import Episode, Tally
 
@@ -44,13 +44,13 @@ def course(episode: Episode, tally: Tally, *, named: bool = False) -> str:
 def _state(episode: Episode, tally: Tally) -> str:
     times = f"fired {tally.fired} times" if tally.fired > 1 else "fired once"
     if tally.resolved_at is not None:
-        lasted = _duration(tally.resolved_at - episode.began_at)
-        return f":white_check_mark: *Resolved* {_at(tally.resolved_at)}, after {lasted}; {times}"
+        at, lasted = local_time(tally.resolved_at), _duration(tally.resolved_at - episode.began_at)
+        return f":white_check_mark: *Resolved* {at}, after {lasted}; {times}"
     if tally.fired < 2 and not tally.over:
         return ""
     on = f", on {_listed(tally.firing)}" if tally.firing else ""
     over = f"; resolved on {_listed(tally.over)}" if tally.over else ""
-    return f":rotating_light: *{times.capitalize()}*, last {_at(tally.last_at)}{on}{over}"
+    return f":rotating_light: *{times.capitalize()}*, last {local_time(tally.last_at)}{on}{over}"
 
 
 def _elsewhere(episode: Episode) -> str:
@@ -81,9 +81,3 @@ def _duration(span: timedelta) -> str:
         hours, rest = divmod(minutes, 60)
         return f"{hours} h {rest} min" if rest else f"{hours} h"
     return f"{minutes // (24 * 60)} days"
-
-
-def _at(at: datetime) -> str:
-    """In the reader's time zone by Slack; UTC in the fallback text."""
-    moment = at.replace(tzinfo=UTC)
-    return f"<!date^{int(moment.timestamp())}^{{time}}|{moment:%H:%M} UTC>"

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from slack_bolt import App
 
 from bot.blocks.kit import Json
-from bot.blocks.render import CLARIFY, LOOK_IN
+from bot.blocks.render import CLARIFY, LOOK_IN, MAX_CHOICES
 from bot.bus.events import Enqueue, Event, Item
 from bot.feature import Feature
 from bot.features.answering.intake import Intake
@@ -37,8 +37,21 @@ class QuestionAsked(Event):
 
 def build_answering(intake: Intake, bot_user: str) -> Feature:
     def listen(app: App, put: Enqueue) -> None:
-        _listen_to_shortcut(app, put, bot_user)
-        _listen_to_choices(app, put)
+        def ask_about(ack: Ack, body: Json) -> None:
+            if event := shortcut_question(body, bot_user):
+                put(f"shortcut-{event.id}-{event.user}", QuestionAsked(message=event))
+            ack()
+
+        def choose(ack: Ack, body: Json, action: Json) -> None:
+            is_choice = str(action.get("action_id")).startswith(CLARIFY)
+            event = (chosen_question if is_choice else question_for_domain)(body, action)
+            put(f"option-{event.id}", QuestionAsked(message=event))
+            ack()
+
+        app.message_shortcut(SHORTCUT)(ask_about)
+        for number in range(MAX_CHOICES):
+            app.action(f"{CLARIFY}_{number}")(choose)
+            app.action(f"{LOOK_IN}_{number}")(choose)
 
     return Feature(
         listen=listen,
@@ -48,31 +61,6 @@ def build_answering(intake: Intake, bot_user: str) -> Feature:
             QuestionAsked: lambda event_id, event: intake.receive(event_id, event.message),
         },
     )
-
-
-def _listen_to_shortcut(app: App, put: Enqueue, bot_user: str) -> None:
-    def ask_about(ack: Ack, body: Json) -> None:
-        if event := shortcut_question(body, bot_user):
-            put(f"shortcut-{event.id}-{event.user}", QuestionAsked(message=event))
-        ack()
-
-    app.message_shortcut(SHORTCUT)(ask_about)
-
-
-def _listen_to_choices(app: App, put: Enqueue) -> None:
-    def choose(ack: Ack, body: Json, action: Json) -> None:
-        event = chosen_question(body, action)
-        put(f"option-{event.id}", QuestionAsked(message=event))
-        ack()
-
-    def look_in(ack: Ack, body: Json, action: Json) -> None:
-        event = question_for_domain(body, action)
-        put(f"option-{event.id}", QuestionAsked(message=event))
-        ack()
-
-    for number in range(5):
-        app.action(f"{CLARIFY}_{number}")(choose)
-        app.action(f"{LOOK_IN}_{number}")(look_in)
 
 
 def shortcut_question(body: Json, bot_user: str) -> IncomingMessage | None:

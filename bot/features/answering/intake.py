@@ -56,7 +56,7 @@ class Intake:
             channel=event.channel, ts=event.ts, thread_ts=event.ts, user="", team="", text=""
         )
         # Claimed even when unknown: the deletion may overtake the question.
-        self._claim(event_id, message)
+        self.records.claim(event_id, message)
         record = self.records.get(event.id)
         # While the answer is still on record.
         forget_cached(self.context.engine, event.id)
@@ -79,7 +79,7 @@ class Intake:
         if not domains:
             self._turn_away(event)
             return
-        record = self._claim(event_id, event, domains[0].domain)
+        record = self.records.claim(event_id, event, domains[0].domain)
         if record and record.state in {"working", "answered"}:
             quiet = decision == "answer_if_confident"
             others = self._others(event, domains[0]) if quiet and not event.bot else ()
@@ -186,21 +186,13 @@ class Intake:
             log.warning("answering without the thread", question=event.id, reason=str(error))
             return []
 
-    def _claim(
-        self, event_id: str, event: IncomingMessage, domain: str = ""
-    ) -> QuestionRecord | None:
-        return self.records.claim(
-            question_id=event.id, event_id=event_id, channel=event.channel,
-            thread_ts=event.thread_ts, asker=event.user, text=event.text, domain=domain,
-        )  # fmt: skip
-
     def _in_unknown_channel(self, event_id: str, event: IncomingMessage, *, resumed: bool) -> None:
         """Answer privately: not everyone in this channel may read the documents."""
         domains = self._open_to(event)
         if not domains:
             self._no_documents_here(event_id, event)
             return
-        record = self._claim(event_id, event, domains[0].domain)
+        record = self.records.claim(event_id, event, domains[0].domain)
         if record and record.state in {"working", "answered"}:
             thread = self._thread(event)
             self._attempt(event, record, thread, domains, resumed=resumed)
@@ -209,7 +201,7 @@ class Intake:
         if self.context.gate.people.member(event.user).standing != "member":
             self._turn_away(event)
             return
-        record = self._claim(event_id, event)
+        record = self.records.claim(event_id, event)
         if not record or record.state != "working":
             return
         public = self.context.gate.public(self.context.domains().values())

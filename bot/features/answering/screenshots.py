@@ -4,6 +4,7 @@ it reads is stored, with the question."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -119,35 +120,28 @@ class Screenshots:
         return Attachments(files=tuple(files))
 
     def _read(self, file: AttachedFile) -> ReadFile:
+        read = partial(ReadFile, name=file.name)
         if not file.is_picture:
-            return ReadFile(
-                name=file.name,
-                why_not="it isn't a picture. Please paste the lines that matter into your message",
-            )
+            lines = "the lines that matter into your message"
+            return read(why_not=f"it isn't a picture. Please paste {lines}")
         if self.model is None:
-            return ReadFile(
-                name=file.name,
-                why_not=f"no model that looks at pictures is set up here. {_IN_WORDS}",
-            )
+            return read(why_not=f"no model that looks at pictures is set up here. {_IN_WORDS}")
         try:
             picture = read_picture(self._download(file))
         except PictureRefused as refused:
             log.info("a screenshot was not read", reason=refused.reason)
             why = str(refused) if isinstance(refused, _ClauseRefused) else f"it {refused.reason}"
-            return ReadFile(name=file.name, why_not=f"{why}. {_IN_WORDS}")
+            return read(why_not=f"{why}. {_IN_WORDS}")
         prompt = replace(render("read_screenshot"), pictures=(picture,))
         try:
             reply, usage = self.model.structured(prompt, ScreenshotReply)
         except ModelError as error:
             log.warning("a screenshot was not read", reason=str(error))
             why = f"the model that looks at pictures isn't available now. {_IN_WORDS}"
-            return ReadFile(name=file.name, why_not=why)
-        words = _words(reply)
-        if not words:
-            return ReadFile(
-                name=file.name, why_not=f"nothing can be read in it. {_IN_WORDS}", usage=usage
-            )
-        return ReadFile(name=file.name, words=words, usage=usage)
+            return read(why_not=why)
+        if words := _words(reply):
+            return read(words=words, usage=usage)
+        return read(why_not=f"nothing can be read in it. {_IN_WORDS}", usage=usage)
 
     def _download(self, file: AttachedFile) -> bytes:
         """Raises PictureRefused."""

@@ -16,7 +16,6 @@ import structlog
 from slack_bolt import App
 
 from agents.answer import Answer
-from bot.access.gate import EntryPoint
 from bot.blocks.kit import Json, button, input_block, link, modal, submitted_value, text_input
 from bot.bus.events import Enqueue, Event
 from bot.feature import (
@@ -179,7 +178,8 @@ class ChecklistStarter:
         if record is None:
             return
         source = self._source(record)
-        if self._may(event.user, record, event.at) and source:
+        acted = replace(record.event, user=event.user, ts=event.at)
+        if self.service.may(acted, record.domain, record.asker) and source:
             self._start(record, *source, user=event.user, at=moment(event.at))
 
     def on_message(
@@ -193,7 +193,8 @@ class ChecklistStarter:
             return False
         for record in reversed(self.records.in_thread(message.channel, message.thread_ts)):
             if source := self._source(record):
-                if self._may(message.user, record, message.ts):
+                acted = replace(record.event, user=message.user, ts=message.ts)
+                if self.service.may(acted, record.domain, record.asker):
                     self._start(record, *source, user=message.user, at=moment(message.ts))
                 return True
         return False
@@ -212,15 +213,6 @@ class ChecklistStarter:
         if not direct and self.is_private(domain, answer):
             return None
         return runbook_of(answer, domain.domain, self.context.published.snapshot)
-
-    def _may(self, user: str, record: QuestionRecord, ts: str) -> bool:
-        if record.channel.startswith("D"):
-            return user == record.asker
-        domain = self.context.domains().get(record.domain)
-        if domain and self.context.gate.open_to(EntryPoint.HAND_OFF, user, [domain]):
-            return self.context.gate.may_see(user, record.channel)
-        self.service.say_why_not(replace(record.event, user=user, ts=ts))
-        return False
 
     def _start(
         self, record: QuestionRecord, domain: Domain, ref: RunbookRef, *, user: str, at: datetime

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Literal
 
 from agents.runbooks.step import RunbookStep
@@ -53,10 +53,6 @@ class Checklist:
     started_by: str
     started_at: datetime
     """UTC without a zone, as all times here."""
-
-    @property
-    def is_direct(self) -> bool:
-        return self.channel.startswith("D")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,12 +159,6 @@ def below(steps: Sequence[RunbookStep], place: int) -> list[int]:
             break
         places.append(at)
     return places
-
-
-def clock(at: datetime) -> str:
-    """`14:03` in the reader's time zone; `at`: UTC without a zone."""
-    utc = at.replace(tzinfo=UTC)
-    return f"<!date^{int(utc.timestamp())}^{{time}}|{utc:%H:%M} UTC>"
 
 
 def day(at: datetime) -> str:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import structlog
 
 from bot.access.gate import EntryPoint
-from bot.blocks.kit import MAX_INPUT_CHARS, link, short
+from bot.blocks.kit import MAX_INPUT_CHARS, link, local_time, short
 from bot.bus.events import Event, Suggestion
 from bot.feature import DigestPart, FeatureContext, SayWhyNot
 from bot.features.checklists.posts import ChecklistPosts
@@ -21,7 +21,6 @@ from bot.features.checklists.progress import (
     ChecklistProgress,
     Press,
     StepReport,
-    clock,
 )
 from bot.features.checklists.runbook import runbook_change
 from bot.features.checklists.step_views import first_words
@@ -96,7 +95,9 @@ class ChecklistService:
         act, user, step = event.act, event.user, event.step
         if checklist is None or act not in ACTS or not WHOLE <= step < len(checklist.runbook.steps):
             return
-        if not self.may(user, checklist, event.at):
+        if not self.may(
+            _event_of(checklist, user, event.at), checklist.domain, checklist.started_by
+        ):
             return
         press = Press(id=event.id, step=step, act=act, by=user, at=moment(event.at))
         self.store.press(checklist, press)
@@ -115,7 +116,9 @@ class ChecklistService:
         words = event.words.strip()[:MAX_INPUT_CHARS]
         if checklist is None or not words or not 0 <= step < len(checklist.runbook.steps):
             return
-        if not self.may(user, checklist, event.id):
+        if not self.may(
+            _event_of(checklist, user, event.id), checklist.domain, checklist.started_by
+        ):
             return
         report = StepReport(id=event.id, step=step, words=words, by=user, at=now())
         self.store.report(checklist, report)
@@ -142,26 +145,15 @@ class ChecklistService:
                 due = ChecklistDue(checklist=checklist.id)
                 self.context.put(f"{due.kind}-{checklist.id}-{after.generation}", due)
 
-    def may(self, user: str, checklist: Checklist, ts: str) -> bool:
-        """Whether the user may ask in its domain and see the thread. A user who may not ask gets
-        the reason in a private message. `ts`: of the press."""
-        if checklist.is_direct:
-            return user == checklist.started_by
-        domain = self.context.domains().get(checklist.domain)
-        gate = self.context.gate
-        if domain and gate.open_to(EntryPoint.HAND_OFF, user, [domain]):
-            return gate.may_see(user, checklist.channel)
-        self.say_why_not(
-            IncomingMessage(
-                channel=checklist.channel,
-                ts=ts,
-                thread_ts=checklist.thread_ts,
-                user=user,
-                team="",
-                text="",
-                key=checklist.id,
-            )
-        )
+    def may(self, event: IncomingMessage, name: str, owner: str) -> bool:
+        """Whether its user may ask the domain `name` and see the thread; who may not ask gets the
+        reason in a private message. In a direct message only `owner` may act."""
+        if event.channel.startswith("D"):
+            return event.user == owner
+        domain, gate = self.context.domains().get(name), self.context.gate
+        if domain and gate.open_to(EntryPoint.HAND_OFF, event.user, [domain]):
+            return gate.may_see(event.user, event.channel)
+        self.say_why_not(event)
         return False
 
     def _compare(self, checklist: Checklist) -> Checklist | None:
@@ -191,6 +183,14 @@ class ChecklistService:
                 permalink=thread_link(self.context.identity.team_url, checklist),
             )
         )
+
+
+def _event_of(checklist: Checklist, user: str, ts: str) -> IncomingMessage:
+    """`ts`: of the press."""
+    return IncomingMessage(
+        channel=checklist.channel, ts=ts, thread_ts=checklist.thread_ts, user=user, team="",
+        text="", key=checklist.id,
+    )  # fmt: skip
 
 
 def moment(ts: str) -> datetime:
@@ -227,7 +227,7 @@ def half_done(
 
 def _line(checklist: Checklist, progress: ChecklistProgress, team_url: str) -> str:
     title = link(thread_link(team_url, checklist), short(checklist.runbook.name, 150))
-    driver = f"{mention(progress.driver)} drives since {clock(progress.driving_since)}"
+    driver = f"{mention(progress.driver)} drives since {local_time(progress.driving_since)}"
     return f"{title} · {step_count(checklist, progress)} · {driver}"
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from agents.runbooks.step import RunbookStep, StepPart
-from bot.blocks.kit import Json, actions, button, section, short
+from bot.blocks.kit import Json, actions, button, local_time, section, short
 from bot.blocks.markdown import as_mrkdwn, fit_pieces
 from bot.blocks.sanitize.markdown import sanitize_markdown
 from bot.blocks.sanitize.text import Links, links_to, sanitize_mrkdwn
@@ -15,7 +15,6 @@ from bot.features.checklists.progress import (
     ChecklistProgress,
     StepMark,
     StepReport,
-    clock,
 )
 from bot.slack.messages import mention
 from loaders.text.plain import plain_text
@@ -98,7 +97,7 @@ def _lines(
         yield from _leads(step, steps)
     if mark:
         verb = "" if mark.act == "done" else "Not needed: "
-        yield f"{verb}{mention(mark.by)} {clock(mark.at)}"
+        yield f"{verb}{mention(mark.by)} {local_time(mark.at)}"
     if reports:
         yield _last_report(reports)
 
@@ -172,7 +171,7 @@ def _last_report(reports: Sequence[StepReport]) -> str:
     last = reports[-1]
     words = f": “{_in_a_line(short(last.words, MAX_REPORT_CHARS))}”" if last.words else ""
     earlier = f" (and {len(reports) - 1} more)" if len(reports) > 1 else ""
-    return f":warning: Reported by {mention(last.by)} {clock(last.at)}{words}{earlier}"
+    return f":warning: Reported by {mention(last.by)} {local_time(last.at)}{words}{earlier}"
 
 
 def _packed(lines: Iterable[str]) -> Iterator[str]:

@@ -11,7 +11,17 @@ from functools import lru_cache
 from typing import Any
 
 from bot.blocks.body import bodies, prose_blocks
-from bot.blocks.kit import Json, actions, button, context, link, section, short
+from bot.blocks.kit import (
+    Json,
+    actions,
+    button,
+    characters,
+    context,
+    link,
+    local_time,
+    section,
+    short,
+)
 from bot.blocks.render import SlackMessage
 from bot.blocks.sanitize.text import Links, sanitize_mrkdwn, sanitize_plain
 from bot.features.checklists.progress import (
@@ -19,7 +29,6 @@ from bot.features.checklists.progress import (
     ChecklistProgress,
     StepMark,
     StepReport,
-    clock,
     day,
     lasted,
 )
@@ -158,12 +167,12 @@ def _head(checklist: Checklist, progress: ChecklistProgress) -> Iterator[Json]:
         facts[0] += f" ({skipped} not needed)"
     if progress.is_finished and progress.finished_at:
         took = lasted(checklist.started_at, progress.finished_at)
-        who = mention(progress.finished_by)
-        facts.append(f":checkered_flag: Finished by {who} {clock(progress.finished_at)}, in {took}")
+        by = f"{mention(progress.finished_by)} {local_time(progress.finished_at)}"
+        facts.append(f":checkered_flag: Finished by {by}, in {took}")
     else:
         if progress.marks:
             facts.append(f"{lasted(checklist.started_at, progress.last_at)} so far")
-        since = clock(progress.driving_since)
+        since = local_time(progress.driving_since)
         facts.append(f"Driving: {mention(progress.driver)} since {since}")
     if runbook.modified_at:
         facts.append(f"Runbook of {day(runbook.modified_at)}")
@@ -220,13 +229,4 @@ def _largest(checklist: Checklist, place: int) -> tuple[int, int]:
         for marks in ({}, {place: mark})
     ]
     line = checklist.runbook.steps[place].level == 0
-    return line + max(map(len, forms)), max(map(_characters, forms))
-
-
-def _characters(node: Any) -> int:
-    if isinstance(node, list):
-        return sum(map(_characters, node))
-    if not isinstance(node, dict):
-        return 0
-    own = node.get("text")
-    return (len(own) if isinstance(own, str) else 0) + sum(map(_characters, node.values()))
+    return line + max(map(len, forms)), max(map(characters, forms))

@@ -10,7 +10,7 @@ from typing import ClassVar
 from bot.bus.events import Event
 from bot.feature import FeatureContext
 from bot.features.handoff.notifications import AskerNotifier, CallMessages, news_of
-from bot.features.handoff.service import HANDOFF_CALLS, HandoffService
+from bot.features.handoff.service import HandoffService
 from bot.features.handoff.store import (
     AGAIN,
     FIRST,
@@ -162,7 +162,10 @@ class EscalationTimer:
             due = self._due(record, domain)
             if due is None or due.due_at > now():
                 break
-            self._call_next(record, domain, due.step)
+            on_call, level = self.handoffs.on_call, due.step.level
+            target = on_call.level(domain, level) if level else on_call.first(domain)
+            label = level.name if level else ""
+            self.handoffs.add_call(question_id, due.step.name, domain, target, label)
             self.handoffs.refresh(question_id)
         if due:
             self.context.timers.set(CALL, question_id, due.due_at.replace(tzinfo=UTC))
@@ -176,7 +179,8 @@ class EscalationTimer:
         if not handoff.taken_by:
             self.call(question_id)  # released, and crashed before anybody was called
             return
-        if self._has_left(handoff.taken_by):
+        people, taker = self.context.gate.people, handoff.taken_by
+        if taker == ERASED or people.member(taker).standing == "gone":
             self._free(record, handoff, domain)
         elif handoff.taken_at and handoff.taken_at <= now() - REMINDER_DELAY:
             self.notifier.remind_taker(record, handoff, domain.domain if domain else "")
@@ -239,26 +243,12 @@ class EscalationTimer:
             step = CallStep(f"{prefix}{begins:%Y%m%dT%H%M%S}", NO_WAIT, level)
             yield NextCall(step, begins.replace(tzinfo=None))
 
-    def _call_next(self, record: QuestionRecord, domain: Domain, step: CallStep) -> None:
-        on_call, level = self.handoffs.on_call, step.level
-        target = on_call.level(domain, level) if level else on_call.first(domain)
-        label = level.name if level else ""
-        self._add(record, domain, step.name, who=target.who, why=target.why, label=label)
-
-    def _add(self, record: QuestionRecord, domain: Domain, step: str, **more: str) -> None:
-        if self.handoffs.calls.add(record.id, step, domain.domain, **more) and more["who"]:
-            kind = next((one for one in (SHIFT, FREE) if step.startswith(one)), step).rstrip("-")
-            HANDOFF_CALLS.labels(domain.domain, kind).inc()
-
-    def _has_left(self, taker: str) -> bool:
-        return taker == ERASED or self.context.gate.people.member(taker).standing == "gone"
-
     def _free(self, record: QuestionRecord, handoff: Handoff, domain: Domain | None) -> None:
         """The taker has left: call another person at once, since the asker expects help."""
         if domain:
             target = self.handoffs.on_call.first(domain)
             when = f"{handoff.taken_at:%Y%m%dT%H%M%S}" if handoff.taken_at else ""
-            self._add(record, domain, f"{FREE}-{when}", who=target.who, why=target.why)
+            self.handoffs.add_call(record.id, f"{FREE}-{when}", domain, target)
         self.handoffs.free(record.id, handoff.taken_by)
         self.call(record.id)
 

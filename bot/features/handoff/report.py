@@ -75,7 +75,9 @@ class HandoffReport:
     def observe(by_domain: Mapping[str, Sequence[HandoffEntry]]) -> None:
         """Sets the gauges."""
         for name, entries in by_domain.items():
-            waiting = [one.age for one in entries if not _is_taken(one.handoff)]
+            waiting = [
+                one.age for one in entries if not (one.handoff.is_taken or one.handoff.resolved_by)
+            ]
             HANDOFFS_WAITING.labels(name).set(len(waiting))
             oldest = max(waiting, default=timedelta())
             HANDOFFS_OLDEST.labels(name).set(oldest.total_seconds())
@@ -129,10 +131,6 @@ def state_of(one: HandoffEntry) -> str:
     if one.handoff.is_taken:
         return f"{mention(one.handoff.taken_by)} is on it, asked {duration_text(one.age)} ago"
     return f"*nobody has taken it* for {duration_text(one.age)}"
-
-
-def _is_taken(handoff: Handoff) -> bool:
-    return handoff.is_taken or bool(handoff.resolved_by)
 
 
 def _durations(

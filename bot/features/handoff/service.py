@@ -10,7 +10,7 @@ from prometheus_client import Histogram
 from bot.blocks.kit import Json
 from bot.blocks.render import SlackMessage
 from bot.feature import FeatureContext, IsPrivate
-from bot.features.handoff.store import FIRST, LEVEL, CallStore, Handoff, HandoffStore
+from bot.features.handoff.store import FIRST, FREE, LEVEL, SHIFT, CallStore, Handoff, HandoffStore
 from bot.features.handoff.views import card, shows_button, with_used_button
 from bot.posting.posts import (
     find_posts,
@@ -21,7 +21,7 @@ from bot.posting.posts import (
 )
 from bot.questions.store import QuestionRecord, QuestionStore, decode_answer
 from bot.questions.tables import HandoffRow
-from bot.rotas.on_call import OnCallResolver
+from bot.rotas.on_call import CallTarget, OnCallResolver
 from bot.rotas.rota import RotaCache
 from bot.slack.client import SlackClient, SlackRefused
 from bot.slack.messages import ERASED, Message, fetch
@@ -220,19 +220,23 @@ class HandoffService:
         if domain is None:
             return ""
         target = self.on_call.first(domain)
-        self._add_call(record, FIRST, domain, who=target.who, why=target.why)
+        self.add_call(record.id, FIRST, domain, target)
         for number, level in enumerate(domain.escalation.levels, start=1):
             if target.who:
                 break
             target = self.on_call.level(domain, level)
-            more = {"who": target.who, "why": target.why, "label": level.name}
-            self._add_call(record, f"{LEVEL}{number}", domain, **more)
+            self.add_call(record.id, f"{LEVEL}{number}", domain, target, level.name)
         # After a crash, the calls that were stored before it count.
         return next((one.who for one in self.calls.of(record.id) if one.who), "")
 
-    def _add_call(self, record: QuestionRecord, step: str, domain: Domain, **more: str) -> None:
-        if self.calls.add(record.id, step, domain.domain, **more) and more["who"]:
-            HANDOFF_CALLS.labels(domain.domain, step).inc()
+    def add_call(
+        self, question_id: str, step: str, domain: Domain, target: CallTarget, label: str = ""
+    ) -> None:
+        """Store and count a call; a second time it changes nothing. `label`: the level's name."""
+        values = {"who": target.who, "why": target.why, "label": label}
+        if self.calls.add(question_id, step, domain.domain, **values) and target.who:
+            kind = next((one for one in (SHIFT, FREE) if step.startswith(one)), step).rstrip("-")
+            HANDOFF_CALLS.labels(domain.domain, kind).inc()
 
     def domain_of(self, record: QuestionRecord) -> Domain | None:
         """None where no domain file names its channel any more."""

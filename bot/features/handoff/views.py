@@ -8,9 +8,20 @@ from datetime import UTC, datetime, timedelta
 from agents.answer import Answer
 from agents.confidence import confidence_level
 from bot.blocks.body import source_lines
-from bot.blocks.kit import Json, actions, button, context, input_block, modal, section, text_input
+from bot.blocks.kit import (
+    Json,
+    actions,
+    button,
+    context,
+    input_block,
+    local_date_time,
+    local_time,
+    modal,
+    section,
+    text_input,
+)
 from bot.blocks.markdown import excerpt
-from bot.blocks.render import ASK_HUMAN, SlackMessage
+from bot.blocks.render import ASK_HUMAN, SlackMessage, text_message
 from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.features.handoff.store import AGAIN, FIRST, Handoff, HandoffCall
 from bot.questions.store import QuestionRecord, decode_answer
@@ -46,8 +57,7 @@ def card(
     asker = record.asker or handoff.requested_by
     headline = _headline(handoff, domain, calls)
     if record.state == WITHDRAWN:
-        text = ":wastebasket: The question was taken back"
-        return SlackMessage(text=text, blocks=[section(text)])
+        return text_message(":wastebasket: The question was taken back")
     is_forgotten = record.state == FORGOTTEN
     question = "_Asked too long ago to be kept here._" if is_forgotten else _quote(record.text)
     blocks = [section(headline), section(f"*Question* from {mention(asker)}\n{question}")]
@@ -66,12 +76,12 @@ def card(
     return SlackMessage(text=f"{headline} {sanitize_mrkdwn(record.text)[:300]}", blocks=blocks)
 
 
-def resolution_view(question_id: str, suggestion: str = "") -> Json:
+def resolution_view(question_id: str) -> Json:
     """The modal behind *Resolved*."""
     resolution = input_block(
         "resolution",
         "What was the answer?",
-        text_input(multiline=True, initial=suggestion),
+        text_input(multiline=True),
         hint="Shown in the thread, and proposed to the owners of the documents.",
     )
     return modal(
@@ -97,7 +107,7 @@ def call_lines(calls: Sequence[HandoffCall], time_zone: str | None) -> list[str]
 def _call_line(call: HandoffCall, time_zone: str | None, *, first: bool) -> str:
     """The first one names the zone of all."""
     at = call.called_at.replace(tzinfo=UTC)
-    when = format_local(at, time_zone) if time_zone else slack_time(at)
+    when = format_local(at, time_zone) if time_zone else local_time(at)
     if time_zone and first:
         when += f" ({time_zone})"
     label = sanitize_mrkdwn(call.label)
@@ -108,11 +118,6 @@ def _call_line(call: HandoffCall, time_zone: str | None, *, first: bool) -> str:
     again = " again" if call.step == AGAIN else ""
     why = f"; {sanitize_mrkdwn(call.why)}" if call.why else ""
     return f"{when}: called {mention(call.who)}{level}{again}{why}"
-
-
-def slack_time(at: datetime) -> str:
-    """In the reader's own time zone, by Slack; the fallback in UTC."""
-    return f"<!date^{int(at.timestamp())}^{{time}}|{at:%H:%M} UTC>"
 
 
 def _headline(handoff: Handoff, domain: Domain | None, calls: Sequence[HandoffCall]) -> str:
@@ -186,7 +191,7 @@ def _offers(block: Mapping[str, object]) -> bool:
 
 
 def _line(handoff: Handoff) -> Json:
-    request = f"asked {_when(handoff.requested_at)} by {mention(handoff.requested_by)}"
+    request = f"asked {local_date_time(handoff.requested_at)} by {mention(handoff.requested_by)}"
     if handoff.resolved_by:
         text = f":white_check_mark: {mention(handoff.resolved_by)} resolved it · {request}"
     elif handoff.is_taken:
@@ -194,16 +199,6 @@ def _line(handoff: Handoff) -> Json:
     else:
         text = f":raising_hand: A human was {request}"
     return context([text], block_id=USED)
-
-
-def _when(at: datetime | None) -> str:
-    """In the reader's own time zone, by Slack; the fallback in UTC."""
-    if at is None:
-        return "earlier"
-    utc = at.replace(tzinfo=UTC)
-    day = f"{utc:%B} {utc.day}"
-    seconds = int(utc.timestamp())
-    return f"<!date^{seconds}^{{date_short_pretty}} at {{time}}|{day} at {utc:%H:%M} UTC>"
 
 
 def duration_text(time: timedelta) -> str:

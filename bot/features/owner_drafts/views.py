@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from bot.blocks.kit import (
     Json,
@@ -13,6 +12,7 @@ from bot.blocks.kit import (
     context,
     input_block,
     link,
+    local_date_time,
     modal,
     section,
     short,
@@ -166,7 +166,8 @@ def _context_lines(draft: OwnerDraft, visibility: DraftVisibility, *, last: bool
 
 
 def _decision_message(draft: OwnerDraft, visibility: DraftVisibility) -> SlackMessage:
-    who, at = mention(draft.decided_by) if draft.decided_by else "", when(draft.decided_at)
+    who = mention(draft.decided_by) if draft.decided_by else ""
+    at = local_date_time(draft.decided_at)
     place = place_of(draft, visibility)
     headline = {
         "accepted": f":white_check_mark: Accepted by {who}, {at}: {place}",
@@ -216,15 +217,6 @@ def copy_block(words: str) -> Json:
 def quote(text: str) -> str:
     cut = text if len(text) <= MAX_QUOTE_CHARS else f"{text[: MAX_QUOTE_CHARS - 1]}…"
     return "\n".join(f"> {sanitize_mrkdwn(line)}" for line in cut.splitlines())[:2_900]
-
-
-def when(at: datetime | None) -> str:
-    """In the reader's own time zone, by Slack."""
-    if at is None:
-        return "earlier"
-    utc = at.replace(tzinfo=UTC)
-    fallback = f"{utc:%B} {utc.day} at {utc:%H:%M} UTC"
-    return f"<!date^{int(utc.timestamp())}^{{date_short_pretty}} at {{time}}|{fallback}>"
 
 
 EDIT_VIEW = "owner_draft_words"

@@ -36,7 +36,7 @@ from tests.bot.crowd import (
     gather,
     leave,
 )
-from tests.bot.fakes import Agents, answer, domain
+from tests.bot.fakes import Agents, answer, claim, domain
 
 VAULT_QUESTION, TEA_QUESTION = "who holds the vault's key?", "how long does tea steep?"
 DOMAINS = {
@@ -433,7 +433,8 @@ def test_a_question_taken_up_again_is_checked_again(desk: Desk) -> None:
     }  # fmt: skip
     question = f"{PRIVATE}:{ts}"
     # As it was left by a process that died before it could answer, when the guest was none yet.
-    desk.bot.records.claim(
+    claim(
+            desk.bot.records,
         question_id=question, event_id="Ev-before", channel=PRIVATE, thread_ts=ts, asker=GUEST,
         text="who holds the key?", domain="vault",
     )  # fmt: skip

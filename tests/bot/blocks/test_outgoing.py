@@ -212,7 +212,7 @@ def surfaces(text: str) -> Iterator[Any]:
     yield with_earlier([text_message("")], [place])[0].blocks[1:]
     plan = ProgressPlan(title=text).doing(Step.READ, text)
     for shown in (plan, plan.writing(), plan.failed()):
-        yield changes(None, shown)
+        yield list(changes(None, shown))
         for waiting in fallback_versions(working(shown)):
             yield [{"type": "mrkdwn", "text": waiting.text, "verbatim": True}, *waiting.blocks]
     yield {"text": sanitize_plain(text)}

@@ -26,7 +26,7 @@ from index.audit import AuditEntry, AuditLog, days_ago
 from playground.slack.tidewater import SlackUser
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, eventually, running, words
-from tests.bot.fakes import CHANNEL, Agents, answer, domain
+from tests.bot.fakes import CHANNEL, Agents, answer, claim, domain
 from tests.databases import postgresql_database
 
 SECRET = "my badge number is heliotrope 4711"
@@ -244,7 +244,8 @@ def test_the_audit_log_has_its_own_days(tmp_path: Path) -> None:
 
 
 def an_old_question(engine: Engine, question_id: str) -> None:
-    QuestionStore(engine).claim(
+    claim(
+            QuestionStore(engine),
         question_id=question_id, event_id=question_id, channel="C1", thread_ts="1.0",
         asker="U0DANA", text=SECRET, domain="security",
     )  # fmt: skip

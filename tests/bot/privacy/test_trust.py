@@ -17,7 +17,7 @@ from config.models import Usage
 from config.settings import Settings
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, answered, running, settings_for, words
-from tests.bot.fakes import CHANNEL, Agents, answer, bot_of, domain
+from tests.bot.fakes import CHANNEL, Agents, answer, bot_of, claim, domain
 
 DOMAINS = {
     "security": domain(limits={"questions_per_user_per_hour": 2, "tokens_per_day": 1_000}),
@@ -165,7 +165,8 @@ def test_nothing_is_shown_of_an_answer_before_it_is_known_who_may_read_it(desk: 
 def test_an_answer_from_before_a_crash_is_made_anew_with_the_rights_of_today(desk: Desk) -> None:
     ts = desk.slack.post_as_user(ASKERS, "aside")
     question = f"{ASKERS}:{ts}"
-    desk.bot.records.claim(
+    claim(
+            desk.bot.records,
         question_id=question, event_id="Ev-crashed", channel=ASKERS, thread_ts=ts, asker="U0YOU",
         text="when does the merger close?", domain="privacy",
     )  # fmt: skip

@@ -16,6 +16,7 @@ from config.settings import Settings
 from durable.database import now
 from index.audit import AuditEntry, AuditLog, days_ago
 from index.store.database import open_database
+from tests.bot.fakes import claim
 from tests.cli.test_commands import oncall
 
 pytestmark = pytest.mark.trial
@@ -30,7 +31,8 @@ def folder(tmp_path: Path) -> Path:
     records, log = QuestionStore(engine), AuditLog(engine)
     for number, age in enumerate((0, 181)):
         question_id = f"C0SECURITY:{number}.0"
-        records.claim(
+        claim(
+            records,
             question_id=question_id, event_id=question_id, channel="C0SECURITY", thread_ts="1.0",
             asker="U0DANA", text=f"{SECRET} {number}", domain="security",
         )  # fmt: skip

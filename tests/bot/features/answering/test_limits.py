@@ -12,7 +12,7 @@ from bot.features.answering.rules import refusal
 from bot.questions.store import QuestionRecord, QuestionStore
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, answered, running
-from tests.bot.fakes import CHANNEL, Agents, domain
+from tests.bot.fakes import CHANNEL, Agents, claim, domain
 
 TWO_AN_HOUR = {"questions_per_user_per_hour": 2}
 DOMAINS = {
@@ -58,7 +58,8 @@ def records() -> QuestionStore:
 
 
 def asked(records: QuestionStore, number: int, name: str = "security") -> QuestionRecord:
-    record = records.claim(
+    record = claim(
+            records,
         question_id=f"{CHANNEL}:{number:03}", event_id=f"Ev{number}", channel=CHANNEL,
         thread_ts=str(number), asker="U0YOU", text="why?", domain=name,
     )  # fmt: skip

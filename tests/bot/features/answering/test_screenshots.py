@@ -24,7 +24,7 @@ from playground.openai_stand_in import ModelFault, OpenAIStandIn, Request
 from playground.slack.shared_files import SharedFiles
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, running, words
-from tests.bot.fakes import CHANNEL, Agents
+from tests.bot.fakes import CHANNEL, Agents, claim
 from tests.pictures import blank, drawn
 
 ALERT = "ERR_LEDGER_4711 heartbeat lost"
@@ -146,7 +146,8 @@ def test_a_screenshot_joins_the_question_and_the_reply_says_what_was_read(
 def test_nothing_is_kept_of_a_question_that_was_taken_back_meanwhile(reader: Reader) -> None:
     records = reader.screenshots.records
     question = f"{CHANNEL}:8.8"
-    records.claim(
+    claim(
+            records,
         question_id=question, event_id="e", channel=CHANNEL, thread_ts="1.1", asker="U0YOU",
         text="what is this?",
     )  # fmt: skip

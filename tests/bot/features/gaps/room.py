@@ -36,7 +36,7 @@ from enrichment.chunking.chunker import split
 from enrichment.pipeline import enrich
 from loaders.files.markdown import parse_markdown
 from tests.agents.memory import MemorySnapshot
-from tests.bot.fakes import CHANNEL, domain
+from tests.bot.fakes import CHANNEL, claim, domain
 
 OPEN, CLOSED, DIRECT = CHANNEL, "G0SECRET", "D0YOU"
 """A public channel, a private one, a direct message."""
@@ -178,7 +178,8 @@ class GapRoom:
         """On record as the bot keeps it; its id."""
         self._count += 1
         name = f"{channel}:{1000 + self._count}.0"
-        self.records.claim(
+        claim(
+            self.records,
             question_id=name, event_id=f"Ev{name}", channel=channel, thread_ts=f"{name[-6:]}",
             asker=user, text=text,
         )  # fmt: skip

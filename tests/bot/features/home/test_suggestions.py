@@ -29,7 +29,7 @@ from config.errors import ModelUnavailable, NothingPublished
 from config.models import Vectors
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, answered, running, words
-from tests.bot.fakes import CHANNEL, Agents, answer, domain
+from tests.bot.fakes import CHANNEL, Agents, answer, claim, domain
 from tests.bot.shelf import Shelf, embed
 
 PUBLIC = frozenset({CHANNEL})
@@ -62,8 +62,14 @@ def ask(
 ) -> str:
     """On record, as the bot keeps it. `verdicts`: `+` helpful, `-` not."""
     records, name = QuestionStore(engine), f"{channel}:{abs(hash((text, channel)))}.0"
-    records.claim(
-        question_id=name, event_id=name, channel=channel, thread_ts="1.0", asker="U1", text=text
+    claim(
+        records,
+        question_id=name,
+        event_id=name,
+        channel=channel,
+        thread_ts="1.0",
+        asker="U1",
+        text=text,
     )
     state = {"domain": "security", "state": "posted", "answer": encode_answer(reply)}
     records.mark(name, **{**state, "path": reply.path, "confidence": reply.confidence, **values})

@@ -20,6 +20,7 @@ from playground.google_stand_in import GoogleFault
 from playground.slack.rules.block_rules import problems
 from playground.slack.tidewater import SlackUser
 from tests.bot.conftest import eventually, words
+from tests.bot.fakes import claim
 from tests.bot.features.owner_drafts.office import (
     ADMIN,
     VAULT,
@@ -154,7 +155,8 @@ def test_what_an_owner_dismisses_is_proposed_no_more(
     office: OwnersOffice, owner: SlackUser
 ) -> None:
     question = "C0SECURITY:77.0"
-    office.bot.records.claim(
+    claim(
+            office.bot.records,
         question_id=question, event_id="Ev77", channel="C0SECURITY", thread_ts="77.0",
         asker="U0YOU", text="how old?", domain="security",
     )  # fmt: skip
