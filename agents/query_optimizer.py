@@ -67,12 +67,12 @@ def search_planner(domain: Domain, model: ChatModel | None, snapshot: Snapshot) 
         outcome = optimize(Question(text=question), snapshot)
         if outcome.note:
             logger.warning(outcome.note)
-        made = outcome.value
-        wordings = (question, made.question, *made.parts, *made.paraphrases)
+        result = outcome.value
+        wordings = (question, result.question, *result.parts, *result.paraphrases)
         return Searches(
             queries=tuple(dict.fromkeys(wordings)),
-            keywords=tuple(made.keywords),
-            hypothetical_answer=made.hypothetical_answer,
+            keywords=tuple(result.keywords),
+            hypothetical_answer=result.hypothetical_answer,
             model_failed=bool(outcome.fallbacks),
         )
 

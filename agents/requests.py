@@ -121,8 +121,6 @@ class ToolOffer:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolResult:
-    """One reply."""
-
     offer: ToolOffer
     arguments: str
     """JSON."""

@@ -37,13 +37,12 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, kw_only=True)
 class Draft:
-    """An answer before it is verified."""
+    """An answer before it is verified. Most fields are those of `Answer`."""
 
     text: str
     path: AnswerPath
     citations: tuple[Citation, ...] = ()
     passages: tuple[Passage, ...] = ()
-    """See `Answer.passages`."""
     lead: str = ""
     options: tuple[str, ...] = ()
     nearest: tuple[Citation, ...] = ()
@@ -51,13 +50,9 @@ class Draft:
     confidence: float = 0.0
     by_model: bool = False
     documents: frozenset[str] = frozenset()
-    """See `Answer.documents`."""
     refusal: RefusalReason = ""
-    """See `Answer.refusal`."""
     cut: bool = False
-    """The model came to the limit of its length."""
     contradictions: tuple[Contradiction, ...] = ()
-    """See `Answer.contradictions`."""
     sources: tuple[Source, ...] = ()
     """What a model's `[n]` point to: `sources[n - 1]`."""
 

@@ -247,9 +247,9 @@ def _values(part: str, *, together: bool) -> Iterator[Label]:
     for name, _ in _SPACED_PAIR.findall(part):
         yield "", name
     part = _SPACED_PAIR.sub(" ", part)
-    if keyed := _KEY_AND_VALUE.fullmatch(part.strip()):
-        yield keyed[2], keyed[3].strip(_ENDS)
-        yield from _values(keyed[1] or "", together=False)
+    if pair := _KEY_AND_VALUE.fullmatch(part.strip()):
+        yield pair[2], pair[3].strip(_ENDS)
+        yield from _values(pair[1] or "", together=False)
         return
     phrases: list[list[str]] = [[]]
     for raw in part.split():

@@ -140,24 +140,15 @@ KINDS: tuple[tuple[str, str], ...] = (
     ("how often", r"\bhow often\b"),
     ("how many", r"\bhow many\b"),
     ("how much", r"\bhow much\b"),
-    (
-        "how",
-        r"\bhow\b(?! (?:long|often|many|much|far|soon|big|large|old|late|early|high|small|strong"
-        r"|close|far|fast|good|bad|safe|secure|deep|wide|heavy|hot|cold|strict|likely)\b)",
-    ),
-    (
-        "how so",
-        r"\bhow (?:far|soon|big|large|old|late|early|high|small|strong|close|fast|good|bad"
-        r"|safe|secure|deep|wide|heavy|hot|cold|strict|likely)\b",
-    ),
+    ("how", r"\bhow\b(?! (?:long|often|many|much|far|soon|big|large|old|late|early|high|small"
+     r"|strong|close|far|fast|good|bad|safe|secure|deep|wide|heavy|hot|cold|strict|likely)\b)"),
+    ("how so", r"\bhow (?:far|soon|big|large|old|late|early|high|small|strong|close|fast|good|bad"
+     r"|safe|secure|deep|wide|heavy|hot|cold|strict|likely)\b"),
     ("when", r"^when\b|\b(?:know|until|since|by|from|and) when\b|, when\b"),
     ("what", r"\bwhat\b|\bwhich\b"),
-    (
-        "whether",
-        r"^(?:if|whether)\b|^(?:is|are|am|was|were|do|does|did|can|could|may|might|must"
-        r"|should|shall|will|would|has|have|had|need)(?: not)? \w+",
-    ),
-)
+    ("whether", r"^(?:if|whether)\b|^(?:is|are|am|was|were|do|does|did|can|could|may|might|must"
+     r"|should|shall|will|would|has|have|had|need)(?: not)? \w+"),
+)  # fmt: skip
 _MODALITIES = _all(
     (r"\b(?:allowed|permitted)(?: to)?\b", "permission"),
     (r"\bis it (?:ok|okay|fine|all right|alright|acceptable)(?: for (?:me|us))?"

@@ -38,11 +38,10 @@ class AnswerRequest:
     lookup_notes: Sequence[str] = ()
     """Its earlier lookups and their outcome."""
     rounds_left: int = 0
-    """Rounds of lookups that it may still request."""
+    """Of lookups."""
     objections: Sequence[str] = ()
     """Its earlier answer and the problems that the check found."""
     offers: Sequence[ToolOffer] = ()
-    """Tools that it may call."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -254,13 +254,12 @@ class Answerer:
         if len(set(things)) < 2:
             return None
         question = state["plan"].question.rstrip("?!. ")
+        options = tuple(f"{question}: {thing}?" for thing in dict.fromkeys(things))
         return Draft(
             text=reply.text,
             path="ambiguous_query",
             citations=_citations(reply, state),
-            options=tuple(f"{question}: {thing}?" for thing in dict.fromkeys(things))[
-                :_MAX_OPTIONS
-            ],
+            options=options[:_MAX_OPTIONS],
             sources=reply.sources,
             documents=documents_read(state),
             by_model=True,

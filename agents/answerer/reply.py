@@ -71,7 +71,7 @@ class Opening:
     def close(self) -> str:
         """The rest of the text; the verdict is decided now if it was not."""
         rest = "" if self.verdict else self._read_verdict()
-        return rest + self._read_text("", ended=True)
+        return rest + self._read_text("", is_end=True)
 
     def _read_verdict(self) -> str:
         text, self._pending = self._pending, ""
@@ -82,7 +82,7 @@ class Opening:
         self.verdict = "answer"
         return self._read_text(text)
 
-    def _read_text(self, piece: str, *, ended: bool = False) -> str:
+    def _read_text(self, piece: str, *, is_end: bool = False) -> str:
         """Text without leading blank lines and without CONFLICT lines."""
         self._pending += piece
         text = ""
@@ -94,7 +94,7 @@ class Opening:
                 continue
             bare = self._pending.lstrip(_BEFORE_LINE if self._has_begun else _DECORATION)
             line, ends, rest = bare.partition("\n")
-            undecided = not (ends or ended) and len(line) < _MAX_CONFLICT_CHARS
+            undecided = not (ends or is_end) and len(line) < _MAX_CONFLICT_CHARS
             if undecided and _CONFLICT_WORD.startswith(line[: len(_CONFLICT_WORD)]):
                 return text
             if conflict := _CONFLICT.match(line):

@@ -69,15 +69,6 @@ class Claim:
     """Context without a claim: lead-in, heading."""
 
 
-@dataclass
-class _Piece:
-    text: str
-    numbers: Numbers
-    kind: ClaimKind = "statement"
-    cells: tuple[tuple[str, str], ...] = ()
-    around: str = ""
-
-
 def claims_of(text: str) -> tuple[Claim, ...]:
     """The claims in order. Uncited code, headers, lead-ins and questions claim nothing. A citation
     on a lead-in, on a header, or after a block covers the block."""
@@ -94,7 +85,7 @@ class _ClaimReader:
     """Blocks → pieces, each with the numbers that cover it."""
 
     def __init__(self) -> None:
-        self.pieces: list[_Piece] = []
+        self.pieces: list[Claim] = []
         self._section = 0
         """Index of the first piece after the last heading, before which no citation reaches."""
 
@@ -127,7 +118,8 @@ class _ClaimReader:
             self.read(node.children, lead, around)
             self._reach_back(start)
         elif node.type in ("fence", "code_block"):
-            self.pieces.append(_Piece(node.content, lead, "code", around=around))
+            code = Claim(text=node.content, numbers=lead, kind="code", around=around)
+            self.pieces.append(code)
 
     def _paragraph(self, text: str, introduces: bool, lead: Numbers, around: str) -> Numbers:
         """Returns the numbers of a lead-in."""
@@ -143,32 +135,31 @@ class _ClaimReader:
         for place in reversed(range(len(sentence_list))):
             following = own[place] = own[place] or following
         pieces = [
-            _Piece(CITATION.sub("", one).strip(), each, around=around)
+            Claim(text=CITATION.sub("", one).strip(), numbers=each, around=around)
             for one, each in zip(sentence_list, own, strict=True)
         ]
         if introduces and _LEAD_IN.search(pieces[-1].text):
-            led = pieces.pop()
-            if _has_figure(led.text):
-                self.pieces += [*pieces, led]
-                return led.numbers
-            self.pieces += pieces
-            return led.numbers
+            lead_in = pieces.pop()
+            self.pieces += [*pieces, lead_in] if _has_figure(lead_in.text) else pieces
+            return lead_in.numbers
         self.pieces += pieces
         return own[-1] if introduces else ()
 
     def _cover(self, numbers: Numbers) -> None:
         """A separate citation covers the pieces before it, back to the last one with a citation."""
-        for piece in reversed(self.pieces[self._section :]):
-            if piece.numbers:
-                return
-            piece.numbers = numbers
+        start = len(self.pieces)
+        while start > self._section and not self.pieces[start - 1].numbers:
+            start -= 1
+        self._cite(start, numbers)
 
     def _reach_back(self, start: int) -> None:
         """A single citation at a block's end covers the block."""
         pieces = self.pieces[start:]
         if pieces and pieces[-1].numbers and not any(one.numbers for one in pieces[:-1]):
-            for piece in pieces:
-                piece.numbers = pieces[-1].numbers
+            self._cite(start, pieces[-1].numbers)
+
+    def _cite(self, start: int, numbers: Numbers) -> None:
+        self.pieces[start:] = [replace(one, numbers=numbers) for one in self.pieces[start:]]
 
     def _table(self, node: SyntaxTreeNode, lead: Numbers, around: str) -> None:
         rows = [
@@ -186,13 +177,14 @@ class _ClaimReader:
             cells = [CITATION.sub("", cell).strip() for cell in row]
             labeled_cells = tuple(pair for pair in zip(columns, cells, strict=False) if pair[1])
             numbers = numbers_in(" ".join(row)) or covering
+            text = " | ".join(filter(None, cells))
             self.pieces.append(
-                _Piece(" | ".join(filter(None, cells)), numbers, "statement", labeled_cells, around)
+                Claim(text=text, numbers=numbers, cells=labeled_cells, around=around)
             )
         self._reach_back(start)
 
 
-def _claims(pieces: Sequence[_Piece]) -> list[Claim]:
+def _claims(pieces: Sequence[Claim]) -> list[Claim]:
     claims: list[Claim] = []
     everything = tuple(dict.fromkeys(number for piece in pieces for number in piece.numbers))
     for place, piece in enumerate(pieces):
@@ -209,7 +201,7 @@ def _claims(pieces: Sequence[_Piece]) -> list[Claim]:
     return claims
 
 
-def _parts(piece: _Piece, numbers: Numbers) -> list[Claim]:
+def _parts(piece: Claim, numbers: Numbers) -> list[Claim]:
     """The claims of a piece. Claims of absence are separated from the other parts of a sentence."""
     if not piece.cells and _ABSENT.search(piece.text):
         claims: list[Claim] = []
@@ -223,10 +215,8 @@ def _parts(piece: _Piece, numbers: Numbers) -> list[Claim]:
     return [replace(claim, kind="sum") if _SUM.search(piece.text) else claim]
 
 
-def _claim(piece: _Piece, numbers: Numbers, text: str) -> Claim:
-    return Claim(
-        text=text, numbers=numbers, kind=piece.kind, cells=piece.cells, around=piece.around.strip()
-    )
+def _claim(piece: Claim, numbers: Numbers, text: str) -> Claim:
+    return replace(piece, text=text, numbers=numbers, around=piece.around.strip())
 
 
 def _says_something(text: str) -> bool:
@@ -243,7 +233,5 @@ def _content(node: SyntaxTreeNode) -> str:
 
 
 def source_label(claim: Claim) -> str:
-    numbers = claim.numbers
-    return (
-        f"source {numbers[0]}" if len(numbers) == 1 else "sources " + ", ".join(map(str, numbers))
-    )
+    numbers = ", ".join(map(str, claim.numbers))
+    return f"source{'s' * (len(claim.numbers) != 1)} {numbers}"

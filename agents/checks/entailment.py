@@ -63,10 +63,8 @@ def _name_fault(claim: Claim, evidence: CitedText, asker: AskerTerms) -> str:
         if "-" in name and not any(map(str.isdigit, name)):
             pieces = [stem(one.casefold()) for one in name.split("-") if len(one) > 1]
             min_pieces = len(pieces) if len(pieces) > 2 else 1
-            if (
-                sum(one in available or one[:5] in evidence.beginnings for one in pieces)
-                >= min_pieces
-            ):
+            matches = sum(one in available or one[:5] in evidence.beginnings for one in pieces)
+            if matches >= min_pieces:
                 continue
         if any(asker.same.get(part, frozenset()) & evidence.stems for part in (*parts, lowered)):
             continue
@@ -144,17 +142,14 @@ def _misplaced_value_fault(claim: Claim, evidence: CitedText) -> str:
     """Fault: the source has the value for something other than the claim's subject."""
     amounts = [one for one in quantities(claim.text) if one.measure and one.measure != "date"]
     for amount in amounts:
-        around = stems(f"{claim.around} {claim.text[: amount.start]} {claim.text[amount.end :]}")
-        around = frozenset(word for word in around if not word[0].isdigit())
-        ranked = evidence.overlap(around)
-        with_it = max(
-            (
-                ranked.get(place, 0.0)
-                for place, one in enumerate(evidence.statements)
-                if any(amount.agrees(other) for other in one.quantities)
-            ),
-            default=None,
-        )
+        around = f"{claim.around} {claim.text[: amount.start]} {claim.text[amount.end :]}"
+        ranked = evidence.overlap(_stems_without_figures(around))
+        holding = [
+            place
+            for place, one in enumerate(evidence.statements)
+            if any(amount.agrees(other) for other in one.quantities)
+        ]
+        with_it = max((ranked.get(place, 0.0) for place in holding), default=None)
         if with_it is None:
             continue
         for place, share in ranked.items():
@@ -172,9 +167,7 @@ def _misplaced_name_fault(claim: Claim, evidence: CitedText) -> str:
         for name in _names(_without_dates(claim.text))
         if not is_code(name)
     }
-    whole = frozenset(
-        word for word in stems(f"{claim.around} {claim.text}") if not word[0].isdigit()
-    )
+    whole = _stems_without_figures(f"{claim.around} {claim.text}")
     for word, name in names.items():
         if word not in evidence.stems or word in evidence.place:
             continue
@@ -196,6 +189,10 @@ def _misplaced_name_fault(claim: Claim, evidence: CitedText) -> str:
     return ""
 
 
+def _stems_without_figures(text: str) -> frozenset[str]:
+    return frozenset(word for word in stems(text) if not word[0].isdigit())
+
+
 def _instead(
     statement: CitedStatement, amount: Quantity, amounts: Sequence[Quantity]
 ) -> Quantity | None:
@@ -209,14 +206,13 @@ def _instead(
 def _condition_fault(
     claim: Claim, evidence: CitedText, asker: AskerTerms, answer: frozenset[str]
 ) -> str:
-    claim_words = frozenset(word for word in stems(claim.text) if not word[0].isdigit())
+    claim_words = _stems_without_figures(claim.text)
     if len(claim_words) < _QUOTED_WORDS or claim.cells:
         return ""
     excused = asker.words | stems(" ".join(answer)) | evidence.place
     for statement in evidence.statements:
-        if statement.table is not None or len(claim_words & statement.stems) < _QUOTED_SHARE * len(
-            claim_words
-        ):
+        shared = len(claim_words & statement.stems)
+        if statement.table is not None or shared < _QUOTED_SHARE * len(claim_words):
             continue
         for remainder, condition in _conditions_in(statement.text):
             whole, rest = stems(condition), stems(remainder)

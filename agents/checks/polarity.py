@@ -156,16 +156,13 @@ def _misquoted(words: Sequence[TextWord], evidence: CitedText) -> str:
             ):
                 return ""
             if len(other_nots) > len(nots):
-                fault = (
-                    f"source {statement.number} says the opposite: {other_nots[-1]!r} is missing"
-                )
+                fault = f"the opposite: {other_nots[-1]!r} is missing"
             elif len(other_nots) < len(nots):
-                fault = (
-                    f"source {statement.number} says the opposite: there is no {nots[-1]!r} in it"
-                )
+                fault = f"the opposite: there is no {nots[-1]!r} in it"
             else:
                 other, own = _MODAL_NAMES[max(strengths)], _MODAL_NAMES[max(modals)]
-                fault = f"source {statement.number} says {other!r}, not {own!r}"
+                fault = f"{other!r}, not {own!r}"
+            fault = f"source {statement.number} says {fault}"
     return fault
 
 

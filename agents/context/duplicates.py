@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from agents.extractive.language import asks_about_the_past
+from agents.extractive.table import in_a_line
 from agents.plan import Plan
 from enrichment.chunk import Chunk, DocumentCard, is_out_of_force
 from enrichment.language.quantities import figures
@@ -24,7 +25,6 @@ _NEGATING_WORDS = frozenset(
 """One more or less of them reverses a sentence."""
 
 Names = frozenset[str]
-Preference = tuple[bool, bool, bool]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +54,9 @@ class Editions:
         by_heading: dict[str, list[Chunk]] = {}
         for chunk in chunks:
             by_heading.setdefault(_heading(chunk), []).append(chunk)
+        # By words: by stems, `Work Schedules` would match every title with a schedule.
         originals = {
-            _spaced_words(original.document_title): stems(original.document_title)
+            in_a_line(original.document_title): stems(original.document_title)
             for alike in by_heading.values()
             for original in alike
             for other in alike
@@ -66,7 +67,7 @@ class Editions:
             document
             for document, card in self.documents.items()
             if any(
-                title in _spaced_words(card.title)
+                title in in_a_line(card.title)
                 and names < (all_names := stems(card.title))
                 and not self._is_asked_about(all_names - names)
                 for title, names in originals.items()
@@ -79,7 +80,7 @@ class Editions:
         named_weight = sum(weights[name] for name in apart & self.question_stems)
         return named_weight > sum(weights.values()) / 2
 
-    def _standing(self, chunk: Chunk, mine: Names, theirs: Names) -> Preference:
+    def _standing(self, chunk: Chunk, mine: Names, theirs: Names) -> tuple[bool, bool, bool]:
         is_named = self._is_asked_about(mine - theirs)
         return is_named, is_named or not mine > theirs, self._is_in_force(chunk)
 
@@ -117,12 +118,6 @@ def are_editions(chunk: Chunk, other: Chunk) -> bool:
         and _heading(chunk) == _heading(other)
         and _shared(_stems_without_figures(chunk), _stems_without_figures(other)) >= EDITION
     )
-
-
-def _spaced_words(title: str) -> str:
-    """Words between single spaces. By stems, `Work Schedules` would match every title with a
-    schedule."""
-    return f" {' '.join(tokens(title)).casefold()} "
 
 
 def _negations(text: str) -> list[str]:

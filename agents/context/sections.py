@@ -53,8 +53,6 @@ def section_text(
 
 @dataclass
 class _Text:
-    """Lines so far."""
-
     lines: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """Lines below the current table, until it ends."""

@@ -122,21 +122,19 @@ def score_units(
         features(aspect, plan, snapshot, hits) for aspect in aspects_of(plan, snapshot, glossary)
     ]
     strengths = [table @ RELEVANCE_WEIGHTS + RELEVANCE_BIAS for table in tables]
-    scored: list[ScoredUnit] = []
-    for hit in hits:
-        for index in range(len(hit.chunk.units)):
-            row = len(scored)
-            scored.append(
-                ScoredUnit(
-                    chunk=hit.chunk,
-                    index=index,
-                    strength=float(strengths[0][row]),
-                    similarity=float(tables[0][row, _SIMILARITY]),
-                    coverage=float(tables[0][row, _COVERAGE]),
-                    agreement=float(tables[0][row, _AGREEMENT]),
-                    aspects=tuple(float(strength[row]) for strength in strengths),
-                )
-            )
+    places = [(hit.chunk, index) for hit in hits for index in range(len(hit.chunk.units))]
+    scored = [
+        ScoredUnit(
+            chunk=chunk,
+            index=index,
+            strength=float(strengths[0][row]),
+            similarity=float(tables[0][row, _SIMILARITY]),
+            coverage=float(tables[0][row, _COVERAGE]),
+            agreement=float(tables[0][row, _AGREEMENT]),
+            aspects=tuple(float(strength[row]) for strength in strengths),
+        )
+        for row, (chunk, index) in enumerate(places)
+    ]
     return sorted(scored, key=lambda unit: -unit.strength)
 
 

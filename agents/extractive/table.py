@@ -60,6 +60,7 @@ def value_in(table: ChunkTable, row: int, column: Column) -> str:
 
 
 def in_a_line(text: str) -> str:
+    """Words in lower case between single spaces, so that `in` finds whole words."""
     return f" {' '.join(token.casefold() for token in tokens(text))} "
 
 

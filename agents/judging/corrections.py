@@ -168,19 +168,19 @@ def measure_learning(
 
     answers: list[RejudgedAnswer] = []
     unjudged: list[str] = []
-    spent = Usage()
+    total_usage = Usage()
     with ThreadPoolExecutor(max(1, parallel), thread_name_prefix="learning") as pool:
         for one, outcome in zip(scored, pool.map(again, range(len(scored))), strict=True):
             if outcome is None:
                 unjudged.append(one.request.id)
             else:
                 answers.append(outcome[0])
-                spent += outcome[1]
+                total_usage += outcome[1]
     return LearningResult(
         answers=tuple(answers),
         unjudged=tuple(unjudged),
         corrections=corrections_from([one.scored for one in scored]),
-        usage=spent,
+        usage=total_usage,
     )
 
 

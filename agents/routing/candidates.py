@@ -45,8 +45,6 @@ CLOSE = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class TellingPassage:
-    """A passage that matches the question."""
-
     title: str
     heading: str
     text: str
@@ -64,8 +62,6 @@ class DomainScore:
 
 @dataclass(frozen=True, kw_only=True)
 class DomainEvidence:
-    """The search result of one domain."""
-
     domain: Domain
     matches: tuple[tuple[float, ...], ...] = ()
     """The features of `WEIGHTS` for at most `TELLING` passages, best first."""
@@ -180,7 +176,6 @@ def _place(hit: Hit) -> TellingPassage:
 
 
 _MAX_PLACE_CHARS = 400
-"""Characters of a passage."""
 _TURNS = 4
 _MAX_TURN_CHARS = 300
 
@@ -201,9 +196,11 @@ def choose_by_model(
 ) -> tuple[tuple[DomainScore, ...], Usage]:
     """The model's domains, likeliest first: one, or several for the user to choose from. Raises
     ModelError."""
+    turns = question.history[-_TURNS:]
+    earlier = (f"{one.role}: {' '.join(one.content.split())[:_MAX_TURN_CHARS]}" for one in turns)
     prompt = render(
         "domain",
-        earlier=Foreign("said before", listed(_earlier(question))),
+        earlier=Foreign("said before", listed(earlier)),
         areas=[
             Foreign(f"area {number}: {one.domain.title}", _evidence_lines(one))
             for number, one in enumerate(close, start=1)
@@ -215,13 +212,6 @@ def choose_by_model(
     if not numbers:
         raise InvalidModelOutput("it named no area of the list")
     return tuple(close[number - 1] for number in numbers), usage
-
-
-def _earlier(question: Question) -> list[str]:
-    return [
-        f"{turn.role}: {' '.join(turn.content.split())[:_MAX_TURN_CHARS]}"
-        for turn in question.history[-_TURNS:]
-    ]
 
 
 def _evidence_lines(one: DomainScore) -> str:

@@ -143,8 +143,8 @@ class _Routing:
         if continued and not continued[0].found_nothing:
             return continued
         answer, domain = self._best_answer(question, continued)
-        spent = continued[0].usage if continued else Usage()
-        return replace(answer, usage=answer.usage + spent), domain
+        usage = continued[0].usage if continued else Usage()
+        return replace(answer, usage=answer.usage + usage), domain
 
     def _question(self) -> Question:
         """The question in the first domain that can identify its reader. Raises PermissionsUnknown
@@ -213,7 +213,7 @@ class _Routing:
         error when no domain answers, and PermissionsUnknown of one when the others find nothing."""
         refusals: list[tuple[Answer, Domain]] = []
         failed: CopilotError | None = None
-        spent = Usage()
+        usage = Usage()
         for one in scores:
             if before and before[1] is one.domain:
                 refusals.append((replace(before[0], usage=Usage()), one.domain))
@@ -226,14 +226,14 @@ class _Routing:
             except IndexUnavailable as error:
                 failed = failed or error
                 continue
-            spent += answer.usage
+            usage += answer.usage
             if not answer.found_nothing:
-                return replace(answer, usage=spent), one.domain
+                return replace(answer, usage=usage), one.domain
             refusals.append((answer, one.domain))
         if failed and (not refusals or isinstance(failed, PermissionsUnknown)):
             raise failed
         answer, domain = refusals[0]
-        return replace(answer, usage=spent), domain
+        return replace(answer, usage=usage), domain
 
     def _with_the_other(
         self, answer: Answer, domain: Domain, close: Sequence[DomainScore]

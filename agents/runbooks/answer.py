@@ -133,19 +133,19 @@ def _several_text(match: RunbookMatch, draft: _Draft) -> str:
     for entry in match.entries:
         conditions = [text for _, text in _conditions(entry, of=match.on)]
         for_whom = "; ".join(conditions) or entry.chunk.place
-        rated = entry.first("severity")
+        severity = entry.first("severity")
+        rating = f" · {severity}" if severity else ""
         step = entry.first("step") or entry.quote
         number = draft.cite(entry.chunk, entry.quote)
         escalation = entry.first("escalation")
         more = f" If not cleared: {escalation}." if escalation else ""
-        item = f"**{for_whom}**{f' · {rated}' if rated else ''}: {_sentence(step)}{more} [{number}]"
-        lines.append(f"- {item}")
+        lines.append(f"- **{for_whom}**{rating}: {_sentence(step)}{more} [{number}]")
     return "\n".join(lines)
 
 
 def _heading(alert: Alert, entry: RunbookEntry) -> str:
-    rated = entry.first("severity") or alert.severity
-    return f"**{_plain_name(entry.name)}**{f' · {rated}' if rated else ''}{_state(alert)}"
+    severity = entry.first("severity") or alert.severity
+    return f"**{_plain_name(entry.name)}**{f' · {severity}' if severity else ''}{_state(alert)}"
 
 
 def _state(alert: Alert) -> str:

@@ -50,8 +50,6 @@ class RunbookStep:
 
 @dataclass(frozen=True, kw_only=True)
 class StepSection:
-    """A section with its steps."""
-
     document: str
     """Id."""
     title: str

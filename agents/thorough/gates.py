@@ -119,8 +119,8 @@ class Gates:
             CritiqueRequest(plan=state["plan"], draft=draft, sources=_cited_first(state))
         )
         if outcome.value is None:
-            left = _finished(better_draft(best, unrated), outcome.note)
-            return {**left, "fallbacks": outcome.fallbacks}
+            update = _finished(better_draft(best, unrated), outcome.note)
+            return {**update, "fallbacks": outcome.fallbacks}
         return {**_after_critique(state, outcome.value), "usage": outcome.usage}
 
     def _judge_context(self, state: ThoroughState) -> tuple[AgentResult[Judgment], str]:
