@@ -16,12 +16,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import Column, Engine, Float, Integer, MetaData, String, Table
+from sqlalchemy import Engine, Float, String
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from agents.answer import Answer, AnswerPath
 from config.settings import Settings
+from durable.migration import KeyValueTable
 from index.store.database import FILE_NAME, open_database
-from index.store.vectors import KeyValueTable
 
 
 @dataclass(frozen=True)
@@ -135,17 +136,21 @@ def chance_of_so_few(wrong: int, answers: int, share: float) -> float:
     )
 
 
-_THRESHOLDS = Table(
-    "confidence_thresholds",
-    MetaData(),
-    Column("domain", String(64), primary_key=True),
-    Column("model", String(200), primary_key=True, comment="empty without a model"),
-    Column("max_wrong", Float, nullable=False, comment="what was asked for"),
-    Column("threshold", Float, nullable=False),
-    Column("answers", Integer, nullable=False, comment="golden questions answered from documents"),
-    Column("wrong", Integer, nullable=False, comment="of them"),
-    Column("borne_out", Integer, nullable=False, comment="0: of the built-in calibration"),
-)
+class _Base(DeclarativeBase):
+    pass
+
+
+class ThresholdRow(_Base):
+    __tablename__ = "confidence_thresholds"
+    domain: Mapped[str] = mapped_column(String(64), primary_key=True)
+    model: Mapped[str] = mapped_column(
+        String(200), primary_key=True, comment="empty without a model"
+    )
+    max_wrong: Mapped[float] = mapped_column(Float, comment="what was asked for")
+    threshold: Mapped[float] = mapped_column(Float)
+    answers: Mapped[int] = mapped_column(comment="golden questions answered from documents")
+    wrong: Mapped[int] = mapped_column(comment="of them")
+    borne_out: Mapped[int] = mapped_column(comment="0: of the built-in calibration")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,7 +204,7 @@ class ThresholdStore:
 
     def __init__(self, engine: Engine, model: str) -> None:
         """`model`: its name; empty without one."""
-        self._rows = KeyValueTable(engine, _THRESHOLDS)
+        self._rows = KeyValueTable(engine, ThresholdRow)
         self._model = model[:200]
 
     def keep(self, domain: str, threshold: Threshold) -> None:

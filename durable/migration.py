@@ -11,16 +11,14 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import (
-    Column,
     Connection,
     Engine,
-    Integer,
     MetaData,
+    Row,
     String,
-    Table,
-    delete,
     insert,
     inspect,
     select,
@@ -28,26 +26,33 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.errors import ConfigError
+from durable.database import replace_row
 
 ATTEMPTS = 20
 PAUSE_SECONDS = 0.05
 _LOCK = 5052
 """Advisory lock for the whole database; the leases' locks are hashes of names."""
-_METADATA = MetaData()
-_VERSIONS = Table(
-    "schema_versions",
-    _METADATA,
-    Column("part", String(64), primary_key=True),
-    Column("version", Integer, nullable=False),
-)
-_FLOORS = Table(
-    "schema_floors",
-    _METADATA,
-    Column("part", String(64), primary_key=True),
-    Column("oldest", Integer, nullable=False, comment="version of a program that may go on"),
-)
+
+
+class _Base(DeclarativeBase):
+    pass
+
+
+class VersionRow(_Base):
+    __tablename__ = "schema_versions"
+    part: Mapped[str] = mapped_column(String(64), primary_key=True)
+    version: Mapped[int]
+
+
+class FloorRow(_Base):
+    __tablename__ = "schema_floors"
+    part: Mapped[str] = mapped_column(String(64), primary_key=True)
+    oldest: Mapped[int] = mapped_column(comment="version of a program that may go on")
+
+
 _TAKES_AWAY = re.compile(
     r"\b(DROP|TRUNCATE|RENAME|UNIQUE|ADD\s+CONSTRAINT|SET\s+NOT\s+NULL|TYPE)\b"
     r"|\bADD\b(?!.*\bDEFAULT\b).*\bNOT\s+NULL\b",
@@ -108,10 +113,10 @@ def migrate(engine: Engine, tables: MetaData, part: str, steps: Sequence[Step] =
 
 
 def _current_version(connection: Connection, part: str) -> int | None:
-    if not set(_METADATA.tables).issubset(inspect(connection).get_table_names()):
+    if not set(_Base.metadata.tables).issubset(inspect(connection).get_table_names()):
         return None
     version: int | None = connection.scalar(
-        select(_VERSIONS.c.version).where(_VERSIONS.c.part == part)
+        select(VersionRow.version).where(VersionRow.part == part)
     )
     return version
 
@@ -131,30 +136,51 @@ def _alone(engine: Engine) -> Iterator[Connection]:
 
 
 def _bring_up(connection: Connection, tables: MetaData, part: str, steps: Sequence[Step]) -> None:
-    _METADATA.create_all(connection, checkfirst=True)
+    _Base.metadata.create_all(connection, checkfirst=True)
     current, target = _current_version(connection, part), len(steps) + 1
     if current is None:
         # Releases without version numbers created these tables in their first form.
         is_old = not set(tables.tables).isdisjoint(inspect(connection).get_table_names())
         tables.create_all(connection, checkfirst=True)
         current = 1 if is_old else target
-        connection.execute(insert(_VERSIONS).values(part=part, version=current))
+        connection.execute(insert(VersionRow).values(part=part, version=current))
     for version, step in enumerate(steps[current - 1 :], start=current + 1):
         for statement in step.statements:
             connection.execute(text(statement))
-        raise_version = update(_VERSIONS).where(_VERSIONS.c.part == part).values(version=version)
+        raise_version = update(VersionRow).where(VersionRow.part == part).values(version=version)
         connection.execute(raise_version)
     oldest = max((step.oldest for step in steps), default=1)
     if current <= target and oldest > 1:
-        connection.execute(delete(_FLOORS).where(_FLOORS.c.part == part))
-        connection.execute(insert(_FLOORS).values(part=part, oldest=oldest))
+        replace_row(connection, FloorRow, part=part, oldest=oldest)
 
 
 def _refuse_if_too_old(connection: Connection, part: str, version: int) -> None:
-    oldest = connection.scalar(select(_FLOORS.c.oldest).where(_FLOORS.c.part == part)) or 1
+    oldest = connection.scalar(select(FloorRow.oldest).where(FloorRow.part == part)) or 1
     if oldest > version:
         raise ConfigError(
             f"the database's {part} tables need a program of version {oldest} or later, and this "
             f"one is of version {version}",
             remedy="run the newer release, or another ONCALL_DATA_DIR or DATABASE_URL",
         )
+
+
+class KeyValueTable:
+    """Reads and writes rows by primary key, and creates the table at the first write. It must be
+    the only one of its base."""
+
+    def __init__(self, engine: Engine, row: type[DeclarativeBase]) -> None:
+        self._engine, self._row = engine, row
+
+    def keep(self, **values: Any) -> None:
+        """Inserts a row and replaces one with the same key."""
+        migrate(self._engine, self._row.metadata, self._row.__tablename__)
+        with self._engine.begin() as connection:
+            replace_row(connection, self._row, **values)
+
+    def find(self, **key: Any) -> Row[Any] | None:
+        """The row; None when it doesn't exist, the table doesn't exist or the database fails."""
+        try:
+            with self._engine.connect() as connection:
+                return connection.execute(select(self._row).filter_by(**key)).first()
+        except DBAPIError:
+            return None

@@ -15,15 +15,10 @@ from typing import Any
 import structlog
 from sqlalchemy import (
     DDL,
-    Column,
     Connection,
-    DateTime,
     Engine,
     Index,
-    Integer,
-    MetaData,
     String,
-    Table,
     Text,
     delete,
     event,
@@ -32,6 +27,7 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.domain import Domain
 from config.errors import CopilotError
@@ -43,29 +39,32 @@ log = structlog.get_logger()
 
 LEAST_DAYS = 30
 """The database keeps a row at least this long, whatever the setting."""
-_METADATA = MetaData()
 
-_ENTRIES = Table(
-    "audit_shown",
-    _METADATA,
-    Column("id", RowId, primary_key=True, autoincrement=True),
-    Column("showing", String(160), nullable=False, unique=True, comment="the same is shown once"),
-    Column("at", DateTime, nullable=False, comment="UTC"),
-    Column("door", String(40), nullable=False),
-    Column("place", String(80), nullable=False, comment="Slack channel, or name of an API token"),
-    Column("asker", String(320), nullable=False, comment="Slack user id or e-mail address"),
-    Column("domain", String(64), nullable=False),
-    Column("generation", Integer, nullable=False),
-    Column("documents", Text, nullable=False, comment="JSON: how → ids"),
-    Index("audit_shown_at", "at"),
-)
-_PURGES = Table(
-    "audit_purges",
-    _METADATA,
-    Column("id", RowId, primary_key=True, autoincrement=True),
-    Column("at", DateTime, nullable=False, comment="UTC"),
-    Column("before", DateTime, nullable=False, comment="older rows may be deleted"),
-)
+
+class _Base(DeclarativeBase):
+    pass
+
+
+class ShownRow(_Base):
+    __tablename__ = "audit_shown"
+    __table_args__ = (Index("audit_shown_at", "at"),)
+    id: Mapped[RowId]
+    showing: Mapped[str] = mapped_column(String(160), unique=True, comment="the same is shown once")
+    at: Mapped[datetime] = mapped_column(comment="UTC")
+    door: Mapped[str] = mapped_column(String(40))
+    place: Mapped[str] = mapped_column(String(80), comment="Slack channel, or name of an API token")
+    asker: Mapped[str] = mapped_column(String(320), comment="Slack user id or e-mail address")
+    domain: Mapped[str] = mapped_column(String(64))
+    generation: Mapped[int]
+    documents: Mapped[str] = mapped_column(Text, comment="JSON: how → ids")
+
+
+class PurgeRow(_Base):
+    __tablename__ = "audit_purges"
+    id: Mapped[RowId]
+    at: Mapped[datetime] = mapped_column(comment="UTC")
+    before: Mapped[datetime] = mapped_column(comment="older rows may be deleted")
+
 
 _REFUSED = "the audit log is append-only"
 _GIVEN_UP = "SELECT max(before) FROM audit_purges"
@@ -104,7 +103,7 @@ _POSTGRESQL = (
 )
 for _statement in _POSTGRESQL:
     # Tables and triggers are created in one transaction: neither exists without the other.
-    event.listen(_METADATA, "after_create", DDL(_statement).execute_if(dialect="postgresql"))  # type: ignore[no-untyped-call]
+    event.listen(_Base.metadata, "after_create", DDL(_statement).execute_if(dialect="postgresql"))  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +137,7 @@ class AuditLog:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        migrate(engine, _METADATA, "audit")
+        migrate(engine, _Base.metadata, "audit")
         if engine.dialect.name == "sqlite":
             # SQLite creates tables and triggers one by one; a process may die between them.
             with engine.begin() as connection:
@@ -171,7 +170,7 @@ class AuditLog:
         }  # fmt: skip
         with self._engine.connect() as connection:
             try:
-                connection.execute(insert(_ENTRIES).values(**values))
+                connection.execute(insert(ShownRow).values(**values))
             except IntegrityError:
                 return  # already recorded before a crash
             connection.commit()
@@ -185,13 +184,13 @@ class AuditLog:
         document: str = "",
     ) -> Iterator[dict[str, Any]]:
         """Yields recorded entries, oldest first, in batches: the log may be longer than memory."""
-        query = select(_ENTRIES).order_by(_ENTRIES.c.id)
+        query = select(ShownRow).order_by(ShownRow.id)
         if since:
-            query = query.where(_ENTRIES.c.at >= naive_utc(since))
+            query = query.where(ShownRow.at >= naive_utc(since))
         if askers:
-            query = query.where(_ENTRIES.c.asker.in_(list(askers)))
+            query = query.where(ShownRow.asker.in_(list(askers)))
         if domain:
-            query = query.where(_ENTRIES.c.domain == domain)
+            query = query.where(ShownRow.domain == domain)
         with self._engine.connect().execution_options(yield_per=500) as connection:
             for row in connection.execute(query).mappings():
                 documents = json.loads(row["documents"])
@@ -208,11 +207,11 @@ class AuditLog:
 
         The database refuses a time less than `LEAST_DAYS` ago."""
         given_up = naive_utc(before)
-        old = _ENTRIES.c.at < given_up
-        if connection.scalar(select(_ENTRIES.c.id).where(old).limit(1)) is None:
+        old = ShownRow.at < given_up
+        if connection.scalar(select(ShownRow.id).where(old).limit(1)) is None:
             return 0
-        connection.execute(insert(_PURGES).values(at=now(), before=given_up))
-        return connection.execute(delete(_ENTRIES).where(old)).rowcount
+        connection.execute(insert(PurgeRow).values(at=now(), before=given_up))
+        return connection.execute(delete(ShownRow).where(old)).rowcount
 
 
 def days_ago(days: int) -> datetime:

@@ -23,7 +23,13 @@ from index.generations.staging import Staging
 from index.open_generations import OpenGenerations
 from index.search import Snapshot
 from index.snapshot import Generation
-from index.store.database import FILE_NAME, create_index_tables, current, domain_lock, open_database
+from index.store.database import (
+    FILE_NAME,
+    CurrentRow,
+    create_index_tables,
+    domain_lock,
+    open_database,
+)
 from index.store.documents import GenerationInfo, Store
 from index.store.vectors import UnpublishedVectors
 from index.vectors.chroma import ChromaServer
@@ -56,7 +62,8 @@ def published_documents(settings: Settings, domain: str) -> frozenset[str] | Non
     engine = open_database(settings)
     try:
         store = Store(engine)
-        number = store.current(domain) if inspect(engine).has_table(current.name) else None
+        has_tables = inspect(engine).has_table(CurrentRow.__tablename__)
+        number = store.current(domain) if has_tables else None
         if number is None:
             return None
         return frozenset(one.document_id for one in store.revisions(domain, number))

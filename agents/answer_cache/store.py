@@ -12,16 +12,10 @@ from typing import Any
 
 import numpy as np
 from sqlalchemy import (
-    Column,
     Connection,
-    DateTime,
     Engine,
     Index,
-    LargeBinary,
-    MetaData,
-    RowMapping,
     String,
-    Table,
     Text,
     UniqueConstraint,
     delete,
@@ -30,6 +24,7 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.models import Vectors
 from durable.database import batches, now
@@ -40,25 +35,31 @@ MAX_PER_DOMAIN = 5_000
 """The newest; a lookup compares a question with all of them in about a millisecond."""
 PATIENCE_MS = 500
 """The longest wait for another process that writes."""
-_METADATA = MetaData()
 
-_ENTRIES = Table(
-    "cached_answers",
-    _METADATA,
-    Column("id", RowId, primary_key=True, autoincrement=True),
-    Column("domain", String(64), nullable=False),
-    Column("key", String(64), nullable=False, comment="digest of domain file, model and audience"),
-    Column("question", Text, nullable=False),
-    Column("question_digest", String(64), nullable=False),
-    Column("vector", LargeBinary, nullable=False, comment="float32 of the question"),
-    Column("answer", Text, nullable=False, comment="JSON"),
-    Column("answer_digest", String(64), nullable=False),
-    Column("documents", Text, nullable=False, comment="JSON: id → digest of its state"),
-    Column("kept_at", DateTime, nullable=False, comment="UTC"),
-    UniqueConstraint("domain", "key", "question_digest", name="cached_answers_once"),
-    Index("cached_answers_of_domain", "domain", "kept_at"),
-    Index("cached_answers_given", "answer_digest"),
-)
+
+class _Base(DeclarativeBase):
+    pass
+
+
+class AnswerRow(_Base):
+    __tablename__ = "cached_answers"
+    __table_args__ = (
+        UniqueConstraint("domain", "key", "question_digest", name="cached_answers_once"),
+        Index("cached_answers_of_domain", "domain", "kept_at"),
+        Index("cached_answers_given", "answer_digest"),
+    )
+    id: Mapped[RowId]
+    domain: Mapped[str] = mapped_column(String(64))
+    key: Mapped[str] = mapped_column(
+        String(64), comment="digest of domain file, model and audience"
+    )
+    question: Mapped[str] = mapped_column(Text)
+    question_digest: Mapped[str] = mapped_column(String(64))
+    vector: Mapped[bytes] = mapped_column(comment="float32 of the question")
+    answer: Mapped[str] = mapped_column(Text, comment="JSON")
+    answer_digest: Mapped[str] = mapped_column(String(64))
+    documents: Mapped[str] = mapped_column(Text, comment="JSON: id → digest of its state")
+    kept_at: Mapped[datetime] = mapped_column(comment="UTC")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,41 +97,51 @@ class CachedAnswerStore:
     def ids(self, domain: str, key: str, *, since: datetime) -> tuple[int, ...]:
         """Newest first, at most MOST_PER_DOMAIN."""
         query = (
-            select(_ENTRIES.c.id)
-            .where(_ENTRIES.c.domain == domain, _ENTRIES.c.key == key, _ENTRIES.c.kept_at >= since)
-            .order_by(_ENTRIES.c.id.desc())
+            select(AnswerRow.id)
+            .where(
+                AnswerRow.domain == domain,
+                AnswerRow.key == key,
+                AnswerRow.kept_at >= since,
+            )
+            .order_by(AnswerRow.id.desc())
             .limit(MAX_PER_DOMAIN)
         )
         with self._engine.connect() as connection:
             return tuple(connection.scalars(query))
 
     def vectors(self, ids: Collection[int]) -> dict[int, Vectors]:
-        by_id = {}
+        query = select(AnswerRow.id, AnswerRow.vector)
         with self._engine.connect() as connection:
-            for batch in batches(ids):
-                query = select(_ENTRIES.c.id, _ENTRIES.c.vector).where(_ENTRIES.c.id.in_(batch))
-                for row in connection.execute(query):
-                    by_id[row.id] = np.frombuffer(row.vector, dtype=np.float32)
-        return by_id
+            return {
+                number: np.frombuffer(vector, dtype=np.float32)
+                for batch in batches(ids)
+                for number, vector in connection.execute(query.where(AnswerRow.id.in_(batch)))
+            }
 
     def get(self, ids: Sequence[int]) -> list[CachedEntry]:
         """In this order, without deleted ones."""
-        query = select(_ENTRIES).where(_ENTRIES.c.id.in_(ids))
+        query = select(AnswerRow).where(AnswerRow.id.in_(ids))
         with self._engine.connect() as connection:
-            rows = {row["id"]: _entry(row) for row in connection.execute(query).mappings()}
-        return [rows[one] for one in ids if one in rows]
+            entries = {
+                row.id: CachedEntry(
+                    id=row.id, question=row.question, answer=row.answer,
+                    documents=json.loads(row.documents), kept_at=row.kept_at,
+                )
+                for row in connection.execute(query)
+            }  # fmt: skip
+        return [entries[one] for one in ids if one in entries]
 
     def keep(self, one: NewCacheEntry) -> None:
         """Replaces an earlier answer to the same words; of two at once, the first stays."""
         digest = digest_of(one.question.casefold())
-        same = (_ENTRIES.c.domain == one.domain) & (_ENTRIES.c.key == one.key)
+        same = (AnswerRow.domain == one.domain) & (AnswerRow.key == one.key)
         try:
             with _short_transaction(self._engine) as connection:
                 connection.execute(
-                    delete(_ENTRIES).where(same, _ENTRIES.c.question_digest == digest)
+                    delete(AnswerRow).where(same, AnswerRow.question_digest == digest)
                 )
                 connection.execute(
-                    insert(_ENTRIES).values(
+                    insert(AnswerRow).values(
                         domain=one.domain, key=one.key, question=one.question,
                         question_digest=digest, vector=one.vector, answer=one.answer,
                         answer_digest=digest_of(one.text), documents=json.dumps(one.documents),
@@ -143,16 +154,16 @@ class CachedAnswerStore:
 
     def clear(self, domain: str = "") -> int:
         """Deletes the entries of one domain, or of all. Returns their number."""
-        query = delete(_ENTRIES).where(_ENTRIES.c.domain == domain) if domain else delete(_ENTRIES)
+        query = delete(AnswerRow).where(AnswerRow.domain == domain) if domain else delete(AnswerRow)
         with self._engine.begin() as connection:
             return connection.execute(query).rowcount
 
     def counts(self) -> dict[str, tuple[int, datetime]]:
         """Domain → number of entries, and the time of the oldest."""
         query = (
-            select(_ENTRIES.c.domain, func.count(), func.min(_ENTRIES.c.kept_at))
-            .group_by(_ENTRIES.c.domain)
-            .order_by(_ENTRIES.c.domain)
+            select(AnswerRow.domain, func.count(), func.min(AnswerRow.kept_at))
+            .group_by(AnswerRow.domain)
+            .order_by(AnswerRow.domain)
         )
         with self._engine.connect() as connection:
             return {domain: (count, oldest) for domain, count, oldest in connection.execute(query)}
@@ -160,17 +171,17 @@ class CachedAnswerStore:
 
 def create_table(engine: Engine) -> None:
     """Safe when several processes start at once."""
-    migrate(engine, _METADATA, "answer cache")
+    migrate(engine, _Base.metadata, "answer cache")
 
 
 def entries_answering(connection: Connection, answers: Collection[str]) -> list[dict[str, Any]]:
     """Entries with these texts as answers."""
-    columns = (_ENTRIES.c.domain, _ENTRIES.c.question, _ENTRIES.c.kept_at)
+    columns = (AnswerRow.domain, AnswerRow.question, AnswerRow.kept_at)
     return [
         dict(row)
         for batch in batches(sorted(map(digest_of, answers)))
         for row in connection.execute(
-            select(*columns).where(_ENTRIES.c.answer_digest.in_(batch))
+            select(*columns).where(AnswerRow.answer_digest.in_(batch))
         ).mappings()
     ]
 
@@ -178,7 +189,7 @@ def entries_answering(connection: Connection, answers: Collection[str]) -> list[
 def delete_answering(connection: Connection, answers: Collection[str]) -> int:
     """Deletes entries with these texts as answers; within a transaction. Returns their number."""
     return sum(
-        connection.execute(delete(_ENTRIES).where(_ENTRIES.c.answer_digest.in_(batch))).rowcount
+        connection.execute(delete(AnswerRow).where(AnswerRow.answer_digest.in_(batch))).rowcount
         for batch in batches(sorted(map(digest_of, answers)))
     )
 
@@ -186,10 +197,10 @@ def delete_answering(connection: Connection, answers: Collection[str]) -> int:
 def purge(connection: Connection, days_of: Callable[[str], int]) -> int:
     """Deletes entries older than their domain allows; within a transaction."""
     deleted = 0
-    for domain in connection.scalars(select(_ENTRIES.c.domain).distinct()).all():
-        old = _ENTRIES.c.kept_at < now() - timedelta(days=days_of(domain))
+    for domain in connection.scalars(select(AnswerRow.domain).distinct()).all():
+        old = AnswerRow.kept_at < now() - timedelta(days=days_of(domain))
         deleted += connection.execute(
-            delete(_ENTRIES).where(_ENTRIES.c.domain == domain, old)
+            delete(AnswerRow).where(AnswerRow.domain == domain, old)
         ).rowcount
     return deleted
 
@@ -218,19 +229,9 @@ def _short_transaction(engine: Engine) -> Iterator[Connection]:
 
 
 def _drop_oldest(connection: Connection, domain: str) -> None:
-    mine = select(_ENTRIES.c.id).where(_ENTRIES.c.domain == domain).order_by(_ENTRIES.c.id.desc())
+    mine = select(AnswerRow.id).where(AnswerRow.domain == domain).order_by(AnswerRow.id.desc())
     last = connection.scalar(mine.offset(MAX_PER_DOMAIN).limit(1))
     if last is not None:
         connection.execute(
-            delete(_ENTRIES).where(_ENTRIES.c.domain == domain, _ENTRIES.c.id <= last)
+            delete(AnswerRow).where(AnswerRow.domain == domain, AnswerRow.id <= last)
         )
-
-
-def _entry(row: RowMapping) -> CachedEntry:
-    return CachedEntry(
-        id=row["id"],
-        question=row["question"],
-        answer=row["answer"],
-        documents=json.loads(row["documents"]),
-        kept_at=row["kept_at"],
-    )

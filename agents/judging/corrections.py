@@ -13,7 +13,8 @@ from functools import cache
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import Column, Engine, MetaData, String, Table, Text
+from sqlalchemy import Engine, String, Text
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from agents.judging.judge import (
     MAX_EXAMPLE_CHARS,
@@ -25,20 +26,25 @@ from agents.judging.judge import (
 )
 from config.errors import ModelError
 from config.models import ChatModel, Embedder, Usage, Vectors
+from durable.migration import KeyValueTable
 from enrichment.llm.reply_cache import ReplyCache
-from index.store.vectors import KeyValueTable
 
 MAX_CORRECTIONS = 50
 """Stored per domain: those with the largest difference of scores."""
 NEAREST = 5
 """Examples in the prompt for one answer."""
 
-_CORRECTIONS = Table(
-    "judge_corrections",
-    MetaData(),
-    Column("domain", String(64), primary_key=True),
-    Column("corrections", Text, nullable=False, comment="JSON"),
-)
+
+class _Base(DeclarativeBase):
+    pass
+
+
+class CorrectionRow(_Base):
+    __tablename__ = "judge_corrections"
+    domain: Mapped[str] = mapped_column(String(64), primary_key=True)
+    corrections: Mapped[str] = mapped_column(Text, comment="JSON")
+
+
 _several = TypeAdapter(tuple[Correction, ...])
 
 
@@ -77,7 +83,7 @@ class CorrectionStore:
     """Stores corrections by domain. Creates its table at the first write."""
 
     def __init__(self, engine: Engine) -> None:
-        self._rows = KeyValueTable(engine, _CORRECTIONS)
+        self._rows = KeyValueTable(engine, CorrectionRow)
 
     def keep(self, domain: str, corrections: Sequence[Correction]) -> None:
         """Replaces the stored ones; without any, deletes them."""

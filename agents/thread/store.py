@@ -20,16 +20,11 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
 )
 from sqlalchemy import (
-    Column,
     ColumnElement,
     Connection,
-    DateTime,
     Engine,
     Index,
-    Integer,
-    MetaData,
     String,
-    Table,
     Text,
     and_,
     delete,
@@ -38,35 +33,39 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from durable.database import now
 from durable.migration import migrate
 
-_METADATA = MetaData()
 
-threads = Table(
-    "agent_threads",
-    _METADATA,
-    Column("place", String(64), primary_key=True, comment="see `key_of`"),
-    Column("domain", String(64), primary_key=True),
-    Column("format", Integer, primary_key=True, autoincrement=False),
-    Column("checkpoint_id", String(64), nullable=False),
-    Column("checkpoint", Text, nullable=False, comment="JSON"),
-    Column("begun_at", DateTime, nullable=False, comment="UTC"),
-    Index("agent_threads_begun", "domain", "begun_at"),
-)
-people = Table(
-    "agent_thread_people",
-    _METADATA,
-    Column("place", String(64), primary_key=True),
-    Column("person", String(320), primary_key=True, comment="see `Conversation.asker`"),
-    Index("agent_thread_people_person", "person"),
-)
+class _Base(DeclarativeBase):
+    pass
+
+
+class ThreadRow(_Base):
+    __tablename__ = "agent_threads"
+    __table_args__ = (Index("agent_threads_begun", "domain", "begun_at"),)
+    place: Mapped[str] = mapped_column(String(64), primary_key=True, comment="see `key_of`")
+    domain: Mapped[str] = mapped_column(String(64), primary_key=True)
+    format: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    checkpoint_id: Mapped[str] = mapped_column(String(64))
+    checkpoint: Mapped[str] = mapped_column(Text, comment="JSON")
+    begun_at: Mapped[datetime] = mapped_column(comment="UTC")
+
+
+class PersonRow(_Base):
+    __tablename__ = "agent_thread_people"
+    __table_args__ = (Index("agent_thread_people_person", "person"),)
+    place: Mapped[str] = mapped_column(String(64), primary_key=True)
+    person: Mapped[str] = mapped_column(
+        String(320), primary_key=True, comment="see `Conversation.asker`"
+    )
 
 
 def create_thread_tables(engine: Engine) -> None:
     """Safe when several workers start at once."""
-    migrate(engine, _METADATA, "threads")
+    migrate(engine, _Base.metadata, "threads")
 
 
 def slack_place(channel: str, thread_ts: str) -> str:
@@ -85,32 +84,32 @@ def forget_places(connection: Connection, places: Iterable[str]) -> int:
 
 def forget_begun_before(connection: Connection, domain: str, before: datetime) -> int:
     """`before`: UTC, without a zone."""
-    old = select(threads.c.place).where(threads.c.domain == domain, threads.c.begun_at < before)
+    old = select(ThreadRow.place).where(ThreadRow.domain == domain, ThreadRow.begun_at < before)
     return _forget(connection, list(connection.scalars(old)))
 
 
 def forget_threads_of(connection: Connection, names: Collection[str]) -> int:
     """Deletes whole threads in which one of these people asked; Slack keeps the messages."""
-    theirs = select(people.c.place).where(people.c.person.in_(names))
+    theirs = select(PersonRow.place).where(PersonRow.person.in_(names))
     return _forget(connection, list(connection.scalars(theirs)))
 
 
 def turns_of_people(connection: Connection, names: Collection[str]) -> list[dict[str, Any]]:
     """Every turn of these people as in `EarlierTurn`, with its domain; unreadable rows verbatim."""
-    theirs = select(people.c.place).where(people.c.person.in_(names))
-    turns = _turns_where(connection, threads.c.place.in_(theirs))
+    theirs = select(PersonRow.place).where(PersonRow.person.in_(names))
+    turns = _turns_where(connection, ThreadRow.place.in_(theirs))
     return [turn for turn in turns if turn.get("asker") in names or "unreadable" in turn]
 
 
 def turns_at(connection: Connection, place: str) -> list[dict[str, Any]]:
     """The turns of one place by anyone, with their domains, oldest first."""
-    return _turns_where(connection, threads.c.place == key_of(place))
+    return _turns_where(connection, ThreadRow.place == key_of(place))
 
 
 def _turns_where(connection: Connection, chosen: ColumnElement[bool]) -> list[dict[str, Any]]:
-    query = select(threads.c.domain, threads.c.checkpoint).where(chosen)
+    query = select(ThreadRow.domain, ThreadRow.checkpoint).where(chosen)
     all_turns: list[dict[str, Any]] = []
-    for row in connection.execute(query.order_by(threads.c.checkpoint_id)):
+    for row in connection.execute(query.order_by(ThreadRow.checkpoint_id)):
         try:
             turns = json.loads(row.checkpoint)["checkpoint"]["channel_values"]["turns"]
             row_turns = [{"domain": row.domain, **turn} for turn in turns]
@@ -122,20 +121,20 @@ def _turns_where(connection: Connection, chosen: ColumnElement[bool]) -> list[di
 
 def last_domain(connection: Connection, place: str) -> str:
     """The domain of a thread's newest turn; '' for none. Checkpoint ids grow."""
-    query = select(threads.c.domain).where(threads.c.place == key_of(place))
-    newest = query.order_by(threads.c.checkpoint_id.desc()).limit(1)
+    query = select(ThreadRow.domain).where(ThreadRow.place == key_of(place))
+    newest = query.order_by(ThreadRow.checkpoint_id.desc()).limit(1)
     return connection.scalar(newest) or ""
 
 
 def stored_domains(connection: Connection) -> list[str]:
-    return list(connection.scalars(select(threads.c.domain).distinct()))
+    return list(connection.scalars(select(ThreadRow.domain).distinct()))
 
 
 def _forget(connection: Connection, keys: Collection[str]) -> int:
     deleted = 0
     for key in set(keys):
-        deleted += connection.execute(delete(threads).where(threads.c.place == key)).rowcount > 0
-        connection.execute(delete(people).where(people.c.place == key))
+        deleted += connection.execute(delete(ThreadRow).where(ThreadRow.place == key)).rowcount > 0
+        connection.execute(delete(PersonRow).where(PersonRow.place == key))
     return deleted
 
 
@@ -163,7 +162,7 @@ class ThreadCheckpoints(BaseCheckpointSaver[str]):
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Raises Unreadable."""
         configurable = config["configurable"]
-        query = select(threads.c.checkpoint).where(_row_of(configurable))
+        query = select(ThreadRow.checkpoint).where(_row_of(configurable))
         with self._engine.connect() as connection:
             text = connection.scalar(query)
         if text is None:
@@ -213,9 +212,9 @@ class ThreadCheckpoints(BaseCheckpointSaver[str]):
 
 def _row_of(configurable: dict[str, Any]) -> ColumnElement[bool]:
     return and_(
-        threads.c.place == configurable["thread_id"],
-        threads.c.domain == configurable["domain"],
-        threads.c.format == FORMAT,
+        ThreadRow.place == configurable["thread_id"],
+        ThreadRow.domain == configurable["domain"],
+        ThreadRow.format == FORMAT,
     )
 
 
@@ -226,12 +225,12 @@ def _write(connection: Connection, configurable: dict[str, Any], values: dict[st
         configurable.get("checkpoint_id"),
     )
     if parent:
-        same = and_(_row_of(configurable), threads.c.checkpoint_id == parent)
-        if not connection.execute(update(threads).where(same).values(**values)).rowcount:
+        same = and_(_row_of(configurable), ThreadRow.checkpoint_id == parent)
+        if not connection.execute(update(ThreadRow).where(same).values(**values)).rowcount:
             raise Overtaken
     else:
         row = {"place": place, "domain": configurable["domain"], "format": FORMAT, **values}
-        connection.execute(insert(threads).values(**row, begun_at=now()))
-    person = select(people.c.place).where(people.c.place == place, people.c.person == asker)
+        connection.execute(insert(ThreadRow).values(**row, begun_at=now()))
+    person = select(PersonRow.place).where(PersonRow.place == place, PersonRow.person == asker)
     if connection.scalar(person) is None:
-        connection.execute(insert(people).values(place=place, person=asker))
+        connection.execute(insert(PersonRow).values(place=place, person=asker))

@@ -12,32 +12,33 @@ from datetime import UTC, datetime
 
 import structlog
 from sqlalchemy import (
-    Column,
-    DateTime,
     Engine,
     Index,
-    MetaData,
     String,
-    Table,
     delete,
     select,
     update,
 )
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from bot.bus.events import Enqueue, TimerDue
 from durable.database import insert_once, naive_utc
 from durable.migration import migrate
 
-_METADATA = MetaData()
-_TIMERS = Table(
-    "bot_timers",
-    _METADATA,
-    Column("key", String(160), primary_key=True, comment="one timer for each; set again, it moves"),
-    Column("kind", String(40), nullable=False, comment="who acts on it: see bot/feature.py"),
-    Column("subject", String(120), nullable=False, comment="an id; never anybody's words"),
-    Column("due_at", DateTime, nullable=False, comment="UTC"),
-    Index("bot_timers_due", "due_at"),
-)
+
+class _Base(DeclarativeBase):
+    pass
+
+
+class TimerRow(_Base):
+    __tablename__ = "bot_timers"
+    __table_args__ = (Index("bot_timers_due", "due_at"),)
+    key: Mapped[str] = mapped_column(
+        String(160), primary_key=True, comment="one timer for each; set again, it moves"
+    )
+    kind: Mapped[str] = mapped_column(String(40), comment="who acts on it: see bot/feature.py")
+    subject: Mapped[str] = mapped_column(String(120), comment="an id; never anybody's words")
+    due_at: Mapped[datetime] = mapped_column(comment="UTC")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,27 +63,27 @@ class TimerStore:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        migrate(engine, _METADATA, "timers")
+        migrate(engine, _Base.metadata, "timers")
 
     def set(self, kind: str, subject: str, due_at: datetime, *, keep: bool = False) -> None:
         """`due_at`: aware. `keep`: leave a timer unchanged that is already set."""
         due = naive_utc(due_at)
         timer = Timer(kind=kind, subject=subject, due_at=due_at)
         values = {"kind": kind, "subject": subject, "due_at": due}
-        if not insert_once(self._engine, _TIMERS, key=timer.key, **values) and not keep:
-            change = update(_TIMERS).where(_TIMERS.c.key == timer.key).values(**values)
+        if not insert_once(self._engine, TimerRow, key=timer.key, **values) and not keep:
+            change = update(TimerRow).where(TimerRow.key == timer.key).values(**values)
             with self._engine.begin() as connection:
                 connection.execute(change)
 
     def cancel(self, kind: str, subject: str) -> None:
         timer = Timer(kind=kind, subject=subject, due_at=datetime.now(UTC))
         with self._engine.begin() as connection:
-            connection.execute(delete(_TIMERS).where(_TIMERS.c.key == timer.key))
+            connection.execute(delete(TimerRow).where(TimerRow.key == timer.key))
 
     def due(self, now: datetime, *, limit: int = 500) -> Sequence[Timer]:
         """Due timers, oldest first."""
         at = naive_utc(now)
-        query = select(_TIMERS).where(_TIMERS.c.due_at <= at).order_by(_TIMERS.c.due_at)
+        query = select(TimerRow).where(TimerRow.due_at <= at).order_by(TimerRow.due_at)
         with self._engine.connect() as connection:
             rows = connection.execute(query.limit(limit)).all()
         return [
@@ -95,7 +96,7 @@ class TimerStore:
         due = naive_utc(timer.due_at)
         with self._engine.begin() as connection:
             connection.execute(
-                delete(_TIMERS).where(_TIMERS.c.key == timer.key, _TIMERS.c.due_at == due)
+                delete(TimerRow).where(TimerRow.key == timer.key, TimerRow.due_at == due)
             )
 
 

@@ -6,27 +6,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from threading import Lock
-from typing import Any, Protocol
+from typing import Protocol
 
 from sqlalchemy import (
     BigInteger,
-    Column,
+    Connection,
     Engine,
     Float,
-    Integer,
-    MetaData,
     String,
-    Table,
     delete,
-    insert,
     select,
     update,
 )
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.models import Usage
+from durable.database import insert_once
 from durable.migration import migrate
 
 MAX_PAUSE = 60.0
@@ -151,26 +148,29 @@ class SeparatePaceLedger:
         self.spent, self.spend = purse.spent, purse.spend
 
 
-_METADATA = MetaData()
-_PACE = Table(
-    "enrichment_pace",
-    _METADATA,
-    Column("model", String(200), primary_key=True),
-    Column("next_start", Float, nullable=False, comment="seconds since 1970, as all of them"),
-    Column("paused_until", Float, nullable=False),
-    Column("refused_since", Float),
-    Column("refusals", Integer, nullable=False),
-)
-_USE = Table(
-    "enrichment_spent",
-    _METADATA,
-    Column("run", String(200), primary_key=True),
-    Column("begun_at", Float, nullable=False),
-    Column("started", BigInteger, nullable=False),
-    Column("calls", BigInteger, nullable=False),
-    Column("input_tokens", BigInteger, nullable=False),
-    Column("output_tokens", BigInteger, nullable=False),
-)
+class _Base(DeclarativeBase):
+    pass
+
+
+class PaceRow(_Base):
+    __tablename__ = "enrichment_pace"
+    model: Mapped[str] = mapped_column(String(200), primary_key=True)
+    next_start: Mapped[float] = mapped_column(Float, comment="seconds since 1970, as all of them")
+    paused_until: Mapped[float] = mapped_column(Float)
+    refused_since: Mapped[float | None] = mapped_column(Float)
+    refusals: Mapped[int]
+
+
+class SpentRow(_Base):
+    __tablename__ = "enrichment_spent"
+    run: Mapped[str] = mapped_column(String(200), primary_key=True)
+    begun_at: Mapped[float] = mapped_column(Float)
+    started: Mapped[int] = mapped_column(BigInteger)
+    calls: Mapped[int] = mapped_column(BigInteger)
+    input_tokens: Mapped[int] = mapped_column(BigInteger)
+    output_tokens: Mapped[int] = mapped_column(BigInteger)
+
+
 _FORGOTTEN_AFTER = 30 * 86_400.0
 
 
@@ -182,75 +182,54 @@ class SharedLedger:
         self._engine = engine
         self._model = model[:200]
         self._run = run[:200]
-        migrate(engine, _METADATA, "enrichment-ledger")
-        self._make(_PACE, model=self._model, next_start=0.0, paused_until=0.0, refusals=0)
+        migrate(engine, _Base.metadata, "enrichment-ledger")
+        insert_once(
+            engine, PaceRow, model=self._model, next_start=0.0, paused_until=0.0, refusals=0
+        )
         nothing = dict.fromkeys(("started", "calls", "input_tokens", "output_tokens"), 0)
-        if self._make(_USE, run=self._run, begun_at=self.now(), **nothing):
+        if insert_once(engine, SpentRow, run=self._run, begun_at=self.now(), **nothing):
             self.change_pace(lambda pace: pace.restarted(self.now()))
             with engine.begin() as connection:
-                old = _USE.c.begun_at < self.now() - _FORGOTTEN_AFTER
-                connection.execute(delete(_USE).where(old, _USE.c.run != self._run))
+                old = SpentRow.begun_at < self.now() - _FORGOTTEN_AFTER
+                connection.execute(delete(SpentRow).where(old, SpentRow.run != self._run))
 
     def now(self) -> float:
         return time.time()
 
     def pace(self) -> ModelPace:
         with self._engine.connect() as connection:
-            return self._pace(connection, select(_PACE))
+            return self._pace(connection)
 
     def change_pace(self, change: Callable[[ModelPace], ModelPace]) -> None:
         with self._engine.begin() as connection:
-            pace = change(self._pace(connection, select(_PACE).with_for_update()))
-            connection.execute(
-                update(_PACE)
-                .where(_PACE.c.model == self._model)
-                .values(
-                    next_start=pace.next_start,
-                    paused_until=pace.paused_until,
-                    refused_since=pace.refused_since,
-                    refusals=pace.refusals,
-                )
-            )
+            pace = change(self._pace(connection, lock=True))
+            change_row = update(PaceRow).where(PaceRow.model == self._model)
+            connection.execute(change_row.values(**asdict(pace)))
 
     def spent(self) -> BudgetUse:
         with self._engine.connect() as connection:
-            row = connection.execute(select(_USE).where(_USE.c.run == self._run)).one()
+            row = connection.execute(select(SpentRow).where(SpentRow.run == self._run)).one()
         usage = Usage(
             calls=row.calls, input_tokens=row.input_tokens, output_tokens=row.output_tokens
         )
         return BudgetUse(started=row.started, usage=usage)
 
     def spend(self, started: int, usage: Usage) -> None:
-        values = {
-            "started": started,
-            "calls": usage.calls,
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-        }
+        change = update(SpentRow).where(SpentRow.run == self._run)
         with self._engine.begin() as connection:
             connection.execute(
-                update(_USE)
-                .where(_USE.c.run == self._run)
-                .values({name: _USE.c[name] + count for name, count in values.items()})
+                change.values(
+                    started=SpentRow.started + started,
+                    calls=SpentRow.calls + usage.calls,
+                    input_tokens=SpentRow.input_tokens + usage.input_tokens,
+                    output_tokens=SpentRow.output_tokens + usage.output_tokens,
+                )
             )
 
-    def _pace(self, connection: Any, query: Any) -> ModelPace:
-        row = connection.execute(query.where(_PACE.c.model == self._model)).one()
-        return ModelPace(
-            next_start=row.next_start,
-            paused_until=row.paused_until,
-            refused_since=row.refused_since,
-            refusals=row.refusals,
-        )
-
-    def _make(self, table: Table, **row: Any) -> bool:
-        """Whether the row is new."""
-        key = next(iter(table.primary_key))
-        try:
-            with self._engine.begin() as connection:
-                if connection.scalar(select(key).where(key == row[key.name])) is not None:
-                    return False
-                connection.execute(insert(table).values(row))
-        except IntegrityError:
-            return False
-        return True
+    def _pace(self, connection: Connection, *, lock: bool = False) -> ModelPace:
+        columns = (
+            PaceRow.next_start, PaceRow.paused_until, PaceRow.refused_since, PaceRow.refusals,
+        )  # fmt: skip
+        query = select(*columns).where(PaceRow.model == self._model)
+        row = connection.execute(query.with_for_update() if lock else query).one()
+        return ModelPace(**row._mapping)

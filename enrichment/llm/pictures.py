@@ -14,22 +14,18 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 from sqlalchemy import (
-    Column,
     DateTime,
     Engine,
-    LargeBinary,
-    MetaData,
     String,
-    Table,
     delete,
-    insert,
     select,
-    update,
 )
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.errors import ModelError
 from config.models import ChatModel, Prompt, ShownPicture
+from durable.database import replace_row
 from durable.migration import migrate
 from enrichment.llm.budget import Budget
 from enrichment.llm.prompts import render
@@ -37,15 +33,19 @@ from enrichment.llm.reply_cache import ReplyCache, cache_key
 from loaders.document import Block, Document, Image, images_of
 from loaders.pictures.document_pictures import PictureCollector, with_images
 
-_METADATA = MetaData()
-_PENDING = Table(
-    "ingest_pictures",
-    _METADATA,
-    Column("digest", String(64), primary_key=True),
-    Column("media_type", String(40), nullable=False),
-    Column("picture", LargeBinary, nullable=False),
-    Column("kept_at", DateTime(timezone=True), nullable=False),
-)
+
+class _Base(DeclarativeBase):
+    pass
+
+
+class PictureRow(_Base):
+    __tablename__ = "ingest_pictures"
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    media_type: Mapped[str] = mapped_column(String(40))
+    picture: Mapped[bytes]
+    kept_at: Mapped[datetime] = mapped_column(DateTime(timezone=True))
+
+
 _MAX_AGE = timedelta(days=30)
 """When a run's budget is spent, pictures wait for the next run. Older ones are deleted."""
 
@@ -55,28 +55,24 @@ class PendingPictureStore:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        migrate(engine, _METADATA, "ingest-pictures")
-        old = _PENDING.c.kept_at < datetime.now(UTC) - _MAX_AGE
+        migrate(engine, _Base.metadata, "ingest-pictures")
+        old = PictureRow.kept_at < datetime.now(UTC) - _MAX_AGE
         with engine.begin() as connection:
-            connection.execute(delete(_PENDING).where(old))
+            connection.execute(delete(PictureRow).where(old))
 
     def save(self, picture: ShownPicture) -> None:
-        row = {
-            "media_type": picture.media_type,
-            "picture": picture.data,
-            "kept_at": datetime.now(UTC),
-        }
-        same_digest = _PENDING.c.digest == picture.digest
         try:
             with self._engine.begin() as connection:
-                if not connection.execute(update(_PENDING).where(same_digest).values(row)).rowcount:
-                    connection.execute(insert(_PENDING).values(digest=picture.digest, **row))
+                replace_row(
+                    connection, PictureRow, digest=picture.digest, media_type=picture.media_type,
+                    picture=picture.data, kept_at=datetime.now(UTC),
+                )  # fmt: skip
         except IntegrityError:
             return  # another process just stored the same picture
 
     def find(self, digest: str) -> ShownPicture | None:
         with self._engine.connect() as connection:
-            row = connection.execute(select(_PENDING).where(_PENDING.c.digest == digest)).first()
+            row = connection.execute(select(PictureRow).where(PictureRow.digest == digest)).first()
         if row is None:
             return None
         return ShownPicture(media_type=row.media_type, data=row.picture, digest=digest)
@@ -84,7 +80,7 @@ class PendingPictureStore:
     def clear(self, digest: str) -> None:
         """Delete a picture that has been described."""
         with self._engine.begin() as connection:
-            connection.execute(delete(_PENDING).where(_PENDING.c.digest == digest))
+            connection.execute(delete(PictureRow).where(PictureRow.digest == digest))
 
 
 MAX_DESCRIPTION_CHARS = 6_000

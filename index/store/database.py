@@ -12,22 +12,20 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import structlog
 from sqlalchemy import (
     BigInteger,
-    Column,
     DateTime,
     Engine,
     Float,
     ForeignKey,
     Index,
     Integer,
-    MetaData,
     String,
-    Table,
     Text,
     UniqueConstraint,
     create_engine,
@@ -36,6 +34,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.errors import AnotherRun, ConfigError
 from config.parsing.secret_files import private_file, private_folder
@@ -201,69 +200,75 @@ def _holder(folder: Path) -> str:
     return f" (process {number})" if number else ""
 
 
-metadata = MetaData()
-RowId = BigInteger().with_variant(Integer, "sqlite")
-
-revisions = Table(
-    "index_revisions",
-    metadata,
-    Column("id", RowId, primary_key=True, autoincrement=True),
-    Column("domain", String(63), nullable=False),
-    Column("document_id", Text, nullable=False),
-    Column("digest", String(64), nullable=False),
-    Column("card", Text, nullable=False),
-    Column("chunks", Integer, nullable=False),
-    Column("units", Integer, nullable=False),
-    UniqueConstraint("domain", "document_id", "digest"),
-)
-"""Versions of documents; a row never changes."""
-
-chunks = Table(
-    "index_chunks",
-    metadata,
-    Column("id", RowId, primary_key=True, autoincrement=True),
-    Column(
-        "revision_id", RowId, ForeignKey("index_revisions.id", ondelete="CASCADE"), nullable=False
+RowId = Annotated[
+    int,
+    mapped_column(
+        BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True
     ),
-    Column("ordinal", Integer, nullable=False),
-    Column("payload", Text, nullable=False),
-    Index("index_chunks_by_revision", "revision_id", "ordinal"),
-)
+]
+"""SQLite numbers rows of INTEGER keys only."""
 
-generations = Table(
-    "index_generations",
-    metadata,
-    Column("domain", String(63), primary_key=True),
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("digest", String(64), nullable=False),
-    Column("created_at", DateTime(timezone=True), nullable=False),
-    Column("embedder", Text, nullable=False),
-    Column("dimensions", Integer, nullable=False),
-    Column("documents", Integer, nullable=False),
-    Column("chunks", Integer, nullable=False),
-    Column("units", Integer, nullable=False),
-    Column("embedded", Integer, nullable=False),
-    Column("seconds", Float, nullable=False),
-    Column("cursors", Text, nullable=False),
-)
 
-members = Table(
-    "index_members",
-    metadata,
-    Column("domain", String(63), primary_key=True),
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("revision_id", RowId, ForeignKey("index_revisions.id"), primary_key=True),
-    Index("index_members_by_revision", "revision_id"),
-)
-"""The revisions of each generation."""
+class _Base(DeclarativeBase):
+    pass
 
-current = Table(
-    "index_current",
-    metadata,
-    Column("domain", String(63), primary_key=True),
-    Column("number", Integer, nullable=False),
-)
-"""The current generation of each domain; changing the row publishes another one."""
+
+class RevisionRow(_Base):
+    """A version of a document; a row never changes."""
+
+    __tablename__ = "index_revisions"
+    __table_args__ = (UniqueConstraint("domain", "document_id", "digest"),)
+    id: Mapped[RowId]
+    domain: Mapped[str] = mapped_column(String(63))
+    document_id: Mapped[str] = mapped_column(Text)
+    digest: Mapped[str] = mapped_column(String(64))
+    card: Mapped[str] = mapped_column(Text)
+    chunks: Mapped[int]
+    units: Mapped[int]
+
+
+class ChunkRow(_Base):
+    __tablename__ = "index_chunks"
+    __table_args__ = (Index("index_chunks_by_revision", "revision_id", "ordinal"),)
+    id: Mapped[RowId]
+    revision_id: Mapped[int] = mapped_column(ForeignKey("index_revisions.id", ondelete="CASCADE"))
+    ordinal: Mapped[int]
+    payload: Mapped[str] = mapped_column(Text)
+
+
+class GenerationRow(_Base):
+    __tablename__ = "index_generations"
+    domain: Mapped[str] = mapped_column(String(63), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    digest: Mapped[str] = mapped_column(String(64))
+    created_at: Mapped[datetime] = mapped_column(DateTime(timezone=True))
+    embedder: Mapped[str] = mapped_column(Text)
+    dimensions: Mapped[int]
+    documents: Mapped[int]
+    chunks: Mapped[int]
+    units: Mapped[int]
+    embedded: Mapped[int]
+    seconds: Mapped[float] = mapped_column(Float)
+    cursors: Mapped[str] = mapped_column(Text)
+
+
+class MemberRow(_Base):
+    """A revision of a generation."""
+
+    __tablename__ = "index_members"
+    __table_args__ = (Index("index_members_by_revision", "revision_id"),)
+    domain: Mapped[str] = mapped_column(String(63), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    revision_id: Mapped[int] = mapped_column(ForeignKey("index_revisions.id"), primary_key=True)
+
+
+class CurrentRow(_Base):
+    """The current generation of a domain; changing the row publishes another one."""
+
+    __tablename__ = "index_current"
+    domain: Mapped[str] = mapped_column(String(63), primary_key=True)
+    number: Mapped[int]
+
 
 STEPS: tuple[Step, ...] = ()
 """Add a new column to its table above and here, as
@@ -272,4 +277,4 @@ STEPS: tuple[Step, ...] = ()
 
 def create_index_tables(engine: Engine) -> None:
     """Creates or migrates the tables. Safe when several processes start at once."""
-    migrate(engine, metadata, "index", STEPS)
+    migrate(engine, _Base.metadata, "index", STEPS)

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from config.errors import IndexUnavailable, PublishError
 from durable.database import batches, storage_failure
 from enrichment.chunk import Chunk, DocumentCard
-from index.store.database import chunks, current, generations, members, revisions
+from index.store.database import ChunkRow, CurrentRow, GenerationRow, MemberRow, RevisionRow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +61,10 @@ def digest_of(revisions: Iterable[Revision]) -> str:
     return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
+_REVISION = (
+    RevisionRow.id, RevisionRow.document_id, RevisionRow.digest, RevisionRow.chunks,
+    RevisionRow.units,
+)  # fmt: skip
 REMEDY = "see the log, and check DATABASE_URL and the space in ONCALL_DATA_DIR"
 
 
@@ -121,14 +125,14 @@ class Store:
                 "chunks": len(content),
                 "units": sum(len(chunk.units) for chunk in content),
             }
-            number = connection.execute(insert(revisions).values(row)).inserted_primary_key
+            number = connection.execute(insert(RevisionRow).values(row)).inserted_primary_key
             assert number is not None  # noqa: S101 - SQLAlchemy's type says None for other inserts
             if payloads:
                 rows = [
                     {"revision_id": number[0], "ordinal": ordinal, "payload": payload.decode()}
                     for ordinal, payload in enumerate(payloads)
                 ]
-                connection.execute(insert(chunks), rows)
+                connection.execute(insert(ChunkRow), rows)
             saved = _find(connection, domain, card.id, digest)
         assert saved is not None  # noqa: S101 - just inserted
         return saved
@@ -136,9 +140,9 @@ class Store:
     def content(self, revision_id: int) -> list[tuple[int, Chunk]]:
         """(row id, chunk) of one revision in reading order."""
         query = (
-            select(chunks.c.id, chunks.c.payload)
-            .where(chunks.c.revision_id == revision_id)
-            .order_by(chunks.c.ordinal)
+            select(ChunkRow.id, ChunkRow.payload)
+            .where(ChunkRow.revision_id == revision_id)
+            .order_by(ChunkRow.ordinal)
         )
         with self._reading() as connection:
             return [
@@ -150,19 +154,19 @@ class Store:
         by_row: dict[int, Chunk] = {}
         with self._reading() as connection:
             for some in batches(row_ids):
-                query = select(chunks.c.id, chunks.c.payload).where(chunks.c.id.in_(some))
+                query = select(ChunkRow.id, ChunkRow.payload).where(ChunkRow.id.in_(some))
                 for row in connection.execute(query):
                     by_row[row.id] = _chunks().validate_json(row.payload)
         return by_row
 
     def current(self, domain: str) -> int | None:
         with self._reading() as connection:
-            return connection.scalar(select(current.c.number).where(current.c.domain == domain))
+            return connection.scalar(select(CurrentRow.number).where(CurrentRow.domain == domain))
 
     def currents(self) -> dict[str, int]:
         """Domain → number of its current generation."""
         with self._reading() as connection:
-            rows = connection.execute(select(current.c.domain, current.c.number))
+            rows = connection.execute(select(CurrentRow.domain, CurrentRow.number))
             return {row.domain: row.number for row in rows}
 
     def generation(self, domain: str, number: int) -> GenerationInfo | None:
@@ -171,10 +175,10 @@ class Store:
     def generations(self, domain: str) -> list[GenerationInfo]:
         """Newest first."""
         query = (
-            select(generations, current.c.number.label("current"))
-            .outerjoin(current, current.c.domain == generations.c.domain)
-            .where(generations.c.domain == domain)
-            .order_by(generations.c.number.desc())
+            select(GenerationRow, CurrentRow.number.label("current"))
+            .outerjoin(CurrentRow, CurrentRow.domain == GenerationRow.domain)
+            .where(GenerationRow.domain == domain)
+            .order_by(GenerationRow.number.desc())
         )
         with self._reading() as connection:
             return [
@@ -197,15 +201,14 @@ class Store:
 
     def revisions(self, domain: str, number: int) -> list[Revision]:
         """The revisions of a generation, sorted by document id."""
-        fields = (revisions.c[name] for name in ("id", "document_id", "digest", "chunks", "units"))
-        query = _members_of(select(*fields), domain, number)
+        query = _members_of(select(*_REVISION), domain, number)
         with self._reading() as connection:
             members = [Revision(**row._mapping) for row in connection.execute(query)]
         # Sorted here: databases collate differently, and rows must have one order everywhere.
         return sorted(members, key=lambda one: one.document_id)
 
     def cards(self, domain: str, number: int) -> dict[str, DocumentCard]:
-        query = _members_of(select(revisions.c.document_id, revisions.c.card), domain, number)
+        query = _members_of(select(RevisionRow.document_id, RevisionRow.card), domain, number)
         with self._reading() as connection:
             documents = {
                 row.document_id: _cards().validate_json(row.card)
@@ -214,8 +217,8 @@ class Store:
         return dict(sorted(documents.items()))
 
     def cursors(self, domain: str, number: int) -> dict[str, str]:
-        query = select(generations.c.cursors).where(
-            generations.c.domain == domain, generations.c.number == number
+        query = select(GenerationRow.cursors).where(
+            GenerationRow.domain == domain, GenerationRow.number == number
         )
         with self._reading() as connection:
             stored = connection.scalar(query)
@@ -224,8 +227,8 @@ class Store:
     def set_cursors(self, domain: str, number: int, cursors: Mapping[str, str]) -> None:
         with self._writing() as connection:
             connection.execute(
-                update(generations)
-                .where(generations.c.domain == domain, generations.c.number == number)
+                update(GenerationRow)
+                .where(GenerationRow.domain == domain, GenerationRow.number == number)
                 .values(cursors=json.dumps(dict(cursors), sort_keys=True))
             )
 
@@ -235,12 +238,12 @@ class Store:
         """Inserts a generation and makes it current, in one transaction."""
         key = {"domain": info.domain, "number": info.number}
         with self._writing() as connection:
-            row = {c.name: getattr(info, c.name, None) for c in generations.c}
-            row["cursors"] = json.dumps(dict(cursors), sort_keys=True)
-            connection.execute(insert(generations).values(row))
+            row = asdict(info) | {"cursors": json.dumps(dict(cursors), sort_keys=True)}
+            del row["is_current"]
+            connection.execute(insert(GenerationRow).values(row))
             if revisions:
                 connection.execute(
-                    insert(members), [{**key, "revision_id": one.id} for one in revisions]
+                    insert(MemberRow), [{**key, "revision_id": one.id} for one in revisions]
                 )
             _point_to(connection, info.domain, info.number)
 
@@ -249,46 +252,45 @@ class Store:
             _point_to(connection, domain, number)
 
     def next_number(self, domain: str) -> int:
-        query = select(func.max(generations.c.number)).where(generations.c.domain == domain)
+        query = select(func.max(GenerationRow.number)).where(GenerationRow.domain == domain)
         with self._reading() as connection:
             return (connection.scalar(query) or 0) + 1
 
     def forget(self, domain: str, numbers: Sequence[int], *, keep_texts: bool = False) -> None:
         """Deletes generations and, unless `keep_texts`, the domain's unreferenced revisions."""
         with self._writing() as connection:
-            for table in (members, generations):
+            for table in (MemberRow, GenerationRow):
                 connection.execute(
-                    delete(table).where(table.c.domain == domain, table.c.number.in_(numbers))
+                    delete(table).where(table.domain == domain, table.number.in_(numbers))
                 )
             if keep_texts:
                 return
-            used = select(members.c.revision_id).where(members.c.domain == domain)
+            used = select(MemberRow.revision_id).where(MemberRow.domain == domain)
             connection.execute(
-                delete(revisions).where(revisions.c.domain == domain, revisions.c.id.not_in(used))
+                delete(RevisionRow).where(RevisionRow.domain == domain, RevisionRow.id.not_in(used))
             )
 
 
 def _find(connection: Connection, domain: str, document_id: str, digest: str) -> Revision | None:
-    fields = (revisions.c[name] for name in ("id", "document_id", "digest", "chunks", "units"))
     row = connection.execute(
-        select(*fields).where(
-            revisions.c.domain == domain,
-            revisions.c.document_id == document_id,
-            revisions.c.digest == digest,
+        select(*_REVISION).where(
+            RevisionRow.domain == domain,
+            RevisionRow.document_id == document_id,
+            RevisionRow.digest == digest,
         )
     ).first()
     return Revision(**row._mapping) if row else None
 
 
 def _members_of(query: Any, domain: str, number: int) -> Any:
-    return query.join(members, members.c.revision_id == revisions.c.id).where(
-        members.c.domain == domain, members.c.number == number
+    return query.join(MemberRow, MemberRow.revision_id == RevisionRow.id).where(
+        MemberRow.domain == domain, MemberRow.number == number
     )
 
 
 def _point_to(connection: Connection, domain: str, number: int) -> None:
     moved = connection.execute(
-        update(current).where(current.c.domain == domain).values(number=number)
+        update(CurrentRow).where(CurrentRow.domain == domain).values(number=number)
     )
     if not moved.rowcount:
-        connection.execute(insert(current).values(domain=domain, number=number))
+        connection.execute(insert(CurrentRow).values(domain=domain, number=number))

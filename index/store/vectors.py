@@ -1,72 +1,46 @@
 """Unpublished vectors in SQL, for deployments where several machines compute them.
 
-A vector is stored as in a generation's folder; see `index.vectors.quantized`. Also a helper for
-key-value tables, which are created at the first write."""
+A vector is stored as in a generation's folder; see `index.vectors.quantized`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import numpy as np
 from sqlalchemy import (
-    Column,
     DateTime,
     Engine,
-    LargeBinary,
-    MetaData,
-    Row,
     String,
-    Table,
     delete,
     select,
 )
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.models import Vectors
-from durable.database import batches, replace_row
+from durable.database import batches
 from durable.migration import migrate
 from index.vectors.quantized import Quantized, quantize
-
-
-class KeyValueTable:
-    """Reads and writes a table by primary key. The table must be the only one in its `MetaData`."""
-
-    def __init__(self, engine: Engine, table: Table) -> None:
-        self._engine, self._table = engine, table
-
-    def keep(self, **values: Any) -> None:
-        """Inserts a row and replaces one with the same key."""
-        migrate(self._engine, self._table.metadata, self._table.name)
-        with self._engine.begin() as connection:
-            replace_row(connection, self._table, **values)
-
-    def find(self, **key: Any) -> Row[Any] | None:
-        """The row; None when it doesn't exist, the table doesn't exist or the database fails."""
-        same = [column == key[column.name] for column in self._table.primary_key]
-        try:
-            with self._engine.connect() as connection:
-                return connection.execute(select(self._table).where(*same)).first()
-        except DBAPIError:
-            return None
-
 
 FORGOTTEN_AFTER = timedelta(days=7)
 """Age at which unpublished vectors are deleted; until then, a resumed run can use them."""
 
-_METADATA = MetaData()
-_VECTORS = Table(
-    "index_unpublished_vectors",
-    _METADATA,
-    Column("domain", String(63), primary_key=True),
-    Column("key", String(32), primary_key=True, comment="of the text and the embedding model"),
-    Column("leading", LargeBinary, nullable=False),
-    Column("trailing", LargeBinary, nullable=False),
-    Column("scale", LargeBinary, nullable=False),
-    Column("made_at", DateTime(timezone=True), nullable=False),
-)
+
+class _Base(DeclarativeBase):
+    pass
+
+
+class VectorRow(_Base):
+    __tablename__ = "index_unpublished_vectors"
+    domain: Mapped[str] = mapped_column(String(63), primary_key=True)
+    key: Mapped[str] = mapped_column(
+        String(32), primary_key=True, comment="of the text and the embedding model"
+    )
+    leading: Mapped[bytes]
+    trailing: Mapped[bytes]
+    scale: Mapped[bytes]
+    made_at: Mapped[datetime] = mapped_column(DateTime(timezone=True))
 
 
 class UnpublishedVectors:
@@ -76,7 +50,7 @@ class UnpublishedVectors:
         self._engine = engine
         self._domain = domain
         self._used: set[str] = set()
-        migrate(engine, _METADATA, "index-unpublished")
+        migrate(engine, _Base.metadata, "index-unpublished")
 
     def __enter__(self) -> UnpublishedVectors:
         return self
@@ -86,12 +60,12 @@ class UnpublishedVectors:
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Vectors]:
         vectors: dict[str, Vectors] = {}
-        columns = (_VECTORS.c.key, _VECTORS.c.leading, _VECTORS.c.trailing, _VECTORS.c.scale)
+        columns = (VectorRow.key, VectorRow.leading, VectorRow.trailing, VectorRow.scale)
         with self._engine.connect() as connection:
             for some in batches(keys):
                 for row in connection.execute(
                     select(*columns).where(
-                        _VECTORS.c.domain == self._domain, _VECTORS.c.key.in_(some)
+                        VectorRow.domain == self._domain, VectorRow.key.in_(some)
                     )
                 ):
                     quantized = Quantized(
@@ -121,7 +95,7 @@ class UnpublishedVectors:
             for place, key in enumerate(vectors)
         ]
         dialect = postgresql if self._engine.dialect.name == "postgresql" else sqlite
-        statement = dialect.insert(_VECTORS).on_conflict_do_nothing()
+        statement = dialect.insert(VectorRow).on_conflict_do_nothing()
         with self._engine.begin() as connection:
             # Sorted: two transactions that insert the same keys in different orders would deadlock.
             connection.execute(statement, sorted(rows, key=lambda row: str(row["key"])))
@@ -131,10 +105,10 @@ class UnpublishedVectors:
         """Deletes the vectors used by this object, which are published, and old ones.
 
         Other processes may still be adding vectors."""
-        mine = _VECTORS.c.domain == self._domain
+        mine = VectorRow.domain == self._domain
         with self._engine.begin() as connection:
             for some in batches(sorted(self._used)):
-                connection.execute(delete(_VECTORS).where(mine, _VECTORS.c.key.in_(some)))
+                connection.execute(delete(VectorRow).where(mine, VectorRow.key.in_(some)))
             old = datetime.now(UTC) - FORGOTTEN_AFTER
-            connection.execute(delete(_VECTORS).where(mine, _VECTORS.c.made_at < old))
+            connection.execute(delete(VectorRow).where(mine, VectorRow.made_at < old))
         self._used.clear()

@@ -14,9 +14,9 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from agents.graph import build_ask
 from config.domain import Domain
-from durable.database import now, table_of
+from durable.database import now
+from durable.migration import KeyValueTable
 from index.search import Snapshot
-from index.store.vectors import KeyValueTable
 from jobs.evaluation.metrics.answers import evidence_found
 from jobs.golden.check import plain, words_of, words_of_all
 from jobs.golden.questions import GoldenQuestion
@@ -109,7 +109,7 @@ class CanaryStore:
     """The baseline of one domain. Creates its table at the first write."""
 
     def __init__(self, engine: Engine, domain: str) -> None:
-        self._rows = KeyValueTable(engine, table_of(CanaryRow))
+        self._rows = KeyValueTable(engine, CanaryRow)
         self._domain = domain
 
     def last(self) -> CanaryBaseline | None:

@@ -14,8 +14,7 @@ from sqlalchemy import Engine, String, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from agents.judging.judge import ACCEPTABLE, HIGHEST
-from durable.database import table_of
-from index.store.vectors import KeyValueTable
+from durable.migration import KeyValueTable
 from jobs.evaluation.metrics.stats import (
     Scores,
     bootstrap,
@@ -254,7 +253,7 @@ class JudgeCardStore:
     write."""
 
     def __init__(self, engine: Engine) -> None:
-        self._rows = KeyValueTable(engine, table_of(JudgeCardRow))
+        self._rows = KeyValueTable(engine, JudgeCardRow)
 
     def keep(self, domain: str, judge: str, result: Agreement) -> None:
         card = _agreement.dump_json(result).decode()

@@ -22,8 +22,7 @@ from index.generations.folders import WORTH_OPENING
 from index.generations.staging import TOGETHER
 from index.publish import Index, open_index
 from index.search import SearchQuery
-from index.store.database import chunks as chunks_table
-from index.store.database import revisions
+from index.store.database import ChunkRow, RevisionRow
 from tests.index.conftest import eventually
 
 Corpus = dict[str, tuple[DocumentCard, list[Chunk]]]
@@ -150,7 +149,7 @@ def test_old_generations_are_cleaned_away(
     assert [one.number for one in index.generations("help")] == [5, 4, 3]
     assert folders(settings) == ["000004", "000005"], "what is rolled back to, and what answers"
     with index.engine.connect() as connection:
-        assert connection.scalar(select(func.count()).select_from(chunks_table)) == 3 * len(chunks)
+        assert connection.scalar(select(func.count()).select_from(ChunkRow)) == 3 * len(chunks)
 
 
 def test_a_second_run_on_the_domain_says_so_or_waits(
@@ -206,12 +205,12 @@ def test_rows_of_an_older_release_are_read_without_what_they_no_longer_hold(
     older = {"domain_tags": ["access"], "chapters": ["Scope"]}
     with index.engine.begin() as connection:
         for table, column in (
-            (revisions, revisions.c.card),
-            (chunks_table, chunks_table.c.payload),
+            (RevisionRow, RevisionRow.card),
+            (ChunkRow, ChunkRow.payload),
         ):
-            for row in connection.execute(select(table.c.id, column)).all():
+            for row in connection.execute(select(table.id, column)).all():
                 stored = json.dumps({**json.loads(row[1]), **older})
-                changed = update(table).where(table.c.id == row.id)
+                changed = update(table).where(table.id == row.id)
                 connection.execute(changed.values({column: stored}))
     reader = fresh(settings, embedder)
     snapshot = reader.snapshot("help")

@@ -17,11 +17,11 @@ from agents.graph import build_ask
 from agents.thread.memory import MAX_TURNS, ThreadMemory, with_thread_memory
 from agents.thread.store import (
     FORMAT,
+    ThreadRow,
     forget_begun_before,
     forget_places,
     forget_threads_of,
     stored_domains,
-    threads,
     turns_of_people,
 )
 from config.settings import Settings
@@ -116,7 +116,7 @@ def test_without_a_conversation_nothing_is_kept(engine: Engine) -> None:
     ThreadMemory(engine).recall(talk("a"), "security")
     worker(engine, Scripted())(Question(text="how old?"), None)
     with engine.connect() as connection:
-        assert connection.execute(select(threads)).all() == []
+        assert connection.execute(select(ThreadRow)).all() == []
 
 
 def test_small_talk_is_not_kept(engine: Engine) -> None:
@@ -184,7 +184,7 @@ def test_what_cannot_be_read_is_noted_and_the_next_turn_is_kept_again(
     ask = worker(engine, agents)
     ask(Question(text="a?", conversation=talk("a")), None)
     with engine.begin() as connection:
-        connection.execute(update(threads).values(checkpoint=kept))
+        connection.execute(update(ThreadRow).values(checkpoint=kept))
     answer = ask(Question(text="b?", conversation=talk("b")), None)
     assert answer.text == "90 days [1]."
     assert notes(answer) == ("what was kept of this thread can't be read: by its words alone",)
@@ -198,9 +198,9 @@ def test_turns_of_another_form_are_noted_too(engine: Engine) -> None:
     ask = worker(engine, agents)
     ask(Question(text="a?", conversation=talk("a")), None)
     with engine.begin() as connection:
-        kept = json.loads(connection.scalars(select(threads.c.checkpoint)).one())
+        kept = json.loads(connection.scalars(select(ThreadRow.checkpoint)).one())
         kept["checkpoint"]["channel_values"]["turns"] = [{"id": "a"}]
-        connection.execute(update(threads).values(checkpoint=json.dumps(kept)))
+        connection.execute(update(ThreadRow).values(checkpoint=json.dumps(kept)))
     answer = ask(Question(text="b?", conversation=talk("b")), None)
     assert notes(answer) == ("what was kept of this thread can't be read: by its words alone",)
 
@@ -210,13 +210,13 @@ def test_workers_of_two_releases_leave_each_other_s_state_alone(engine: Engine) 
     ask = worker(engine, agents)
     ask(Question(text="a?", conversation=talk("a")), None)
     with engine.begin() as connection:
-        connection.execute(update(threads).values(format=FORMAT + 1, checkpoint="of tomorrow"))
+        connection.execute(update(ThreadRow).values(format=FORMAT + 1, checkpoint="of tomorrow"))
     answer = ask(Question(text="b?", conversation=talk("b")), None)
     ask(Question(text="c?", conversation=talk("c")), None)
     assert agents.told == [(), (), ("b?",)]
     assert notes(answer) == ()
     with engine.connect() as connection:
-        assert "of tomorrow" in connection.scalars(select(threads.c.checkpoint)).all()
+        assert "of tomorrow" in connection.scalars(select(ThreadRow.checkpoint)).all()
 
 
 def test_a_database_that_is_away_costs_the_memory_and_not_the_answer(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sqlalchemy import update
 
-from agents.thread.store import key_of, threads
+from agents.thread.store import ThreadRow, key_of
 from bot.background import DailyPurge
 from tests.api.front import here
 from tests.api.schemas.test_published_schemas import BLACK, QNA, wired
@@ -39,8 +39,8 @@ def test_a_server_of_the_api_forgets_conversations_after_their_time(tmp_path: Pa
         unstarted.post(QNA, json={"query": BLACK, "conversation_id": name})
     long_ago = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=181)
     with copilot.index.engine.begin() as connection:
-        of_old = threads.c.place == key_of(PLACE.format("old"))
-        connection.execute(update(threads).where(of_old).values(begun_at=long_ago))
+        of_old = ThreadRow.place == key_of(PLACE.format("old"))
+        connection.execute(update(ThreadRow).where(of_old).values(begun_at=long_ago))
     with here(copilot.api(slack=False)) as started:
         deadline = time.monotonic() + WAIT
         while time.monotonic() < deadline:

@@ -23,7 +23,7 @@ from index.keywords.bm25 import COUNTS, LENGTHS
 from index.open_generations import OpenGenerations
 from index.publish import Index, open_index
 from index.search import SearchQuery
-from index.store.database import revisions
+from index.store.database import RevisionRow
 from index.vectors import search as nearest_rows
 from index.vectors import sketch
 from index.vectors.quantized import Quantized
@@ -232,7 +232,7 @@ def test_a_step_that_is_replaced_can_be_read_until_the_next_run(
 
 def count_revisions(index: Index) -> int:
     with index.engine.connect() as connection:
-        return len(connection.execute(select(revisions.c.id)).all())
+        return len(connection.execute(select(RevisionRow.id)).all())
 
 
 def as_format_3(folder: Path) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import select, update
 
 from agents.answer import Answer, Conversation, EarlierTurn, Question
 from agents.thread.memory import ThreadMemory
-from agents.thread.store import threads
+from agents.thread.store import ThreadRow
 from bot.features.registry import FEATURE_TABLES
 from bot.privacy.personal_data import PersonalData
 from playground.slack_stand_in import SlackStandIn
@@ -55,7 +55,7 @@ def remembering_desk(desk: Desk) -> Desk:
 
 def kept(desk: Desk) -> str:
     with desk.bot.engine.connect() as connection:
-        return "\n".join(connection.scalars(select(threads.c.checkpoint)))
+        return "\n".join(connection.scalars(select(ThreadRow.checkpoint)))
 
 
 def test_a_question_carries_its_thread_its_moment_and_its_asker_s_zone(desk: Desk) -> None:
@@ -132,7 +132,7 @@ def test_it_is_handed_out_erased_and_purged(remembering_desk: Desk) -> None:
     assert "heliotrope theirs?" in kept(desk)
     long_ago = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=31)
     with desk.bot.engine.begin() as connection:
-        connection.execute(update(threads).values(begun_at=long_ago))
+        connection.execute(update(ThreadRow).values(begun_at=long_ago))
     assert desk.bot.retention.purge().threads >= 1
     assert kept(desk) == ""
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, insert, update
 
-from bot.bus.timers import _TIMERS, Clock
+from bot.bus.timers import Clock, TimerRow
 from bot.feature import DigestPart
 from bot.features.alerts.store import EpisodeRow, OccurrenceRow
 from bot.features.digest.service import DIGEST, DigestService
@@ -57,7 +57,7 @@ def desk(digest_desk: Desk, tmp_path: Path) -> Desk:
     digest_desk.slack.faults.clear()
     digest_desk.agents.reset(NONE)
     with digest_desk.bot.engine.begin() as connection:
-        for table in (_TIMERS, DigestRow, QuestionRow, HandoffRow, FeedbackRow):
+        for table in (TimerRow, DigestRow, QuestionRow, HandoffRow, FeedbackRow):
             connection.execute(delete(table))
     sender(digest_desk).resolver.rotas._entries.clear()
     change[0] -= 1 / 3_600

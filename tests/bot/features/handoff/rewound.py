@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Column, Engine, Table, select, update
 
-from bot.bus.timers import _TIMERS
+from bot.bus.timers import TimerRow
 from bot.features.handoff.store import CallRow
 from bot.questions.tables import HandoffRow
 from durable.database import table_of
@@ -17,7 +17,7 @@ _MOMENTS: tuple[tuple[Table, tuple[Column[Any], ...], str], ...] = (
     (_CALLS, (_CALLS.c.question_id, _CALLS.c.step), "called_at"),
     (_HANDOFFS, (_HANDOFFS.c.question_id,), "requested_at"),
     (_HANDOFFS, (_HANDOFFS.c.question_id,), "taken_at"),
-    (_TIMERS, (_TIMERS.c.key,), "due_at"),
+    (TimerRow, (TimerRow.key,), "due_at"),
 )
 
 

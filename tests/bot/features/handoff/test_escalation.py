@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, select, update
 
-from bot.bus.timers import _TIMERS
+from bot.bus.timers import TimerRow
 from bot.features.handoff.store import CallRow
 from bot.questions.tables import HandoffRow
 from bot.slack.messages import ERASED
@@ -46,7 +46,7 @@ def desk(called_desk: Desk) -> Desk:
     escalates()
     called_desk.slack.faults.clear()
     with called_desk.bot.engine.begin() as connection:  # what other tests left open
-        connection.execute(delete(_TIMERS))
+        connection.execute(delete(TimerRow))
         connection.execute(update(HandoffRow).values(resolved_by="U0YOU"))
     called_desk.bot.gate.people._by_id._entries.clear()
     handed_over(called_desk).rotas._entries.clear()
@@ -444,14 +444,14 @@ def test_no_timer_is_left_of_what_is_over(desk: Desk) -> None:
     desk.slack.wait_for(lambda: "Resolved by" in card_of(desk, ts))
     desk.settle()
     with desk.bot.engine.connect() as connection:
-        subjects = connection.scalars(select(_TIMERS.c.subject)).all()
+        subjects = connection.scalars(select(TimerRow.subject)).all()
     assert f"{CHANNEL}:{ts}" not in subjects
 
 
 def test_a_timer_that_came_to_nothing_is_set_again(desk: Desk) -> None:
     ts, _ = ask_human(desk)
     with desk.bot.engine.begin() as connection:
-        connection.execute(delete(_TIMERS))
+        connection.execute(delete(TimerRow))
     for plan in desk.bot.clock._plans:
         plan()
     pass_time(desk, 61)
@@ -468,7 +468,7 @@ def test_a_question_that_was_deleted_calls_nobody_any_more_and_its_words_go(desk
     assert "quarry" not in card_of(desk, ts)
     assert "handoff_take" not in str(desk.said(CHANNEL, ts))
     with desk.bot.engine.connect() as connection:
-        assert f"{CHANNEL}:{ts}" not in connection.scalars(select(_TIMERS.c.subject)).all()
+        assert f"{CHANNEL}:{ts}" not in connection.scalars(select(TimerRow.subject)).all()
     for plan in desk.bot.clock._plans:
         plan()
     pass_time(desk, 120)
