@@ -19,6 +19,11 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 DomainNames = Annotated[
     list[str] | None, typer.Argument(metavar="[DOMAIN]…", help="All domains by default.")
 ]
+AnyDomain = Annotated[str, typer.Argument(metavar="[DOMAIN]", help="All domains by default.")]
+OneDomain = Annotated[str, typer.Option(help="One domain only.")]
+WithJudge = Annotated[
+    bool, typer.Option("--judge", help="Let a model score each answer from 0 to 5.")
+]
 DomainName = Annotated[str, typer.Argument(help="Domain, as in its file.", metavar="DOMAIN")]
 
 
@@ -26,15 +31,15 @@ _M_ARENA_MAX = -8
 """https://man7.org/linux/man-pages/man3/mallopt.3.html"""
 
 
-def few_arenas(most: int = 2) -> None:
-    """Limit the memory arenas of glibc. Must be called before threads start.
+def few_arenas() -> None:
+    """Limit the memory arenas of glibc to two. Must be called before threads start.
 
     glibc gives each thread its own arena and does not return freed memory to the system. A job
     runner of 1,230 MB needs 530 MB with this limit, at the same speed. No effect without glibc."""
     import ctypes
 
     with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, most)
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
 
 
 def wired(*, at_a_terminal: LogLevel = "info") -> Copilot:

@@ -160,13 +160,7 @@ def test_status_names_the_groups_that_open_nothing(
         (tmp_path, "group S0NOSUCH opens nothing: Slack refuses to list it (no_such_subteam)"),
     ):
         copilot = house.copilot(config_dir=config)
-        print_status(
-            copilot.settings,
-            copilot.domains,
-            copilot.index,
-            copilot.groups.closed,
-            copilot.freshness,
-        )
+        print_status(copilot)
         copilot.index.close()
         printed = " ".join(capsys.readouterr().out.split())
         assert said in printed

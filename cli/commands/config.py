@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import DomainName, print_json, wired
+from cli.options import DomainName, WithJudge, print_json, wired
 
 if TYPE_CHECKING:
     from config.domain import Domain
@@ -98,9 +98,7 @@ def config_diff_eval(
             "only by the edit.",
         ),
     ] = None,
-    judge: Annotated[
-        bool, typer.Option("--judge", help="Let a model score each answer from 0 to 5.")
-    ] = False,
+    judge: WithJudge = False,
     out: Annotated[Path | None, typer.Option(help="Also write the Markdown here.")] = None,
 ) -> None:
     """Say what an edit of a domain file does to its answers.

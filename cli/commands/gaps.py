@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.options import AsJson, plain_console, print_json, wired
+from cli.options import AnyDomain, AsJson, plain_console, print_json, wired
 
 if TYPE_CHECKING:
     from bot.features.gaps.gap import Gap
@@ -21,7 +21,7 @@ LONGEST_SHOWN = 160
 
 @app.command("gaps")
 def gaps(
-    domain: Annotated[str, typer.Argument(metavar="[DOMAIN]", help="All domains by default.")] = "",
+    domain: AnyDomain = "",
     everything: Annotated[
         bool, typer.Option("--all", help="Also what is answered by now, dismissed, or off-topic.")
     ] = False,

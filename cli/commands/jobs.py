@@ -141,15 +141,10 @@ def _print_runs(runs: Sequence[IngestRun]) -> None:
 def as_row(run: IngestRun) -> dict[str, object]:
     from dataclasses import asdict
 
-    moments = {
-        name: moment and moment.isoformat()
-        for name, moment in (
-            ("planned_at", run.planned_at),
-            ("started_at", run.started_at),
-            ("finished_at", run.finished_at),
-        )
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else value
+        for name, value in asdict(run).items()
     }
-    return {**asdict(run), **moments}
 
 
 def _several(copilot: Copilot, workers: int, health_port: int, *, once: bool) -> int:

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from cli.options import wired
+from cli.options import AnyDomain, OneDomain, wired
 from config.errors import UsageError
 
 app = typer.Typer()
@@ -88,7 +88,7 @@ def audit_export(
         str, typer.Option(help="Slack user id or e-mail address, as it was recorded.")
     ] = "",
     document: Annotated[str, typer.Option(help="Document id.")] = "",
-    domain: Annotated[str, typer.Option(help="One domain only.")] = "",
+    domain: OneDomain = "",
     file: OutFile = None,
 ) -> None:
     """Print who was shown which documents, one JSON object a line."""
@@ -109,9 +109,7 @@ def cache_list() -> None:
 
 
 @cache_app.command("clear")
-def cache_clear(
-    domain: Annotated[str, typer.Argument(metavar="[DOMAIN]", help="All domains by default.")] = "",
-) -> None:
+def cache_clear(domain: AnyDomain = "") -> None:
     """Forget the answers of a domain, or of all: each question is answered anew."""
     copilot = wired()
     store = copilot.cached_answers

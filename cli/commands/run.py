@@ -195,11 +195,4 @@ def status() -> None:
     """Say what is configured, published and reachable."""
     from cli.commands.status import print_status
 
-    copilot = wired()
-    print_status(
-        copilot.settings,
-        copilot.domains,
-        copilot.index,
-        copilot.groups.closed,
-        copilot.freshness,
-    )
+    print_status(wired())

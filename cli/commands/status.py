@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
 
 from cli.output.terminal import lines_console
 from cli.setup.checks import model_setting
@@ -12,37 +15,21 @@ from config.domain import Domain
 from config.errors import CopilotError, IndexUnavailable
 from config.settings import Settings
 from enrichment.chunk import is_out_of_force
-from index.search import Snapshot
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from jobs.schedule.freshness import Freshness
+    from oncall import Copilot
 
 
-class Snapshots(Protocol):
-    def snapshot(self, domain: str) -> Snapshot: ...
-
-
-def print_status(
-    settings: Settings,
-    domains: Mapping[str, Domain],
-    index: Snapshots,
-    closed_groups: Callable[[Domain], Mapping[str, str]],
-    freshness: Callable[[str], Freshness],
-) -> None:
-    """Print one fact per line; a missing part comes with its remedy.
-
-    `closed_groups` returns a domain's shared groups that give no access → the reason."""
-    from rich.markup import escape
-
+def print_status(copilot: Copilot) -> None:
+    """Print one fact per line; a missing part comes with its remedy."""
     console = lines_console()
-    for name, value in _facts(settings).items():
+    for name, value in _facts(copilot.settings).items():
         console.print(f"[cyan]{name:>12}[/]  {value}")
-    for name in domains:
-        fresh = freshness(name)
+    for name, domain in copilot.domains.items():
+        fresh = copilot.freshness(name)
         try:
-            snapshot = index.snapshot(name)
+            snapshot = copilot.index.snapshot(name)
             chunks = sum(len(snapshot.chunks(document)) for document in snapshot.documents)
         except IndexUnavailable as error:
             console.print(f"[cyan]{name:>12}[/]  [yellow]{error}[/]")
@@ -54,8 +41,8 @@ def print_status(
             f"{len(snapshot.documents)} documents ({over} out of force), {chunks} chunks"
         )
         _print_runs(fresh, console)
-        if domains[name].access.audience == "asker":
-            for group, reason in _closed(domains[name], closed_groups).items():
+        if domain.access.audience == "asker":
+            for group, reason in _closed(copilot, domain).items():
                 console.print(
                     f"{'':>12}  [yellow]group {escape(group)} opens nothing[/]: {escape(reason)}"
                 )
@@ -63,25 +50,20 @@ def print_status(
 
 def _print_runs(fresh: Freshness, console: Console) -> None:
     """Print the last and the next run, also if the first run failed and nothing is published."""
-    from rich.markup import escape
-
     console.print(f"{'':>12}  {escape(fresh.sentence())}")
     for complaint in fresh.complaints():
         console.print(f"{'':>12}  [yellow]{escape(complaint)}[/]")
 
 
-def _closed(
-    domain: Domain, closed_groups: Callable[[Domain], Mapping[str, str]]
-) -> Mapping[str, str]:
+def _closed(copilot: Copilot, domain: Domain) -> Mapping[str, str]:
+    """The domain's shared groups that give no access → the reason."""
     try:
-        return closed_groups(domain)
+        return copilot.groups.closed(domain)
     except CopilotError as error:
         return {"any": str(error)}
 
 
 def _markup(finding: Finding) -> str:
-    from rich.markup import escape
-
     text = escape(str(finding))
     return text if finding.state == "ok" else f"[yellow]{text}[/]"
 

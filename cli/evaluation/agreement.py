@@ -7,6 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 import typer
+from rich import box
+from rich.table import Table
 
 from cli.evaluation.systems import report_named
 from cli.options import plain_console, print_json, wired
@@ -61,9 +63,6 @@ def run_agreement(paths: Sequence[Path], named: str, *, learn: bool, as_json: bo
 
 
 def print_card(report: EvaluationReport, result: Agreement, card: JudgeCard) -> None:
-    from rich import box
-    from rich.table import Table
-
     console = plain_console()
     run = report.run
     title = f"{run.judge_model} beside people · {run.domain} · {result.count} answers"
@@ -94,9 +93,6 @@ def print_card(report: EvaluationReport, result: Agreement, card: JudgeCard) -> 
 
 
 def _print_scores(table: Sequence[Sequence[int]]) -> None:
-    from rich import box
-    from rich.table import Table
-
     grid = Table(box=box.SIMPLE, title="people ↓, judge →", title_justify="left")
     grid.add_column("")
     for score in range(len(table)):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
-from cli.options import AsJson, DomainNames, print_json, wired
+from cli.options import AsJson, DomainNames, WithJudge, print_json, wired
 
 if TYPE_CHECKING:
     from jobs.canary.outcome import CanaryOutcome
@@ -49,9 +49,7 @@ def evaluate_run(
     out: Annotated[
         Path | None, typer.Option(help="Folder for report.json and report.html.")
     ] = None,
-    judge: Annotated[
-        bool, typer.Option("--judge", help="Let a model score each answer from 0 to 5.")
-    ] = False,
+    judge: WithJudge = False,
     baseline: Annotated[
         Literal["plain"] | None,
         typer.Option(help="Ask plain RAG the same, over the same documents and model."),

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import AsJson, plain_console, print_json, wired
+from cli.options import AsJson, OneDomain, plain_console, print_json, wired
 
 if TYPE_CHECKING:
     from jobs.evaluation.history import KeptRun
 
 
 def evaluate_history(
-    domain: Annotated[str, typer.Option(help="One domain only.")] = "",
+    domain: OneDomain = "",
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Runs at most.")] = 20,
     as_json: AsJson = False,
 ) -> None:

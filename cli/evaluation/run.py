@@ -9,6 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import typer
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from agents.confidence import Threshold
 from cli.evaluation.systems import agents, at_a_time, judge_of, plain_rag, report_named
@@ -206,15 +213,12 @@ def prices_of(text: str) -> Prices | None:
 @contextmanager
 def _progress(domain: str, total: int) -> Iterator[Callable[[GivenReply], None]]:
     """Shows a progress bar if standard error is a terminal."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeRemainingColumn as Remaining
-
     console = plain_console(stderr=True)
     bar = Progress(
         TextColumn(f"{domain:<10}", markup=False),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
-        Remaining(),
+        TimeRemainingColumn(),
         TextColumn("{task.description}", style="dim", markup=False),
         console=console,
         transient=True,

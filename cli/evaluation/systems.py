@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from config.domain import Domain
     from jobs.evaluation.evaluate import Judge, System
-    from jobs.evaluation.metrics.retrieval import GivenReply
     from jobs.evaluation.reply_store import ReplyStore
     from jobs.evaluation.report import EvaluationReport
     from oncall import Copilot
@@ -83,19 +81,11 @@ def _reply_store(copilot: Copilot, domain: Domain, version: str, ask_again: bool
 
 def _index_of(copilot: Copilot, name: str) -> str:
     """Returns digest and embedder of the current generation; empty if nothing is published."""
-    for one in copilot.index.generations(name):
-        if one.is_current:
-            return f"{one.digest} {one.embedder}"
-    return ""
+    generations = copilot.index.generations(name)
+    return next((f"{one.digest} {one.embedder}" for one in generations if one.is_current), "")
 
 
-def judge_of(
-    copilot: Copilot,
-    domain: Domain,
-    *,
-    parallel: int | None = None,
-    on_verdict: Callable[[GivenReply], None] = lambda reply: None,
-) -> Judge:
+def judge_of(copilot: Copilot, domain: Domain, *, parallel: int | None = None) -> Judge:
     """Returns the judge, with people's corrections of this domain as examples.
 
     Raises ConfigError without a judge model."""
@@ -125,7 +115,6 @@ def judge_of(
         model=model.name,
         answered_by=copilot.model_name,
         parallel=parallel or WITH_A_MODEL,
-        on_verdict=on_verdict,
     )
 
 

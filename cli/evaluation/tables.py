@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
 from agents.confidence import Threshold
 from cli.options import plain_console
 from jobs.evaluation.report import Comparison, EvaluationReport
@@ -19,10 +23,6 @@ HEADLINES = (
 
 def print_report(report: EvaluationReport, folder: Path | None = None) -> None:
     """Print the metrics as a table: one column for all questions, one for each kind."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
     run, console = report.run, plain_console()
     title = f"{run.domain} · {run.model or 'without a model'} · {run.seconds} s"
     if run.kept:
@@ -55,9 +55,6 @@ def print_report(report: EvaluationReport, folder: Path | None = None) -> None:
 
 def _print_change(change: Comparison) -> None:
     """Print changed metrics, with the interval of the paired difference."""
-    from rich import box
-    from rich.table import Table
-
     console = plain_console()
     table = Table(title=f"against {change.before}", box=box.SIMPLE_HEAVY, title_justify="left")
     for name in ("", "then", "now", "difference (95%)", "p", "questions"):
@@ -80,9 +77,6 @@ def _print_change(change: Comparison) -> None:
 
 def print_matrix(reports: Mapping[str, EvaluationReport]) -> None:
     """Print one row for each combination of settings, with intervals."""
-    from rich import box
-    from rich.table import Table
-
     measured = [
         name
         for name in HEADLINES

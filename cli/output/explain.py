@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console, RenderableType
+from rich.markup import escape
+from rich.panel import Panel
+from rich.table import Table
 
 from agents.answer import Answer
 from agents.plan import Trace
@@ -11,17 +16,12 @@ from cli.output.terminal import markdown_shown
 from enrichment.chunk import DocumentCard, is_out_of_force
 from index.search import Hit
 
-if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-
 _HITS = 12
 _DROPPED = 5
 
 
 def explain(answer: Answer, documents: Mapping[str, DocumentCard], console: Console) -> None:
     """Print the answer, then plan, sources, hits, omitted passages, context and timings."""
-    from rich.panel import Panel
-
     trace = answer.trace or Trace()
     title = f"{answer.path} · confidence {answer.confidence:.2f}"
     console.print(Panel(markdown_shown(answer.text), title=title, title_align="left"))
@@ -42,8 +42,6 @@ def explain(answer: Answer, documents: Mapping[str, DocumentCard], console: Cons
 
 
 def _cited(answer: Answer) -> RenderableType | None:
-    from rich.table import Table
-
     if not answer.citations:
         return None
     table = Table(box=None, show_header=False, padding=(0, 1))
@@ -54,8 +52,6 @@ def _cited(answer: Answer) -> RenderableType | None:
 
 
 def _plan(trace: Trace) -> RenderableType | None:
-    from rich.table import Table
-
     plan = trace.plan
     if plan is None:
         return None
@@ -71,7 +67,7 @@ def _plan(trace: Trace) -> RenderableType | None:
         ("reason", plan.reason),
     ):
         if value:
-            table.add_row(f"[dim]{name}", _plain(value))
+            table.add_row(f"[dim]{name}", escape(value))
     return table
 
 
@@ -82,8 +78,6 @@ def _confidence(answer: Answer) -> RenderableType | None:
 
 
 def _sources(trace: Trace, documents: Mapping[str, DocumentCard]) -> RenderableType | None:
-    from rich.table import Table
-
     if not trace.sources.reasons:
         return None
     table = Table(box=None, show_header=False, padding=(0, 1))
@@ -91,16 +85,13 @@ def _sources(trace: Trace, documents: Mapping[str, DocumentCard]) -> RenderableT
         chosen = "●" if document in trace.sources.documents else "○"
         card = documents.get(document)
         style = "dim" if is_out_of_force(card) else ""
-        table.add_row(chosen, _plain(card.title if card else document), _plain(reason), style=style)
+        table.add_row(chosen, escape(card.title if card else document), escape(reason), style=style)
     restricted = "searched in these first" if trace.sources.documents else "searched in all"
     table.add_row("", f"[dim]{restricted}", "")
     return table
 
 
 def _hits(trace: Trace, answer: Answer) -> RenderableType | None:
-    from rich import box
-    from rich.table import Table
-
     if not trace.hits:
         return None
     inside = {chunk.id for chunk in answer.context}
@@ -121,7 +112,7 @@ def _dropped(trace: Trace) -> RenderableType | None:
     if not trace.dropped:
         return None
     places = {hit.chunk.id: _place(hit) for hit in trace.hits}
-    lines = [f"{places.get(chunk, chunk)}: {_plain(why)}" for chunk, why in trace.dropped.items()]
+    lines = [f"{places.get(chunk, chunk)}: {escape(why)}" for chunk, why in trace.dropped.items()]
     more = len(lines) - _DROPPED
     return "\n".join([*lines[:_DROPPED], *([f"[dim]… and {more} more"] if more > 0 else [])])
 
@@ -131,7 +122,7 @@ def _context(answer: Answer) -> RenderableType | None:
         return None
     characters = sum(len(chunk.text) for chunk in answer.context)
     lines = [
-        f"{number:>2}. {_plain(chunk.place)} [dim]({len(chunk.text)} characters)"
+        f"{number:>2}. {escape(chunk.place)} [dim]({len(chunk.text)} characters)"
         for number, chunk in enumerate(answer.context, start=1)
     ]
     return "\n".join([*lines, f"[dim]{characters} characters in all"])
@@ -148,20 +139,13 @@ def _notes(trace: Trace, answer: Answer) -> RenderableType | None:
     degraded = (
         [f"went on without the model: {', '.join(answer.degraded)}"] if answer.degraded else []
     )
-    return "\n".join(_plain(note) for note in (*trace.notes, *degraded)) or None
+    return "\n".join(escape(note) for note in (*trace.notes, *degraded)) or None
 
 
 def _place(hit: Hit) -> str:
-    return _plain(_cut(hit.chunk.place, 60)) + (" [dim](outside)" if hit.escaped else "")
+    return escape(_cut(hit.chunk.place, 60)) + (" [dim](outside)" if hit.escaped else "")
 
 
 def _cut(text: str, length: int) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= length else flat[: length - 1] + "…"
-
-
-def _plain(text: str) -> str:
-    """Escape brackets in documents: they are text, not markup."""
-    from rich.markup import escape
-
-    return escape(text)

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Self
 
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.table import Table
+
 from cli.output.terminal import lines_console, table_console
 from jobs.canary.outcome import CanaryOutcome
 from jobs.ingest.ports import IngestProgress, IngestReport
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from enrichment.llm.pictures import PictureReport
 
 
@@ -20,9 +23,6 @@ class ProgressBar(IngestProgress):
     """Shows one progress line on a terminal; prints nothing elsewhere."""
 
     def __init__(self, domain: str, *, visible: bool = True) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
-
         console = Console(stderr=True)
         self._bar = Progress(
             SpinnerColumn(),
@@ -56,8 +56,6 @@ class ProgressBar(IngestProgress):
 
 def print_reports(reports: Sequence[IngestReport]) -> None:
     """Print a row per domain, then everything that needs attention."""
-    from rich.table import Table
-
     console = lines_console()
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("domain")
@@ -74,9 +72,9 @@ def print_reports(reports: Sequence[IngestReport]) -> None:
     table_console().print(table)
     for report in reports:
         for error in report.failed:
-            console.print(f"[red]failed[/] {report.domain}: {escaped(str(error))}")
+            console.print(f"[red]failed[/] {report.domain}: {escape(str(error))}")
         for warning in report.warnings:
-            console.print(f"[yellow]warning[/] {report.domain}: {escaped(warning)}")
+            console.print(f"[yellow]warning[/] {report.domain}: {escape(warning)}")
         print_canaries(report.canaries, console)
         if report.usage.calls:
             console.print(
@@ -121,16 +119,7 @@ def print_canaries(
         if has_news or all_of_them:
             color = "red" if one.alarms else "yellow" if has_news else "green"
             for line in one.lines():
-                console.print(
-                    f"[{color}]canary[/] {escaped(line)}", highlight=False, soft_wrap=True
-                )
-
-
-def escaped(text: str) -> str:
-    """Escape square brackets, which would be markup."""
-    from rich.markup import escape
-
-    return escape(text)
+                console.print(f"[{color}]canary[/] {escape(line)}", highlight=False, soft_wrap=True)
 
 
 def to_json(report: IngestReport) -> dict[str, Any]:
@@ -156,14 +145,7 @@ def to_json(report: IngestReport) -> dict[str, Any]:
             for error in report.failed
         ],
         "warnings": list(report.warnings),
-        "tables": {
-            "tables": report.tables.tables,
-            "asked": report.tables.asked,
-            "accepted": report.tables.accepted,
-            "failed": report.tables.failed,
-            "rejected": dict(report.tables.rejected),
-            "reasons": report.tables.reasons,
-        },
+        "tables": {**asdict(report.tables), "rejected": dict(report.tables.rejected)},
         "pictures": {**asdict(report.pictures), "passed_over": dict(report.pictures.passed_over)},
         "unenriched": report.unenriched,
         "tokens": {"input": report.usage.input_tokens, "output": report.usage.output_tokens},

@@ -30,11 +30,11 @@ def visible(text: str) -> str:
     return text.translate(_OBEYED)
 
 
-def lines_console(*, stderr: bool = False) -> Console:
+def lines_console() -> Console:
     """For lines with markup. The terminal wraps them at its width; a pipe gets them whole."""
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, soft_wrap=True)
+    return Console(highlight=False, soft_wrap=True)
 
 
 def table_console() -> Console:

@@ -25,7 +25,6 @@ from jobs.golden.questions import load_golden
 from loaders.files.local import find_files, load_file
 
 if TYPE_CHECKING:
-    from config.domain import Domain
     from loaders.google.drive.access import AccessReport
     from loaders.google.drive.source import GoogleDrive
     from oncall import Copilot

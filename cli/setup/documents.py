@@ -34,7 +34,17 @@ def documents_step(
 ) -> tuple[Documents, Settings]:
     """Ask for readable documents, in Drive or on this machine."""
     asker.heading("Documents")
-    shelf = _Shelf(asker, settings, env_file, options)
+    has_key = False
+
+    def look_at(text: str) -> tuple[Finding, Documents | None]:
+        nonlocal settings, has_key
+        if text in options.files or not (text in options.folders or is_of_drive(text)):
+            return _on_this_machine(text)
+        if not has_key:  # only the first place in Drive needs to ask for it
+            settings = key_step(asker, settings, env_file, options)
+            has_key = True
+        return _in_drive(text, settings)
+
     sources = [("--folder", one) for one in options.folders] + [
         ("--files", one) for one in options.files
     ]
@@ -44,32 +54,13 @@ def documents_step(
             prompt="Google Drive folder (its link), or a folder or file on this machine",
             told_by=told_by,
         )
-        more = settled(asker, question, text, shelf.looked_at)
+        more = settled(asker, question, text, look_at)
         documents = Documents(
             folders=(*documents.folders, *more.folders),
             documents=(*documents.documents, *more.documents),
             files=(*documents.files, *more.files),
         )
-    return documents, shelf.settings
-
-
-class _Shelf:
-    """Checks each location; the first one in Drive triggers the question for the key."""
-
-    def __init__(
-        self, asker: Prompter, settings: Settings, env_file: EnvFile, options: InitOptions
-    ) -> None:
-        self.settings = settings
-        self._asker, self._env_file, self._options = asker, env_file, options
-        self._has_key = False
-
-    def looked_at(self, text: str) -> tuple[Finding, Documents | None]:
-        if text in self._options.files or not (text in self._options.folders or is_of_drive(text)):
-            return _on_this_machine(text)
-        if not self._has_key:
-            self.settings = key_step(self._asker, self.settings, self._env_file, self._options)
-            self._has_key = True
-        return _in_drive(text, self.settings)
+    return documents, settings
 
 
 def is_of_drive(text: str) -> bool:
