@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Literal
 
 from sqlalchemy import Engine, Float, String
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -75,8 +76,7 @@ HIGH = 0.9
 """One in ten answers of this confidence is wrong; without a model none reaches it."""
 
 
-def confidence_level(confidence: float) -> str:
-    """high | medium | low"""
+def confidence_level(confidence: float) -> Literal["high", "medium", "low"]:
     if confidence >= HIGH:
         return "high"
     return "medium" if confidence >= MEDIUM else "low"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Protocol
 
@@ -36,6 +37,19 @@ class NullProgress:
 
     def delta(self, text: str) -> None:
         """Ignored."""
+
+
+class SilentProgress:
+    """Hides the work. `check` runs at each report, and ends it by raising."""
+
+    def __init__(self, check: Callable[[], object]) -> None:
+        self._check = check
+
+    def step(self, step: Step, text: str) -> None:
+        self._check()
+
+    def delta(self, text: str) -> None:
+        self._check()
 
 
 class BufferedProgress:

@@ -12,12 +12,13 @@ from fastapi.responses import FileResponse, HTMLResponse
 
 from agents.answer import Ask
 from agents.routing.router import DomainRouter
+from agents.thread.memory import ThreadMemory
 from api.auth.middleware import AuthMiddleware, RequestLimits
 from api.auth.tokens import LiveTokens
 from api.errors import PROBLEMS, add_failures
 from api.mcp.server import McpOverHttp
 from api.mcp.tools import McpParts
-from api.routes.conversations import KeptConversations, NothingKept, conversation_routes
+from api.routes.conversations import conversation_routes
 from api.routes.passages import Retrieve, passage_routes
 from api.routes.questions import question_routes
 from api.schemas.examples import RESPONSES
@@ -44,6 +45,8 @@ def build_api(
     ask: Callable[[str], Ask],
     retrieve: Retrieve,
     snapshot: Callable[[str], Snapshot],
+    answering: DomainRouter,
+    conversations: Callable[[], ThreadMemory],
     tokens: LiveTokens = NO_TOKENS,
     lifespan: Lifespan | None = None,
     identities: IdentitiesOf = by_email,
@@ -52,8 +55,6 @@ def build_api(
     bounds: RequestLimits = RequestLimits(),
     docs: bool = False,
     open_metrics: bool = False,
-    answering: DomainRouter | None = None,
-    conversations: Callable[[], KeptConversations] = NothingKept,
 ) -> FastAPI:
     """Builds the app of `oncall serve`.
 
@@ -71,8 +72,7 @@ def build_api(
         may_ask=may_ask,
         audit=audit,
     )
-    answers = answering or DomainRouter(snapshot=snapshot)
-    parts = McpParts(ask=ask, answering=answers, retrieve=retrieve, snapshot=snapshot)
+    parts = McpParts(ask=ask, answering=answering, retrieve=retrieve, snapshot=snapshot)
     mcp = McpOverHttp(served, parts)
     app = Documented(
         title="On-call Copilot",
@@ -86,7 +86,7 @@ def build_api(
         redirect_slashes=False,
     )
     for about, routes in {
-        "Questions": question_routes(served, ask, answers),
+        "Questions": question_routes(served, ask, answering),
         "Passages and documents": passage_routes(served, retrieve, snapshot),
         "Conversations": conversation_routes(served, conversations),
     }.items():

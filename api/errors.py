@@ -19,6 +19,10 @@ from config.errors import CopilotError, new_reference
 log = structlog.get_logger()
 
 
+class ClientLeft(BaseException):
+    """The client stopped waiting. Not an Exception, so fallbacks for failed steps ignore it."""
+
+
 @dataclass(frozen=True)
 class Failure:
     status: int

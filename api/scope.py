@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from agents.answer import Conversation
 from api.auth.routes import RequestRejected
 from api.auth.tokens import Caller
 from config.domain import Domain
@@ -106,17 +108,32 @@ class RequestScope:
                 AuditEntry(
                     door=f"{self.way}/{door}", place=self.caller.name, domain=domain.domain,
                     generation=generation, documents=documents_by_access,
-                    asker=self.asker or self.caller.identity,
+                    asker=self.email,
                 ),
                 domain,
             )  # fmt: skip
 
+    @property
+    def email(self) -> str:
+        """Of the person whose permissions apply: the asker, else the token's identity."""
+        return self.asker or self.caller.identity
+
     def readers(self, domain: Domain) -> frozenset[str] | None:
-        """Returns whose permissions apply in a domain: the asker's, else the token identity's."""
-        email = self.asker or self.caller.identity
-        return readers_of(
-            domain.access.audience, lambda: self.served.identities(domain, Person(email=email))
-        )
+        """Returns whose permissions apply in a domain."""
+        person = Person(email=self.email)
+        return readers_of(domain.access.audience, lambda: self.served.identities(domain, person))
+
+    def place_of(self, conversation_id: str) -> str:
+        """Conversations are separate for each token and asker, even with the same id."""
+        return json.dumps([self.way, self.caller.name, self.email, conversation_id])
+
+    def conversation(self, conversation_id: str, message: str) -> Conversation | None:
+        """`message` distinguishes this question from others of its conversation; None without an
+        id."""
+        if not conversation_id:
+            return None
+        asker = self.email or self.caller.name
+        return Conversation(place=self.place_of(conversation_id), message=message, asker=asker)
 
     def _closed(self, domain: Domain) -> str:
         """Returns why the asker has no access to the domain; empty if they have."""

@@ -143,7 +143,7 @@ def ask_result(answer: Answer, domain: Domain, conversation_id: str) -> AskResul
         answer=answer.text,
         how=HOW[answer.path],
         path=answer.path,
-        confidence=_level(answer.confidence) if sure else "none",
+        confidence=confidence_level(answer.confidence) if sure else "none",
         confidence_score=round(answer.confidence, 3),
         domain=domain.domain,
         domain_title=domain.title,
@@ -204,11 +204,6 @@ def document_text(result: DocumentResult) -> str:
     about = " · ".join(filter(None, (result.url, result.modified_at[:10], result.standing)))
     more = f"\n\n(There is more: ask again with start {result.next_start}.)"
     return f"{about}\n\n{result.text}{more if result.next_start is not None else ''}".strip()
-
-
-def _level(confidence: float) -> Literal["high", "medium", "low"]:
-    words = confidence_level(confidence)
-    return "high" if words == "high" else "medium" if words == "medium" else "low"
 
 
 def _cited(number: int, one: Citation) -> CitedPlace:

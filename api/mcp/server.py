@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 from agents.steps import Step
 from api.auth.routes import RequestRejected
 from api.auth.tokens import THIS_MACHINE
-from api.errors import failure
+from api.errors import ClientLeft, failure
 from api.mcp.tools import TOOLS, McpParts, McpTool
 from api.scope import RequestScope, RequestScopes
 from config.domain import Domain
@@ -53,10 +53,6 @@ INSTRUCTIONS = (
 Result = TypeVar("Result")
 OpenedBy = Callable[[Any], RequestScope]
 """(transport's request) → the scope of its caller."""
-
-
-class Left(BaseException):
-    """The client stopped waiting. Not an Exception, so fallbacks for failed steps ignore it."""
 
 
 def build_mcp(parts: McpParts, opened_by: OpenedBy) -> Server[Any]:
@@ -140,9 +136,9 @@ class _Heard:
         from_thread.run(self.context.session.report_progress, float(self.steps), None, text)
 
     def delta(self, text: str) -> None:
-        """Ignores the text: the answer is sent whole. Raises Left once the client is gone."""
+        """Ignores the text: the answer is sent whole. Raises ClientLeft once the client is gone."""
         if self._left.is_set():
-            raise Left
+            raise ClientLeft
 
 
 def _called(
@@ -156,7 +152,7 @@ def _called(
 
     try:
         result, text = tool.run(parts, opened, tool.takes.model_validate(arguments), progress)
-    except Left:
+    except ClientLeft:
         log.info("client left before the tool finished", tool=tool.name)
         return _failed("cancelled")
     except ValidationError as error:
@@ -223,7 +219,8 @@ Lifespan = Callable[["FastAPI"], AbstractAsyncContextManager[None]]
 class McpOverHttp:
     """`/mcp` of the API's server. The middleware has already checked caller, origin, size and rate.
 
-    It is stateless: any process can serve any request."""
+    It is stateless: any process can serve any request. An ASGI app as an object, because a route
+    would call a function with a request."""
 
     def __init__(self, served: RequestScopes, parts: McpParts) -> None:
         self._served = served
@@ -232,9 +229,9 @@ class McpOverHttp:
 
     def route(self) -> Route:
         # Server-initiated streams (GET) and sessions (DELETE) are not supported.
-        return Route(PATH, endpoint=_Endpoint(self), methods=["POST"])
+        return Route(PATH, endpoint=self, methods=["POST"])
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._manager.handle_request(scope, receive, send)
 
     def with_it(self, other: Lifespan | None) -> Lifespan:
@@ -257,16 +254,6 @@ class McpOverHttp:
                         yield
 
         return lifespan
-
-
-class _Endpoint:
-    """An ASGI app as an object: a route treats a function as an endpoint."""
-
-    def __init__(self, door: McpOverHttp) -> None:
-        self._door = door
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._door.handle(scope, receive, send)
 
 
 def run_over_stdio(served: RequestScopes, parts: McpParts, email: str = "") -> None:

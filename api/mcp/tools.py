@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from agents.answer import (
     MAX_QUESTION_CHARS,
     Answer,
     Ask,
-    Conversation,
     Question,
     document_uses_by_domain,
 )
 from agents.answerer.lookups import document_meant
 from agents.observability import QuestionOrigin
 from agents.routing.router import DomainRouter
-from agents.steps import NullProgress, Progress, Step
-from agents.thread.turns import is_zone
+from agents.steps import Progress, SilentProgress
 from api.auth.routes import RequestRejected
 from api.mcp.results import (
     AskResult,
@@ -37,6 +34,7 @@ from api.mcp.results import (
     retrieve_result,
     retrieve_text,
 )
+from api.schemas.questions import TimeZone
 from api.scope import RequestScope
 from config.domain import Domain
 from config.errors import CopilotError
@@ -70,16 +68,9 @@ class AskArguments(_Arguments):
         description="Your own id of the conversation: under it a follow-up may lean on what was "
         "asked before (`and for contractors?`). Without one nothing is kept",
     )
-    time_zone: str = Field(
-        "UTC", max_length=64, description="The user's, as IANA names it, e.g. Europe/Berlin"
+    time_zone: TimeZone = Field(
+        "UTC", description="The user's, as IANA names it, e.g. Europe/Berlin"
     )
-
-    @field_validator("time_zone")
-    @classmethod
-    def _check_time_zone(cls, name: str) -> str:
-        if not is_zone(name):
-            raise ValueError("no such time zone; write it as IANA does, like Asia/Singapore")
-        return name
 
 
 class RetrieveArguments(_Arguments):
@@ -129,7 +120,7 @@ def _ask(
     domains, mark = opened.candidates(arguments.domain), secrets.token_hex(8)
     # The number of documents is disclosed only if every asker may read all of them.
     open_to_all = all(one.access.audience == "channel" for one in domains)
-    reported = progress if open_to_all else _StillThere(progress)
+    reported = progress if open_to_all else SilentProgress(lambda: progress.delta(""))
 
     def asked_in(domain: Domain, question: Question) -> Answer:
         return parts.ask(domain.domain)(question, reported)
@@ -151,15 +142,11 @@ def _ask(
 
 
 def _question(arguments: AskArguments, opened: RequestScope, domain: Domain, mark: str) -> Question:
-    """`mark` distinguishes this question from others of its conversation."""
-    who = opened.asker or opened.caller.identity
-    place = json.dumps(["mcp", opened.caller.name, who, arguments.conversation_id])
-    talk = Conversation(place=place, message=mark, asker=who or opened.caller.name)
     return Question(
         text=arguments.question,
         readers=opened.readers(domain),
         time_zone=arguments.time_zone,
-        conversation=talk if arguments.conversation_id else None,
+        conversation=opened.conversation(arguments.conversation_id, mark),
     )
 
 
@@ -250,19 +237,6 @@ def _meant(named: str, inside: Snapshot) -> str:
 
 def _address(url: str) -> str:
     return url.partition("#")[0].rstrip("/")
-
-
-class _StillThere(NullProgress):
-    """Hides progress, but still stops the work once the client is gone."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-
-    def step(self, step: Step, text: str) -> None:
-        self._progress.delta("")
-
-    def delta(self, text: str) -> None:
-        self._progress.delta("")
 
 
 TOOLS: Sequence[McpTool] = (

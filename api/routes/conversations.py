@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 
+from agents.thread.memory import ThreadMemory
 from api.auth.routes import RequestRejected
 from api.errors import NO_CONVERSATION
 from api.schemas.examples import (
@@ -17,41 +17,7 @@ from api.schemas.examples import (
     UNKNOWN_CONVERSATION,
 )
 from api.schemas.questions import LONGEST_ID
-from api.scope import ADDRESS, RequestScope, RequestScopes
-
-
-class KeptConversations(Protocol):
-    """Stored conversations by place, see `place_of`. Raises CopilotError if unavailable."""
-
-    def turns_at(self, place: str) -> list[dict[str, Any]]:
-        """Returns turns with `domain`, `asked` and `path`; oldest first within a domain."""
-        ...
-
-    def erase(self, place: str) -> bool:
-        """Returns whether anything was stored."""
-        ...
-
-
-class NothingKept:
-    """Used if no conversations are stored."""
-
-    def turns_at(self, place: str) -> list[dict[str, Any]]:
-        return []
-
-    def erase(self, place: str) -> bool:
-        return False
-
-
-def asker_of(opened: RequestScope) -> str:
-    """Returns the key of a person's data for export and erasure; see `Conversation.asker`."""
-    return opened.asker or opened.caller.identity or opened.caller.name
-
-
-def place_of(opened: RequestScope, conversation_id: str) -> str:
-    """Conversations are separate for each token and asker, even with the same id."""
-    who = opened.asker or opened.caller.identity
-    return json.dumps(["api", opened.caller.name, who, conversation_id])
-
+from api.scope import ADDRESS, RequestScopes
 
 ConversationId = Annotated[
     str, Path(min_length=1, max_length=LONGEST_ID, openapi_examples=CONVERSATION_NAMED)
@@ -62,7 +28,7 @@ AskerEmail = Annotated[
 
 
 def conversation_routes(
-    served: RequestScopes, conversations: Callable[[], KeptConversations]
+    served: RequestScopes, conversations: Callable[[], ThreadMemory]
 ) -> APIRouter:
     """Responses contain the asker's own questions, and no content of documents.
 
@@ -80,7 +46,7 @@ def conversation_routes(
     ) -> dict[str, Any]:
         """Its last questions, at most twelve of each domain; no answers are kept."""
         opened = served.to(request.state.caller, asker_email)
-        turns = conversations().turns_at(place_of(opened, conversation_id))
+        turns = conversations().turns_at(opened.place_of(conversation_id))
         if not turns:
             raise RequestRejected(404, NO_CONVERSATION)
         return {
@@ -108,6 +74,6 @@ def conversation_routes(
         """All that is kept of it; what is asked under the same id then begins anew. Doing it again
         does no harm."""
         opened = served.to(request.state.caller, asker_email)
-        return {"erased": conversations().erase(place_of(opened, conversation_id))}
+        return {"erased": conversations().erase(opened.place_of(conversation_id))}
 
     return routes

@@ -8,7 +8,6 @@ import json
 import secrets
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import structlog
@@ -16,14 +15,13 @@ from fastapi import APIRouter, Body, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from agents.answer import Answer, Ask, Conversation, Question, document_uses_by_domain
+from agents.answer import Answer, Ask, Question, document_uses_by_domain
 from agents.observability import QuestionOrigin
 from agents.response import to_response
 from agents.routing.router import DomainRouter
-from agents.steps import Step
+from agents.steps import SilentProgress, Step
 from api.auth.routes import RequestRejected
-from api.errors import QNA_PROBLEMS, failure
-from api.routes.conversations import asker_of, place_of
+from api.errors import QNA_PROBLEMS, ClientLeft, failure
 from api.schemas.examples import QNA_ANSWERED, QNA_ASKED
 from api.schemas.questions import QnaRequest
 from api.scope import RequestScope, RequestScopes
@@ -34,10 +32,6 @@ log = structlog.get_logger()
 
 MOST_STREAMS = 16
 """Concurrent streams; each uses a thread."""
-
-
-class Abandoned(BaseException):
-    """The client stopped reading. Not an Exception, so fallbacks for failed steps ignore it."""
 
 
 class Streams:
@@ -60,7 +54,7 @@ class Streams:
         def run() -> None:
             try:
                 stream.put("answer", work(stream))
-            except Abandoned:
+            except ClientLeft:
                 log.info("client closed the stream before the answer")
             except Exception as error:
                 stream.put("error", failure(error, local=local).body)
@@ -89,9 +83,9 @@ class Stream:
         self.put("delta", {"text": text})
 
     def go_on(self) -> None:
-        """Raises Abandoned once the client is gone."""
+        """Raises ClientLeft once the client is gone."""
         if self._closed.is_set():
-            raise Abandoned
+            raise ClientLeft
 
     def put(self, kind: str, body: Any) -> None:
         self._hand_over((kind, body))
@@ -111,19 +105,6 @@ class Stream:
                 yield f"event: {item[0]}\ndata: {json.dumps(item[1], ensure_ascii=False)}\n\n"
         finally:
             self._closed.set()
-
-
-@dataclass(frozen=True)
-class Unheard:
-    """Hides progress, but still stops the work when its stream closes."""
-
-    stream: Stream
-
-    def step(self, step: Step, text: str) -> None:
-        self.stream.go_on()
-
-    def delta(self, text: str) -> None:
-        self.stream.go_on()
 
 
 def question_routes(
@@ -152,7 +133,7 @@ def question_routes(
             # With several domains, the answering one is not known yet.
             # And access to restricted documents is recorded before any text is sent.
             may_stream = len(domains) == 1 and domains[0].access.audience == "channel"
-            progress = stream if may_stream or not stream else Unheard(stream)
+            progress = stream if may_stream or not stream else SilentProgress(stream.go_on)
 
             through = QuestionOrigin(
                 id=mark, door="api_stream" if stream else "api", text=body.query
@@ -184,13 +165,10 @@ def _body(answer: Answer, body: QnaRequest) -> dict[str, Any]:
 
 
 def _question(body: QnaRequest, opened: RequestScope, domain: Domain, mark: str) -> Question:
-    """`mark` distinguishes this request from others of its conversation."""
-    place = place_of(opened, body.conversation_id)
-    talk = Conversation(place=place, message=mark, asker=asker_of(opened))
     return Question(
         text=body.query,
         history=tuple(message.as_turn() for message in body.conversation_history),
         readers=opened.readers(domain),
         time_zone=body.time_zone,
-        conversation=talk if body.conversation_id else None,
+        conversation=opened.conversation(body.conversation_id, mark),
     )

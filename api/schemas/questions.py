@@ -3,9 +3,9 @@ and the rules for every JSON body: unknown keys are rejected, with the nearest k
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from agents.answer import MAX_QUESTION_CHARS, AnswerPath, Turn
@@ -46,6 +46,15 @@ class RequestShape(BaseModel):
 LONGEST_ID = 200
 
 
+def _checked_zone(name: str) -> str:
+    if not is_zone(name):
+        raise ValueError("no such time zone; write it as IANA does, like Asia/Singapore")
+    return name
+
+
+TimeZone = Annotated[str, Field(max_length=64), AfterValidator(_checked_zone)]
+
+
 class EarlierMessage(RequestShape):
     role: Literal["user", "agent", "assistant"] = Field(
         description="Who said it; `agent` and `assistant` are the same"
@@ -75,15 +84,8 @@ class QnaRequest(RequestShape):
     asker_email: str = Field(
         "", description="Whose document permissions count", max_length=320, pattern=ADDRESS
     )
-    time_zone: str = Field("UTC", description="The asker's, as IANA names it", max_length=64)
+    time_zone: TimeZone = Field("UTC", description="The asker's, as IANA names it")
     stream: bool = Field(False, description="Server-sent events: status, delta, answer")
-
-    @field_validator("time_zone")
-    @classmethod
-    def _check_time_zone(cls, name: str) -> str:
-        if not is_zone(name):
-            raise ValueError("no such time zone; write it as IANA does, like Asia/Singapore")
-        return name
 
 
 class SourceShown(BaseModel):

@@ -63,12 +63,22 @@ def snapshot(name: str) -> Any:
     )
 
 
+class NothingStored:
+    def turns_at(self, place: str) -> list[dict[str, Any]]:
+        return []
+
+    def erase(self, place: str) -> bool:
+        return False
+
+
+PARTS: dict[str, Any] = {
+    "domains": DOMAINS, "ask": Agents(), "retrieve": retrieve, "snapshot": snapshot,
+    "answering": EVERYWHERE_ALIKE, "conversations": NothingStored,
+}  # fmt: skip
+
+
 def api(agents: Agents | None = None, **more: Any) -> FastAPI:
-    parts: dict[str, Any] = {
-        "domains": DOMAINS, "ask": agents or Agents(), "retrieve": retrieve, "snapshot": snapshot,
-        "answering": EVERYWHERE_ALIKE,
-    }  # fmt: skip
-    app = build_api(**(parts | more))
+    app = build_api(**(PARTS | {"ask": agents or Agents()} | more))
     add_health(app, None)
     return app
 

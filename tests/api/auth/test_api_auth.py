@@ -21,14 +21,13 @@ from telemetry.health import add_health
 from tests.api.front import (
     DOMAINS,
     INES,
+    PARTS,
     Town,
     api,
     bearer,
     elsewhere,
     here,
     reached,
-    retrieve,
-    snapshot,
 )  # fmt: skip
 from tests.bot.fakes import Agents, domain
 
@@ -285,7 +284,7 @@ def test_metrics_are_for_tokens_made_for_them(town: Town) -> None:
     assert ask(elsewhere(app), **prometheus) == 422
     open_to_all = api(tokens=LiveTokens(town.folder), open_metrics=True)
     assert elsewhere(open_to_all).get("/metrics").status_code == 200
-    off = build_api(domains=DOMAINS, ask=Agents(), retrieve=retrieve, snapshot=snapshot)
+    off = build_api(**PARTS)
     add_health(off, None, figures=False)
     assert here(off).get("/metrics").status_code == 404
 

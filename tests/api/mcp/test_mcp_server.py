@@ -16,6 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult
 
 from agents.answer import Answer, Question
+from agents.routing.router import DomainRouter
 from agents.steps import Progress, Step
 from api.app import build_api
 from api.auth.middleware import RequestLimits
@@ -26,7 +27,7 @@ from index.permissions.rules import visible_to
 from index.pipelines import retrieve
 from loaders.document import Permission
 from tests.agents.corpus import LAPTOPS, ROTATION, snapshot
-from tests.api.front import DOMAINS, INES, Town, bearer, serving
+from tests.api.front import DOMAINS, INES, NothingStored, Town, bearer, serving
 from tests.api.mcp.client import asking_over_http, called_over_http, over_http, said_by
 from tests.bot.fakes import Agents, answer
 
@@ -59,6 +60,8 @@ class House:
             ask=self.agents,
             retrieve=found,
             snapshot=lambda name: PAPERS,
+            answering=DomainRouter(snapshot=lambda name: PAPERS),
+            conversations=NothingStored,
             tokens=LiveTokens(self.town.folder),
             audit=lambda shown, domain: self.shown.append(shown),
             bounds=self.bounds,
