@@ -190,20 +190,13 @@ INGEST_SECONDS = histogram(
     "domain",
     buckets=(1.0, 10.0, 60.0, 300.0, 1_800.0, 7_200.0, 28_800.0, 86_400.0),
 )
-INDEX_GENERATION = Gauge(
-    "oncall_index_generation", "Generation that answers", ["domain"], registry=registry
-)
-INDEX_DOCUMENTS = Gauge(
-    "oncall_index_documents", "Documents that are answered from", ["domain"], registry=registry
-)
-INDEX_LOADED = Gauge(
-    "oncall_index_loaded_domains", "Domains whose generation is open", registry=registry
-)
-INDEX_BYTES = Gauge(
+INDEX_GENERATION = gauge("oncall_index_generation", "Generation that answers", "domain")
+INDEX_DOCUMENTS = gauge("oncall_index_documents", "Documents that are answered from", "domain")
+INDEX_LOADED = gauge("oncall_index_loaded_domains", "Domains whose generation is open")
+INDEX_BYTES = gauge(
     "oncall_index_bytes",
     "Of the files that searching reads, mapped once for all processes of a machine; 0: not open",
-    ["domain"],
-    registry=registry,
+    "domain",
 )
 
 

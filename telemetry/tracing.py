@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from telemetry import metrics
 from telemetry.logs import product_version
@@ -25,25 +25,29 @@ Kind = Literal["internal", "client", "producer", "consumer"]
 FLUSH_SECONDS = 2.0
 
 
-class Traced(Protocol):
-    """A span, or its stand-in when tracing is off."""
+class Span:
+    """A span of OpenTelemetry; None when tracing is off, and then nothing happens."""
 
-    def set(self, attributes: Attributes) -> None: ...
+    def __init__(self, span: Any = None) -> None:
+        self.span = span
+
+    def set(self, attributes: Attributes) -> None:
+        if self.span is not None:
+            self.span.set_attributes(dict(attributes))
 
     def end(self, error: BaseException | None = None) -> None:
         """`error`: its type is recorded, never its message."""
-        ...
+        if self.span is None:
+            return
+        if error is not None:
+            from opentelemetry.trace import Status, StatusCode
+
+            self.span.set_attribute("error.type", type(error).__name__)
+            self.span.set_status(Status(StatusCode.ERROR))
+        self.span.end()
 
 
-class _Untraced:
-    def set(self, attributes: Attributes) -> None:
-        """Does nothing: tracing is off."""
-
-    def end(self, error: BaseException | None = None) -> None:
-        """Does nothing: tracing is off."""
-
-
-_UNTRACED = _Untraced()
+_UNTRACED = Span()
 _exporting: _Exporting | None = None
 
 
@@ -78,7 +82,7 @@ def _bounded(send: Callable[[], object]) -> None:
 @contextmanager
 def span(
     name: str, attributes: Attributes | None = None, *, kind: Kind = "internal", within: str = ""
-) -> Iterator[Traced]:
+) -> Iterator[Span]:
     """A span around a step; spans that start inside are its children.
 
     `within`: the result of `carried` in the parent step, which may be in another process."""
@@ -99,7 +103,7 @@ def span(
     entry.end()
 
 
-def begun_span(name: str, attributes: Attributes, *, kind: Kind) -> Traced:
+def begun_span(name: str, attributes: Attributes, *, kind: Kind) -> Span:
     """A span for a step that its caller can interrupt, such as a stream. It has no children, and
     the caller must call `end`."""
     return _exporting.begun(name, attributes, kind, "") if _exporting else _UNTRACED
@@ -114,22 +118,6 @@ def carried() -> str:
     headers: dict[str, str] = {}
     TraceContextTextMapPropagator().inject(headers)
     return headers.get("traceparent", "")
-
-
-class _OpenSpan:
-    def __init__(self, span: Any) -> None:
-        self.span = span
-
-    def set(self, attributes: Attributes) -> None:
-        self.span.set_attributes(dict(attributes))
-
-    def end(self, error: BaseException | None = None) -> None:
-        if error is not None:
-            from opentelemetry.trace import Status, StatusCode
-
-            self.span.set_attribute("error.type", type(error).__name__)
-            self.span.set_status(Status(StatusCode.ERROR))
-        self.span.end()
 
 
 class _Exporting:
@@ -148,14 +136,14 @@ class _Exporting:
         self.provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)))
         self._tracer = self.provider.get_tracer("oncall", product_version())
 
-    def begun(self, name: str, attributes: Attributes | None, kind: Kind, within: str) -> _OpenSpan:
+    def begun(self, name: str, attributes: Attributes | None, kind: Kind, within: str) -> Span:
         from opentelemetry.trace import SpanKind
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
         around = (
             TraceContextTextMapPropagator().extract({"traceparent": within}) if within else None
         )
-        return _OpenSpan(
+        return Span(
             self._tracer.start_span(
                 name,
                 context=around,
