@@ -49,8 +49,7 @@ class Cited:
 
 @dataclass(frozen=True, kw_only=True)
 class EarlierTurn:
-    """A question as stored for follow-ups in its thread: without the answer's text, only its
-    sources."""
+    """A question as stored for follow-ups: with the answer's sources, not its text."""
 
     id: str
     """Id of the message; asked again, it is the same turn."""
@@ -98,8 +97,7 @@ class Question:
 
 
 MAX_QUESTION_CHARS = 8_000
-"""Limit for every entry point. A longer text is cut in the middle: the question is at one of its
-ends."""
+"""Limit for every entry point. A longer text is cut in the middle: its ends hold the question."""
 _MAX_TURNS = 30
 _MAX_HISTORY_CHARS = 24_000
 

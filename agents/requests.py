@@ -24,8 +24,7 @@ _QUOTES = "`\"'“”‘’*_ \t"
 class LookupRequest:
     tool: Literal["find", "open", "around", "ask"]
     words: str = ""
-    """find: what to search for. open: the heading; empty: the document's beginning.
-    ask: the tool."""
+    """find: the search. open: the heading; '': the document's beginning. ask: the tool."""
     document: str = ""
     """Title or id; find: empty searches all."""
     number: int = 0

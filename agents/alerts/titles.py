@@ -92,8 +92,7 @@ def _is_telling(name: str) -> bool:
 
 
 def coined_name(title: str) -> str:
-    """The first invented name before any sentence, such as `DiskFull` or `DISK_FULL`; '' without
-    one."""
+    """The first invented name before any sentence, such as `DISK_FULL`; '' without one."""
     words = [one[0] for one in _words_of(title)[1]]
     coined = (words[at].strip(_ENDS + ":") for at in _may_begin(words) if _is_coined(words[at]))
     return next(coined, "")

@@ -95,8 +95,7 @@ _REFERS_BACK = re.compile(
 
 
 def is_cacheable(question: str, answer: Answer) -> bool:
-    """A confident, complete answer of a model that depends neither on the day, nor on the user, nor
-    on the thread."""
+    """A confident, complete answer by a model that depends neither on day, user nor thread."""
     plain = question.replace("’", "'").strip()
     made_well = (
         answer.path == "company_specific_rag_success"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Sequence
 from itertools import combinations, product
@@ -21,7 +22,9 @@ _DENIED = re.compile(
 _EXPLAINED = re.compile(r"\(([^()+]{1,80}(?:\+[^()+]{1,80}){1,8})\)")
 _FIRST_FIGURE = re.compile(r"\d{1,9}(?:\.\d{1,4})?")
 _OF = re.compile(r"\s+of(?: the| those| these)?\s+")
+_OPERATIONS = {"+": operator.add, "x": operator.mul, "-": operator.sub}
 _SIGNS = {"+": "+", "×": "x", "*": "x", " x ": "x", " - ": "-", " − ": "-", " – ": "-"}
+"""Sign as written → key of `_OPERATIONS`."""
 _WORKED_OUT = re.compile(
     r"\b(?:in all|altogether|in total|total(?:s|ling)?|together|so|makes|sum|leaves?|left)\b|=",
     re.IGNORECASE,
@@ -64,8 +67,7 @@ def _compares(text: str, grounded: Sequence[bool]) -> bool:
 
 
 def _is_a_count(quantity: Quantity, claim: Claim) -> bool:
-    """Whether it is a small number in words whose items the claim lists: `Three roles approve: A, B
-    and C`."""
+    """Whether it is a small number in words whose items the claim lists: `Two approve: A and B`."""
     if quantity.measure or not quantity.value.isdigit():
         return False
     parts = len(re.findall(r"[,;:]|\band\b|\bor\b", claim.text)) + 1
@@ -179,9 +181,7 @@ def _worked_out(terms: Sequence[Quantity], signs: Sequence[str]) -> tuple[float,
     for values in (as_written, in_base):
         result = values[0]
         for sign, value in zip(signs, values[1:], strict=True):
-            result = (
-                result + value if sign == "+" else result * value if sign == "x" else result - value
-            )
+            result = _OPERATIONS[sign](result, value)
         results.append(result)
     return results[0], results[1]
 

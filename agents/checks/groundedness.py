@@ -10,13 +10,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from threading import Lock
 from types import MappingProxyType
 from typing import Any, Literal
 
 from agents.checks.claims import Claim, claims_of
 from agents.checks.entailment import fault_of
-from agents.checks.statements import AskerTerms, CitedText, asker_terms
+from agents.checks.statements import CitedText, asker_terms
 from agents.context.sources import Source
 from agents.state import Draft
 from enrichment.language.quantities import figures
@@ -99,26 +100,19 @@ class Groundedness:
         return sum(checked.supported for checked in self.claims) / len(self.claims)
 
     @property
-    def unsupported(self) -> tuple[str, ...]:
-        """Texts of the unsupported claims, without citation numbers."""
-        return tuple(one.claim.text for one in self.claims if not one.supported)
+    def unsupported(self) -> tuple[CheckedClaim, ...]:
+        return tuple(one for one in self.claims if not one.supported)
 
     @property
     def untraceable(self) -> tuple[str, ...]:
         """Texts of unsupported claims with missing figures, names or sources. These faults are
         certain; for a reversed statement the check is often wrong."""
-        return tuple(
-            one.claim.text
-            for one in self.claims
-            if not one.supported and one.reason.startswith(_MISSING)
-        )
+        return tuple(o.claim.text for o in self.unsupported if o.reason.startswith(_MISSING))
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """One line per unsupported claim."""
-        return tuple(
-            f"“{one.claim.text}”: {one.reason}" for one in self.claims if not one.supported
-        )
+        return tuple(f"“{one.claim.text}”: {one.reason}" for one in self.unsupported)
 
 
 def groundedness(
@@ -137,11 +131,18 @@ def groundedness(
     alone do not; a missing figure or name stays a fault."""
     asker = asker_terms(question, glossary)
     answer = frozenset(token.casefold() for token in tokens(text))
-    texts: dict[tuple[int, ...], CitedText] = {}
-    checked: list[CheckedClaim] = []
-    for claim in claims_of(text):
-        reason = _reason(claim, sources, marks, texts, asker, answer)
-        checked.append(CheckedClaim(claim=claim, supported=not reason, reason=reason))
+    cited_text = cache(lambda numbers: CitedText(numbers, sources, marks))
+
+    def fault(claim: Claim) -> str:
+        if claim.kind == "absence":
+            return ""
+        numbers = tuple(number for number in claim.numbers if 1 <= number <= len(sources))
+        if not numbers:
+            return "it cites a source that doesn't exist" if claim.numbers else "no source is cited"
+        return fault_of(claim, cited_text(numbers), asker, answer)
+
+    reasons = [(claim, fault(claim)) for claim in claims_of(text)]
+    checked = [CheckedClaim(claim=one, supported=not why, reason=why) for one, why in reasons]
     if entails:
         checked = _by_model(checked, sources, entails)
     return Groundedness(claims=tuple(checked))
@@ -207,25 +208,6 @@ def supporting_words(text: str, number: int, source: Source) -> str:
             break
         quote += (" … " if quote else "") + units[place].text
     return quote or units[0].text
-
-
-def _reason(
-    claim: Claim,
-    sources: Sequence[Source],
-    marks: Sequence[str],
-    texts: dict[tuple[int, ...], CitedText],
-    asker: AskerTerms,
-    answer: frozenset[str],
-) -> str:
-    """Why a claim is not supported; '' when it is."""
-    if claim.kind == "absence":
-        return ""
-    numbers = tuple(number for number in claim.numbers if 1 <= number <= len(sources))
-    if not numbers:
-        return "it cites a source that doesn't exist" if claim.numbers else "no source is cited"
-    if numbers not in texts:
-        texts[numbers] = CitedText(numbers, sources, marks)
-    return fault_of(claim, texts[numbers], asker, answer)
 
 
 _MAX_FIGURES = 6

@@ -97,8 +97,7 @@ def is_not(word: str) -> bool:
 
 
 def _turns(words: Iterable[TextWord], other_stems: frozenset[str]) -> bool:
-    """Whether any word negates; words that the other text has too (`other_stems`: its stems) do not
-    count."""
+    """Whether any word negates that the other text does not have (`other_stems`: its stems)."""
     for word in words:
         if is_not(word.text):
             return True
@@ -190,8 +189,7 @@ def _turned_by(words: Sequence[TextWord], place: int) -> list[str]:
 
 
 def _contrasts(words: Sequence[TextWord], place: int) -> bool:
-    """Whether the `not` only contrasts and negates nothing of the claim: `ten minutes, not five`,
-    `that means no`."""
+    """Whether the `not` negates nothing of the claim: `ten minutes, not five`, `that means no`."""
     following = words[place + 1 : place + 2]
     if not following or following[0].clause != words[place].clause:
         return True
@@ -294,8 +292,7 @@ def _modal(words: Sequence[TextWord], evidence: CitedText) -> str:
 
 
 def _modals(words: Sequence[TextWord]) -> Iterator[tuple[int, int, list[str]]]:
-    """(place, strength, stems of the next words) of each `must`, `should` or `may` without a
-    negation or `only`."""
+    """(place, strength, next stems) of each `must`, `should`, `may` without negation or `only`."""
     for place, word in enumerate(words):
         strength = _MODALS.get(word.text)
         following = words[place + 1 : place + 1 + _SCOPE]

@@ -98,20 +98,14 @@ class CitedText:
     ) -> None:
         self.statements: list[CitedStatement] = []
         places: list[str] = []
+        texts: list[str] = []
         for number in numbers:
             source = sources[number - 1]
             places += [source.place, *marks[number - 1 : number]]
+            texts += [source.text, *(chunk.index_text for chunk in source.chunks)]
             self.statements += _statements(number, source)
-        texts = [statement.placed for statement in self.statements] + [
-            text
-            for number in numbers
-            for text in (
-                sources[number - 1].text,
-                *(c.index_text for c in sources[number - 1].chunks),
-            )
-        ]
         self.place = stems(" ".join(places))
-        self.text = "\n".join([*places, *texts])
+        self.text = "\n".join([*places, *(one.placed for one in self.statements), *texts])
         self.lower = self.text.casefold()
         self.stems = self.place | stems(self.text)
         self.beginnings = frozenset(one[:5] for one in self.stems if len(one) >= 5)

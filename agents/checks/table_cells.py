@@ -25,8 +25,7 @@ _ENUMERATED = 4
 
 
 def cell_fault(claim: Claim, evidence: CitedText) -> str:
-    """The fault of a claim that names a row or column and states the cell of another one; '' when
-    no table shows such a fault."""
+    """The fault of a claim that names a row or column and states another one's cell; else ''."""
     if not claim.cells and len(quantities(claim.text)) > _ENUMERATED:
         return ""
     for text, about in _cell_statements(claim):
@@ -175,8 +174,7 @@ def _is_denied(text: str, cell: str) -> bool:
 
 
 def _stands_in_prose(cell: str, placing: frozenset[str], evidence: CitedText) -> bool:
-    """Whether a sentence about the same subject has the value too: the claim may come from it and
-    not from the table."""
+    """Whether a sentence about the same subject has the value too: the claim may come from it."""
     values, words = quantities(cell), _flat(cell)
     prose = [
         statement

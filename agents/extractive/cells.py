@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from agents.extractive.columns import holds_kind, requested_columns, says_header
+from agents.extractive.columns import holds_kind, requested_columns
 from agents.extractive.relevance import Aspect
 from agents.extractive.table import (
     Column,
@@ -40,20 +40,15 @@ class RequestedCells:
     """The best-named rows, 1–6; several when they differ only in what the question leaves open."""
     columns: tuple[Column, ...]
     """In the table's order, 1–4; several when the question names a group of columns."""
-    used: frozenset[str]
-    """Stems of the question that header, label, caption, cell or the kind of value cover."""
     left_over: frozenset[str]
-    """Naming stems of the question outside `used` and the chunk's title and headings."""
+    """Naming stems of the question that neither header, label, caption, cell or kind of value cover
+    nor the chunk's title and headings."""
     kind: str
     """First kind of value asked for: a key of `value_types.ALSO`; '' if unclear."""
     has_kind: bool | None
     """Whether the cells hold every requested kind; None when the question requests none."""
     ahead: float
     """Relative lead of the worst chosen column over the best other one, 0–1; 1: no other column."""
-    by_header: bool
-    """The question has words of each column's header that are not in the row's label."""
-    by_value: bool = False
-    """The rows were matched by a cell's value, not by their labels."""
     notes: tuple[str, ...] = ()
     """Footnotes that these cells or their labels refer to."""
 
@@ -97,13 +92,10 @@ def requested_cells(chunk: Chunk, rows: Sequence[int], aspect: Aspect) -> Reques
         table=table,
         rows=tuple(best_rows),
         columns=tuple(columns),
-        used=frozenset(used),
         left_over=question_words - used - aspect.named_in(around),
         kind=kinds[0].kind if kinds else "",
         has_kind=all(has_kinds) if kinds else None,
         ahead=ahead,
-        by_header=all(says_header(column, aspect, best_rows, table) for column in columns),
-        by_value=bool(matched_words),
         notes=notes_of(chunk, best_rows, columns),
     )
 
@@ -245,8 +237,6 @@ class RequestedItem:
     """Naming stems of the question outside item, lead-in, title and headings."""
     has_kind: bool | None
     """Whether it holds every requested kind of value; None when the question requests none."""
-    ahead: float
-    """Relative lead over the next item in distinguishing words, 0–1."""
 
 
 def requested_item(chunk: Chunk, index: int, aspect: Aspect) -> RequestedItem | None:
@@ -284,7 +274,6 @@ def requested_item(chunk: Chunk, index: int, aspect: Aspect) -> RequestedItem | 
         item=item,
         left_over=frozenset(aspect.weights) - accounted,
         has_kind=all(has_kinds) if kinds else None,
-        ahead=1 - weights[second] / weights[best],
     )
 
 

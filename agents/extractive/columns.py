@@ -177,8 +177,7 @@ def _is_in_best_group(
     scores: Sequence[float],
     aspect: Aspect,
 ) -> bool:
-    """Whether a column is in the best one's group and named by the same words, or by its full own
-    name."""
+    """Whether a column is in the best one's group, and named by the same words or its full name."""
     best = max(range(len(scores)), key=lambda each: scores[each])
     group, mark, own = candidates[at].header.rpartition(UNDER)
     if not mark or candidates[best].header.rpartition(UNDER)[0] != group:
@@ -186,11 +185,6 @@ def _is_in_best_group(
     if header_words[at] == header_words[best]:
         return scores[best] - scores[at] < _IN_CELL
     return not header_words[at] < header_words[best] and named_in_full(names_of(own), aspect)
-
-
-def says_header(column: Column, aspect: Aspect, rows: Sequence[int], table: ChunkTable) -> bool:
-    label_words = aspect.named_in(stems_of([row_label(table, row) for row in rows]))
-    return bool(aspect.named_in(stems(column.header)) - label_words)
 
 
 def _weight(words: Set[str], aspect: Aspect) -> float:

@@ -1,10 +1,10 @@
-"""Answers a question with at most three excerpts: selects the statements that may be quoted and
-writes them as Markdown under their titles."""
+"""Selects the statements that may be quoted, and writes at most three excerpts of them."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
@@ -139,13 +139,9 @@ def _is_code(one: ScoredUnit) -> bool:
 
 def _rows_left_out(pairs: Sequence[tuple[ScoredUnit, bool]]) -> Iterator[str]:
     """Says how many of a table's rows are visible: the needed row may be another one."""
-    counts: dict[str, int] = {}
-    totals: dict[str, int] = {}
-    for one, _ in pairs:
-        if table := one.chunk.table:
-            counts[table.id] = counts.get(table.id, 0) + 1
-            totals[table.id] = max(table.total_rows, len(table.rows))
-    for table_id, count in counts.items():
+    tables = [one.chunk.table for one, _ in pairs if one.chunk.table]
+    totals = {table.id: max(table.total_rows, len(table.rows)) for table in tables}
+    for table_id, count in Counter(table.id for table in tables).items():
         if count < totals[table_id]:
             yield f"\n_{count} of the table's {totals[table_id]} rows_"
 

@@ -129,8 +129,7 @@ def _forms(token: str) -> list[str]:
 
 
 def _is_spoken_here(words: frozenset[str], snapshot: Snapshot) -> bool:
-    """Whether half of these words are common in the documents: in more chunks than the square root
-    of the number of chunks."""
+    """Whether half of these words are common here: in more chunks than the root of their number."""
     unseen = snapshot.rarity(UNSEEN_WORD)
     common = sum(snapshot.rarity(word) <= unseen / 2 for word in words)
     return 2 * common >= len(words)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.answer import Citation
+from agents.confidence import Calibration
 from agents.extractive.language import UNSEEN_WORD, Glossary, asks_about_the_past, same_words
 from agents.plan import Plan
 from config.domain import Domain
@@ -224,12 +225,7 @@ def evidence_probability(parts: Mapping[str, float]) -> float:
     It decides whether to answer. The confidence that the answer is complete is lower: see
     `agents/confidence.py`. Fitted by `benchmarks/refusing.py` on questions with and without an
     answer."""
-    if not parts:
-        return 0.0
-    total = REFUSAL_BIAS + sum(
-        weight * parts.get(name, 0.0) for name, weight in REFUSAL_WEIGHTS.items()
-    )
-    return 1 / (1 + math.exp(-total))
+    return Calibration(REFUSAL_BIAS, REFUSAL_WEIGHTS).probability(parts) if parts else 0.0
 
 
 def is_too_little(parts: Mapping[str, float]) -> bool:

@@ -15,19 +15,11 @@ DURATION, FREQUENCY, DATE, AMOUNT, NUMBER, SHARE = (
 )  # fmt: skip
 PERSON, PLACE, YES_NO, WAY, REASON = "person", "place", "yes_no", "way", "reason"
 
-ALSO = {
-    DURATION: {DURATION},
-    FREQUENCY: {FREQUENCY, DURATION},
-    DATE: {DATE, DURATION, FREQUENCY},
-    AMOUNT: {AMOUNT, NUMBER, SHARE},
-    NUMBER: {NUMBER, AMOUNT},
-    SHARE: {SHARE},
-    PERSON: {PERSON},
-    PLACE: {PLACE},
-    YES_NO: {YES_NO},
-    WAY: {WAY},
-    REASON: {REASON},
-}
+_KINDS = (DURATION, FREQUENCY, DATE, AMOUNT, NUMBER, SHARE, PERSON, PLACE, YES_NO, WAY, REASON)
+ALSO = {kind: {kind} for kind in _KINDS} | {
+    FREQUENCY: {FREQUENCY, DURATION}, DATE: {DATE, DURATION, FREQUENCY},
+    AMOUNT: {AMOUNT, NUMBER, SHARE}, NUMBER: {NUMBER, AMOUNT},
+}  # fmt: skip
 """Requested kind → kinds of value that answer it (`when`: `within 3 days`)."""
 
 _NOUNS = {

@@ -56,8 +56,7 @@ def corrections_from(scored: Sequence[Correction]) -> tuple[Correction, ...]:
 
 
 def nearest_corrections(corrections: Sequence[Correction], embedder: Embedder) -> Examples:
-    """Finds the at most `NEAREST` corrections that are nearest by the meaning of question and
-    answer."""
+    """Finds at most `NEAREST` corrections, by the meaning of question and answer."""
     stored = tuple(corrections[:MAX_CORRECTIONS])
 
     @cache

@@ -213,9 +213,7 @@ class AlertFacts:
         actual = self._names(value)
         if key and value.isdigit():
             actual.add(f"{key[0]}{value}".casefold())
-        if names & actual or {_without_spaces(one) for one in names} & {
-            _without_spaces(one) for one in actual
-        }:
+        if set(map(_without_spaces, names)) & set(map(_without_spaces, actual)):
             return "equal"
         if names & self._names("".join(_region_of(value))):
             return "holds"

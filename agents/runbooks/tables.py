@@ -91,8 +91,8 @@ def match_name(text: str, names: Sequence[str]) -> tuple[str, bool] | None:
     if not text or len(text) > 300:
         return None
     without_condition = text.removesuffix(condition_after(text))
-    if any(_is_in_range(name, text) for name in names):
-        return next(one for one in names if _is_in_range(one, text)), True
+    if in_range := next((one for one in names if _is_in_range(one, text)), ""):
+        return in_range, True
     without_kind = _KIND.sub("", text)
     whole = (text, _TAIL.sub("", text), without_condition, without_kind)
     for form in dict.fromkeys(one.strip(" `*") for one in whole):
@@ -177,10 +177,8 @@ def _entry(
         for at, (label, text, role) in enumerate(zip(header, row.cells, roles, strict=True))
     ]
     name_cell = row.cells[place] if place >= 0 else ""
-    if remark := remark_after(name_cell):
-        cells.append(RunbookCell(label="", text=remark, role="scope"))
-    elif condition := condition_after(name_cell):
-        cells.append(RunbookCell(label="", text=condition, role="scope"))
+    if scope := remark_after(name_cell) or condition_after(name_cell):
+        cells.append(RunbookCell(label="", text=scope, role="scope"))
     return RunbookEntry(
         kind="row",
         name=name_match[0],

@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
@@ -213,11 +214,11 @@ class McpToolServer:
         )
 
 
+@dataclass
 class _Allowance:
     """The bytes of one connection over all its replies."""
 
-    def __init__(self) -> None:
-        self._left = MAX_BYTES
+    left: int = MAX_BYTES
 
     async def bound(self, response: httpx2.Response) -> None:
         # A few compressed bytes could become gigabytes.
@@ -226,8 +227,8 @@ class _Allowance:
         response.stream = _limit_stream(response.stream, self)
 
     def take(self, count: int) -> None:
-        self._left -= count
-        if self._left < 0:
+        self.left -= count
+        if self.left < 0:
             raise _TooLargeError
 
 

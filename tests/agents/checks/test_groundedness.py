@@ -202,7 +202,7 @@ def test_a_score_has_its_tier(score: float, tier: str) -> None:
 def test_what_is_not_held_is_told_with_its_reason() -> None:
     held = groundedness("A laptop costs at most 999 euros [1].", of(BUDGETS, LAPTOPS))
     assert "999" in held.reasons[0]
-    assert held.unsupported == ("A laptop costs at most 999 euros.",)
+    assert [one.claim.text for one in held.unsupported] == ["A laptop costs at most 999 euros."]
 
 
 @pytest.mark.parametrize(
