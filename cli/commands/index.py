@@ -62,7 +62,7 @@ def docs_stale(domain: DomainName, as_json: AsJson = False) -> None:
 
     They are past the review date that they state, or old and often cited."""
     from agents.freshness.stale_documents import stale_documents
-    from bot.features.freshness.overdue import CitationCountStore, today_utc
+    from bot.features.freshness.citation_store import CitationCountStore, today_utc
     from bot.features.freshness.store import create_tables
 
     copilot = wired()

@@ -28,7 +28,7 @@ from bot.bus.events import Suggestion
 from bot.feature import PublishedIndex
 from bot.features.digest.service import next_due
 from bot.features.digest.store import DigestRow, Period
-from bot.features.freshness.overdue import today_utc
+from bot.features.freshness.citation_store import today_utc
 from bot.features.freshness.store import CitedDayRow, OwnerReminderRow
 from bot.features.gaps.store import GapQuestionRow, GapStore
 from bot.questions.tables import HandoffRow, PostRow, QuestionRow

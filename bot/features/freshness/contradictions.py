@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import ClassVar, Literal, cast
+from typing import ClassVar
 
 from agents.answer import CITATION, Answer, Contradiction
 from agents.freshness.cited_places import CitedSection, current_section, has_changed, section_text
@@ -42,7 +42,6 @@ class ContradictionSettled(Event):
     team: str = ""
 
 
-Choice = Literal["one", "other", "none"]
 CHOICES: frozenset[str] = frozenset(("one", "other", "none"))
 _MAX_WORDS_CHARS = 500
 
@@ -71,7 +70,7 @@ class Sides:
         return hashlib.sha256(both.encode()).hexdigest()[:12]
 
 
-def suggestion_of(sides: Sides, choice: Choice, user: str) -> Suggestion:
+def suggestion_of(sides: Sides, choice: str, user: str) -> Suggestion:
     """A suggestion to the owner of the rejected side."""
     kept_side, rejected = (sides.one, sides.other) if choice == "one" else (sides.other, sides.one)
     says = sides.one_says if choice == "one" else sides.other_says
@@ -134,7 +133,7 @@ class ContradictionService:
         if sides is None or sides.seen != digest:
             return
         if self.contradictions.settle(contradiction, choice, user) and choice != "none":
-            self.suggest(suggestion_of(sides, cast("Choice", choice), user))
+            self.suggest(suggestion_of(sides, choice, user))
 
     def notes(self, domain: str, answer: Answer) -> Iterator[str]:
         """One for each contradiction that people have settled, or whose sides the answer doesn't
@@ -193,9 +192,8 @@ class ContradictionService:
             settled = row is not None and row.state != OPEN
             if row is not None and (not settled or self._has_changed(row, pair)):
                 # Stores the current text: the earlier one may be deleted.
-                change = (
-                    {"state": OPEN, "decided_by": ""} if settled else {"found_at": row.found_at}
-                )
+                unsettled = {"state": OPEN, "decided_by": ""}
+                change = unsettled if settled else {"found_at": row.found_at}
                 self.contradictions.set(pair.id, **{**values, **change})
             self.contradictions.set(pair.id, met_at=now())
         self.contradictions.add_sighting(pair.id, question_id, domain)
@@ -211,15 +209,15 @@ class ContradictionService:
     def _sides(self, row: ContradictionRow, times: int = 0) -> Sides | None:
         """None where a side is deleted, has changed, or not everyone may read it."""
         snapshot = self.snapshot_of(row.domain)
+        if snapshot is None:
+            return None
         places = []
         for stored in (load_place(row.one), load_place(row.other)):
-            place = current_section(stored, snapshot) if snapshot else None
+            place = current_section(stored, snapshot)
             if place is None or has_changed(stored, place):
                 return None
             places.append(place)
         one, other = places
-        if snapshot is None:
-            return None
         urls = {card.id: card.url for card in snapshot.cards([one.document, other.document])}
         return Sides(
             id=row.id,

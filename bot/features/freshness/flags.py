@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
@@ -11,13 +11,14 @@ from typing import ClassVar
 from agents.answer import Answer
 from agents.freshness.cited_places import CitedSection, has_changed
 from agents.freshness.stale_documents import on_day
-from bot.access.gate import EntryPoint, Gate
+from bot.access.gate import EntryPoint
 from bot.blocks.kit import MAX_INPUT_CHARS, short
 from bot.bus.events import Event, Suggestion, SuggestionDecided
-from bot.feature import IsPrivate
+from bot.feature import FeatureContext, IsPrivate
 from bot.features.freshness.places import SnapshotOf, cited_place, dump_place, load_place
 from bot.features.freshness.store import FlagRow, FlagStore
 from bot.questions.store import QuestionRecord, QuestionStore, decode_answer
+from bot.slack.messages import permalink
 from config.domain import Domain
 from durable.database import now
 
@@ -25,7 +26,6 @@ MAX_NOTES = 2
 MAX_FLAGS_PER_DAY = 20
 """Limit for one person: an owner gets five suggestions a day, and others flag, too."""
 OUTCOMES = frozenset({"accepted", "dismissed", "gone"})
-Address = Callable[[QuestionRecord], str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,19 +61,16 @@ class Flag:
 
 @dataclass(frozen=True, kw_only=True)
 class FlagService:
+    context: FeatureContext
     flags: FlagStore
     records: QuestionStore
-    domains: Callable[[], Mapping[str, Domain]]
     is_private: IsPrivate
-    gate: Gate
     snapshot_of: SnapshotOf
-    suggest: Callable[[Suggestion], None]
-    address: Address
 
     def flaggable(self, question_id: str, user: str) -> Flaggable | None:
         """None where there is nothing to flag, or this person may not."""
         record = self.records.get(question_id)
-        domain = self.domains().get(record.domain) if record else None
+        domain = self.context.domains().get(record.domain) if record else None
         if record is None or domain is None or not record.answer:
             return None
         answer = decode_answer(record.answer)
@@ -81,7 +78,7 @@ class FlagService:
         private = direct or self.is_private(domain, answer)
         if private and user != record.asker:
             return None
-        if not self.gate.open_to(EntryPoint.HAND_OFF, user, [domain]):
+        if not self.context.gate.open_to(EntryPoint.HAND_OFF, user, [domain]):
             return None
         return Flaggable(record=record, answer=answer, domain=domain, private=private)
 
@@ -105,8 +102,9 @@ class FlagService:
             mark, domain=target.domain.domain, document=place.document, place=place.key,
             kept=dump_place(place), words=text, flagged_by=user, question_id=question_id,
         )  # fmt: skip
+        team_url = self.context.identity.team_url.rstrip("/")
         # Also when it exists: the attempt that stored it may have crashed before this.
-        self.suggest(
+        self.context.suggest(
             Suggestion(
                 id=mark,
                 kind="outdated",
@@ -118,7 +116,7 @@ class FlagService:
                 by="" if target.private else user,
                 question_id=question_id,
                 channel=target.record.channel,
-                permalink="" if target.private else self.address(target.record),
+                permalink="" if target.private else permalink(team_url, target.record),
             )
         )
 

@@ -22,7 +22,7 @@ from agents.freshness.cited_places import (
 )
 from agents.freshness.stale_documents import on_day
 from bot.blocks.kit import short
-from bot.features.freshness.store import HelpfulPlaceStore
+from bot.features.freshness.citation_store import HelpfulPlaceStore
 from bot.questions.store import QuestionStore, decode_answer
 from config.errors import CopilotError
 from durable.database import now

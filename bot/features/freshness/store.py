@@ -1,10 +1,9 @@
-"""Stores for outdated documents: helpful places, flags, contradictions, reminders of owners."""
+"""Tables for outdated documents; stores of flags, contradictions and reminders of owners."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
@@ -12,18 +11,14 @@ from sqlalchemy import (
     Index,
     String,
     Text,
-    and_,
     delete,
     func,
     insert,
     select,
     update,
 )
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from bot.questions.tables import FeedbackRow, PersonalTable
-from durable.database import insert_once, now, table_of
 from durable.migration import migrate
 
 OPEN = "open"
@@ -134,58 +129,6 @@ PERSONAL_TABLES = (
 def create_tables(engine: Engine) -> None:
     """Create what is missing; safe when several workers start at once."""
     migrate(engine, Base.metadata, "aging")
-
-
-class HelpfulPlaceStore:
-    """The text of cited places when a user marked an answer helpful."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def new_verdicts(self, since: datetime) -> list[tuple[str, datetime]]:
-        """(question id, time) of *Helpful* verdicts that were not processed yet."""
-        processed = and_(
-            HelpfulSeenRow.question_id == FeedbackRow.question_id,
-            HelpfulSeenRow.given_at >= FeedbackRow.given_at,
-        )
-        query = (
-            select(FeedbackRow.question_id, func.max(FeedbackRow.given_at))
-            .outerjoin(HelpfulSeenRow, processed)
-            .where(FeedbackRow.verdict == "helpful", HelpfulSeenRow.question_id.is_(None))
-            .where(FeedbackRow.given_at >= since)
-            .group_by(FeedbackRow.question_id)
-        )
-        with self._engine.connect() as connection:
-            return [(row[0], row[1]) for row in connection.execute(query)]
-
-    def replace(
-        self, question_id: str, domain: str, given_at: datetime, places: Sequence[Mapping[str, Any]]
-    ) -> None:
-        """Store the places of a verdict's answer. `places`: place, document and kept of each."""
-        common = {"question_id": question_id, "domain": domain}
-        rows = [{**common, **place, "marked_at": given_at} for place in places]
-        try:
-            with self._engine.begin() as connection:
-                for row in (HelpedPlaceRow, HelpfulSeenRow):
-                    connection.execute(delete(row).where(row.question_id == question_id))
-                if rows:
-                    connection.execute(insert(HelpedPlaceRow), rows)
-                connection.execute(insert(HelpfulSeenRow).values(**common, given_at=given_at))
-        except IntegrityError:
-            return  # another worker has just done it
-
-    def places(self, domain: str, documents: Collection[str]) -> list[tuple[str, datetime]]:
-        """(place as JSON, when it was marked helpful), newest first."""
-        helpful = select(FeedbackRow.question_id).where(FeedbackRow.verdict == "helpful")
-        query = (
-            select(HelpedPlaceRow.kept, HelpedPlaceRow.marked_at)
-            .where(HelpedPlaceRow.domain == domain, HelpedPlaceRow.document.in_(documents))
-            .where(HelpedPlaceRow.question_id.in_(helpful))
-            .order_by(HelpedPlaceRow.marked_at.desc())
-            .limit(1_000)
-        )
-        with self._engine.connect() as connection:
-            return [(row.kept, row.marked_at) for row in connection.execute(query)]
 
 
 class FlagStore:

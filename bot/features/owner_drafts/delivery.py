@@ -4,7 +4,7 @@ words, else an admin."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import structlog
@@ -13,7 +13,7 @@ from bot.bus.events import SuggestionMade
 from bot.bus.timers import TimerStore
 from bot.feature import DocumentOwners
 from bot.features.owner_drafts.posts import DraftPosts, DraftRights
-from bot.features.owner_drafts.store import DAY, REMINDER, DraftStore, OwnerDraft
+from bot.features.owner_drafts.store import DAY, REMINDER, DraftStore, OwnerDraftRow
 from bot.slack.messages import ERASED
 from config.errors import CopilotError
 from durable.database import now
@@ -31,7 +31,9 @@ class Addressee:
     role: str
 
 
-def addressee_of(draft: OwnerDraft, owners: OwnersFound, rights: DraftRights) -> Addressee | None:
+def addressee_of(
+    draft: OwnerDraftRow, owners: OwnersFound, rights: DraftRights
+) -> Addressee | None:
     """The first who may see the words and read the document; else the first who may at least know
     which document it is; None when there is nobody at all.
 
@@ -39,22 +41,23 @@ def addressee_of(draft: OwnerDraft, owners: OwnersFound, rights: DraftRights) ->
     fallback: Addressee | None = None
     last: Addressee | None = None
     for one in _candidates(draft, owners, rights):
-        mine = replace(draft, addressee=one.user, role=one.role)
-        if rights.reads(one.user, mine):
-            if rights.sees_words(one.user, mine):
+        if rights.reads(one.user, draft, one.role):
+            if rights.sees_words(one.user, draft):
                 return one
             fallback = fallback or one
         last = last or one
     return fallback or last
 
 
-def _candidates(draft: OwnerDraft, owners: OwnersFound, rights: DraftRights) -> Iterator[Addressee]:
+def _candidates(
+    draft: OwnerDraftRow, owners: OwnersFound, rights: DraftRights
+) -> Iterator[Addressee]:
     """Colleagues who are in Slack now, in the order of preference."""
     for email, role in owners.people[:MAX_LOOKUPS]:
-        member = rights.gate.people.member_by_email(email)
+        member = rights.context.gate.people.member_by_email(email)
         if member.standing == "member":
             yield Addressee(user=member.person.slack_user, role=role)
-    domain = rights.domains().get(draft.domain)
+    domain = rights.context.domains().get(draft.domain)
     if domain is None:
         return
     for user in domain.admins:
@@ -124,7 +127,7 @@ class DraftDelivery:
         if addressed is None or not self.posts.post(addressed, part=REMINDER):
             self._retry(REMIND, key, DAY)
 
-    def _owners(self, draft: OwnerDraft) -> OwnersFound:
+    def _owners(self, draft: OwnerDraftRow) -> OwnersFound:
         """None where the document isn't in Drive: a local file names a team, no address."""
         if not draft.document or self.owners is None or self.posts.rights.is_file(draft):
             return NO_OWNERS
@@ -134,20 +137,20 @@ class DraftDelivery:
             log.error("document owner lookup in drive failed", reason=str(error))
             return OwnersFound(later=True)
 
-    def _has_addressee(self, draft: OwnerDraft) -> bool:
+    def _has_addressee(self, draft: OwnerDraftRow) -> bool:
         """Who has neither left nor been erased since."""
         return draft.addressee not in ("", ERASED) and self.posts.rights.is_colleague(
             draft.addressee
         )
 
-    def _assign(self, draft: OwnerDraft, owners: OwnersFound) -> OwnerDraft | None:
+    def _assign(self, draft: OwnerDraftRow, owners: OwnersFound) -> OwnerDraftRow | None:
         """Store who should decide now, and the document's title and address; None while there is
         nobody."""
         addressee = addressee_of(draft, owners, self.posts.rights)
         if addressee is None:
             log.warning("draft has nobody who may decide on it", domain=draft.domain)
             return None
-        domain = self.posts.domains().get(draft.domain)
+        domain = self.posts.context.domains().get(draft.domain)
         snapshot = self.posts.rights.snapshot_for(addressee.user, domain) if domain else None
         card = snapshot.documents.get(draft.document) if snapshot else None
         title = owners.title or (card.title if card else "")
@@ -163,7 +166,7 @@ class DraftDelivery:
         self.timers.set(kind, key, datetime.now(UTC) + after)
 
 
-def _url(snapshot: Snapshot | None, draft: OwnerDraft) -> str:
+def _url(snapshot: Snapshot | None, draft: OwnerDraftRow) -> str:
     """Opens the section with the draft's heading; empty where there is none."""
     if snapshot is None or not draft.heading or draft.document not in snapshot.documents:
         return ""

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import structlog
 from slack_bolt import App
 
-from bot.blocks.kit import Json, actions, button, context, section
+from bot.blocks.kit import Json, actions, button, context, header, section
 from bot.bus.events import Enqueue, Event, SuggestionMade
 from bot.feature import DocumentOwners, Feature, FeatureContext
 from bot.features.owner_drafts.delivery import REMIND, SEND, DraftDelivery
@@ -24,7 +25,7 @@ from bot.features.owner_drafts.service import (
     DraftDismissed,
     DraftEdited,
 )
-from bot.features.owner_drafts.store import DraftStore, OwnerDraft
+from bot.features.owner_drafts.store import DraftStore, OwnerDraftRow
 from bot.features.owner_drafts.views import (
     ACCEPT,
     DISMISS,
@@ -33,7 +34,7 @@ from bot.features.owner_drafts.views import (
     EDIT_VIEW,
     DraftVisibility,
     draft_message,
-    home_line,
+    headline,
     message_modal,
     reason_form,
     submitted_reason,
@@ -41,6 +42,7 @@ from bot.features.owner_drafts.views import (
     words_form,
 )
 from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure
+from bot.slack.messages import user_of
 from config.domain import Domain
 
 log = structlog.get_logger()
@@ -49,6 +51,7 @@ ERASED_DRAFT = "This suggestion is no longer kept."
 BLANK = "Write what should stand in the document."
 
 Ack = Callable[..., object]
+Form = Callable[[OwnerDraftRow, DraftVisibility], Json]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +60,7 @@ class DraftActions:
 
     def listen(self, app: App, put: Enqueue) -> None:
         def accept(ack: Ack, body: Json, action: Json) -> None:
-            key, user = str(action.get("value") or ""), _user(body)
+            key, user = str(action.get("value") or ""), user_of(body)
             channel = str((body.get("channel") or {}).get("id") or "")
             event_id = f"owner-accept-{key}-{user}-{action.get('action_ts')}"
             put(event_id, DraftAccepted(key=key, user=user, channel=channel))
@@ -68,39 +71,33 @@ class DraftActions:
             if not form["words"]:
                 ack(response_action="errors", errors={"words": BLANK})
                 return
-            user = _user(body)
+            user = user_of(body)
             put(f"owner-edited-{view.get('id')}-{user}", DraftEdited(**form, user=user))
             ack()
 
         def submit_reason(ack: Ack, body: Json, view: Json) -> None:
-            form, user = submitted_reason(view), _user(body)
+            form, user = submitted_reason(view), user_of(body)
             put(f"owner-dismissed-{view.get('id')}-{user}", DraftDismissed(**form, user=user))
             ack()
 
         app.action(ACCEPT)(accept)
-        app.action(EDIT)(ack=lambda ack: ack(), lazy=[self._open_words_form])
-        app.action(DISMISS)(ack=lambda ack: ack(), lazy=[self._open_reason_form])
+        app.action(EDIT)(ack=lambda ack: ack(), lazy=[self._opener(words_form)])
+        app.action(DISMISS)(ack=lambda ack: ack(), lazy=[self._opener(reason_form)])
         app.view(EDIT_VIEW)(submit_words)
         app.view(DISMISS_VIEW)(submit_reason)
 
-    def _open_words_form(self, body: Json, action: Json) -> None:
-        self._open(body, str(action.get("value") or ""), words_form)
+    def _opener(self, form: Form) -> Callable[[Json, Json], None]:
+        def open_form(body: Json, action: Json) -> None:
+            try:
+                view = self._form(user_of(body), str(action.get("value") or ""), form)
+                web = self.posts.context.web
+                web.once("views.open", trigger_id=body.get("trigger_id"), view=view)
+            except (SlackRefused, SlackUnsure, SlackBusy) as error:
+                log.warning("a form did not open", reason=str(error))
 
-    def _open_reason_form(self, body: Json, action: Json) -> None:
-        self._open(body, str(action.get("value") or ""), reason_form)
+        return open_form
 
-    def _open(
-        self, body: Json, key: str, form: Callable[[OwnerDraft, DraftVisibility], Json]
-    ) -> None:
-        try:
-            view = self._form(_user(body), key, form)
-            self.posts.web.once("views.open", trigger_id=body.get("trigger_id"), view=view)
-        except (SlackRefused, SlackUnsure, SlackBusy) as error:
-            log.warning("a form did not open", reason=str(error))
-
-    def _form(
-        self, user: str, key: str, form: Callable[[OwnerDraft, DraftVisibility], Json]
-    ) -> Json:
+    def _form(self, user: str, key: str, form: Form) -> Json:
         """The form where this person may decide the draft; a message otherwise."""
         draft = self.posts.drafts.get(key)
         if draft is None:
@@ -113,34 +110,25 @@ class DraftActions:
         return form(draft, visibility)
 
 
-def _user(body: Json) -> str:
-    return str((body.get("user") or {}).get("id") or "")
-
-
 MAX_DRAFTS = 5
 MAX_COUNT = 100
 
 
-@dataclass(frozen=True, kw_only=True)
-class HomeDrafts:
-    posts: DraftPosts
-
-    def __call__(self, viewer: str, administered: Sequence[Domain]) -> Iterator[Json]:
-        """Oldest first, without anybody's words: the form shows them to those who may see them."""
-        domains = [domain.domain for domain in administered]
-        waiting = self.posts.drafts.waiting(viewer, domains, MAX_COUNT)
-        theirs = [one for one in waiting if self.posts.rights.may_decide(viewer, one)]
-        if not theirs:
-            return
-        title = "Suggestions for documents"
-        yield {"type": "header", "text": {"type": "plain_text", "text": title}}
-        for draft in theirs[:MAX_DRAFTS]:
-            yield section(home_line(draft, self.posts.visibility(viewer, draft)))
-            review = button("Review…", EDIT, draft.key)
-            yield actions([review, button("Dismiss…", DISMISS, draft.key)])
-        more = len(theirs) - MAX_DRAFTS
-        if more > 0:
-            yield context([f"{more} more wait{'s' if more == 1 else ''} behind these."])
+def _home(posts: DraftPosts, viewer: str, administered: Sequence[Domain]) -> Iterator[Json]:
+    """Oldest first, without anybody's words: the form shows them to those who may see them."""
+    domains = [domain.domain for domain in administered]
+    waiting = posts.drafts.waiting(viewer, domains, MAX_COUNT)
+    theirs = [one for one in waiting if posts.rights.may_decide(viewer, one)]
+    if not theirs:
+        return
+    yield header("Suggestions for documents")
+    for draft in theirs[:MAX_DRAFTS]:
+        yield section(headline(draft, posts.visibility(viewer, draft)))
+        review = button("Review…", EDIT, draft.key)
+        yield actions([review, button("Dismiss…", DISMISS, draft.key)])
+    more = len(theirs) - MAX_DRAFTS
+    if more > 0:
+        yield context([f"{more} more wait{'s' if more == 1 else ''} behind these."])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,28 +143,8 @@ class WordsWithdrawn(Event):
 def build_owner_drafts(context: FeatureContext, owners: DocumentOwners | None) -> Feature:
     """`owners` of None: no document has a known owner, and no comment is written."""
     drafts = DraftStore(context.engine)
-    rights = DraftRights(
-        gate=context.gate,
-        domains=context.domains,
-        identities=context.identities,
-        published=context.published,
-    )
-    posts = DraftPosts(
-        web=context.web,
-        drafts=drafts,
-        rights=rights,
-        owners=owners,
-        domains=context.domains,
-    )
-    decisions = DraftDecisions(
-        web=context.web,
-        drafts=drafts,
-        posts=posts,
-        owners=owners,
-        timers=context.timers,
-        put=context.put,
-        identity=context.identity,
-    )
+    posts = DraftPosts(context=context, drafts=drafts, rights=DraftRights(context), owners=owners)
+    decisions = DraftDecisions(context=context, drafts=drafts, posts=posts, owners=owners)
     delivery = DraftDelivery(
         drafts=drafts,
         posts=posts,
@@ -205,5 +173,5 @@ def build_owner_drafts(context: FeatureContext, owners: DocumentOwners | None) -
             COMMENT: decisions.retry_comment,
         },
         plan=withdraw_erased_words,
-        home=HomeDrafts(posts=posts),
+        home=partial(_home, posts),
     )

@@ -3,93 +3,85 @@ found again after a crash, updated."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import structlog
 
-from bot.access.gate import EntryPoint, Gate
+from bot.access.gate import EntryPoint
 from bot.blocks.kit import Json
 from bot.blocks.render import SlackMessage
-from bot.feature import DocumentOwners, PublishedIndex
+from bot.feature import DocumentOwners, FeatureContext
 from bot.features.owner_drafts.store import (
     MAX_MESSAGES_PER_DAY,
     REMINDER,
-    DraftMessage,
     DraftStore,
-    OwnerDraft,
+    OwnerDraftRow,
+    OwnerMessageRow,
 )
 from bot.features.owner_drafts.views import DraftVisibility, draft_message, erased_message
-from bot.posting.posts import metadata_of, post_with_fallback
-from bot.slack.client import (
-    MAX_WAIT,
-    SlackBusy,
-    SlackClient,
-    SlackRefused,
-    SlackUnsure,
-    backoff,
-)
+from bot.posting.posts import metadata_of, post_once, post_with_fallback
+from bot.slack.client import SlackRefused
+from bot.slack.messages import part_of, question_id
 from config.domain import Domain
 from config.errors import CopilotError
-from index.permissions.rules import IdentitiesOf, visible_to
+from index.permissions.rules import visible_to
 from index.search import Snapshot
 
 DRIVE_ROLES = frozenset({"owner", "editor", "manager"})
 """Roles in Drive: these people may read the document."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class DraftRights:
     """Every method raises SlackBusy or SlackUnsure where Slack doesn't answer."""
 
-    gate: Gate
-    domains: Callable[[], Mapping[str, Domain]]
-    identities: IdentitiesOf
-    published: PublishedIndex | None
+    context: FeatureContext
 
     def is_colleague(self, user: str) -> bool:
-        return bool(user) and self.gate.people.member(user).standing == "member"
+        return bool(user) and self.context.gate.people.member(user).standing == "member"
 
-    def may_decide(self, user: str, draft: OwnerDraft) -> bool:
+    def may_decide(self, user: str, draft: OwnerDraftRow) -> bool:
         """Its addressee, or an admin of its domain; a button may reach others."""
-        domain = self.domains().get(draft.domain)
+        domain = self.context.domains().get(draft.domain)
         is_named = user == draft.addressee or bool(domain and user in domain.admins)
         return is_named and self.is_colleague(user)
 
-    def sees_words(self, user: str, draft: OwnerDraft) -> bool:
+    def sees_words(self, user: str, draft: OwnerDraftRow) -> bool:
         """Words from a thread are for those who may see its channel."""
         if user == draft.by or draft.kind == "review":  # nobody's words
             return True
         if draft.channel:
-            return self.gate.may_see(user, draft.channel)
-        domain = self.domains().get(draft.domain)
-        if domain is None:
-            return False
-        return user in domain.admins or bool(self.gate.open_to(EntryPoint.HOME, user, [domain]))
+            return self.context.gate.may_see(user, draft.channel)
+        domain = self.context.domains().get(draft.domain)
+        return domain is not None and self._may_ask(user, domain)
 
-    def reads(self, user: str, draft: OwnerDraft) -> bool:
-        """Whether they may read the document, and so its name and headings."""
-        if not draft.document or (user == draft.addressee and draft.role in DRIVE_ROLES):
+    def reads(self, user: str, draft: OwnerDraftRow, role: str = "") -> bool:
+        """Whether they may read the document, and so its name and headings. `role`: of a person to
+        whom the draft is not addressed yet."""
+        if not role and user == draft.addressee:
+            role = draft.role
+        if not draft.document or role in DRIVE_ROLES:
             return True
-        domain = self.domains().get(draft.domain)
+        domain = self.context.domains().get(draft.domain)
         if domain is None:
             return False
         if domain.access.audience == "channel":
-            return user in domain.admins or bool(self.gate.open_to(EntryPoint.HOME, user, [domain]))
+            return self._may_ask(user, domain)
         snapshot = self.snapshot_for(user, domain)
         return bool(snapshot and draft.document in snapshot.documents)
 
-    def is_public(self, draft: OwnerDraft) -> bool:
+    def is_public(self, draft: OwnerDraftRow) -> bool:
         """Whether every colleague may read the words where they were written."""
-        return bool(draft.channel) and self.gate.channels.is_public(draft.channel)
+        return bool(draft.channel) and self.context.gate.channels.is_public(draft.channel)
 
-    def is_file(self, draft: OwnerDraft) -> bool:
+    def is_file(self, draft: OwnerDraftRow) -> bool:
         """Whether the document is a local file: it names a team as owner, and takes no comments."""
-        domain = self.domains().get(draft.domain)
-        if domain is None or self.published is None:
+        domain = self.context.domains().get(draft.domain)
+        published = self.context.published
+        if domain is None or published is None:
             return False
         try:
-            whole = visible_to(self.published.snapshot(domain.domain), None)
+            whole = visible_to(published.snapshot(domain.domain), None)
             card = whole.documents.get(draft.document)
         except CopilotError:
             return False
@@ -97,16 +89,20 @@ class DraftRights:
 
     def snapshot_for(self, user: str, domain: Domain) -> Snapshot | None:
         """The documents that this person may read; None where they can't be determined."""
-        if self.published is None:
+        if self.context.published is None:
             return None
         try:
-            snapshot = self.published.snapshot(domain.domain)
+            snapshot = self.context.published.snapshot(domain.domain)
             if domain.access.audience == "channel":
                 return snapshot
-            person = self.gate.people.person(user)
-            return visible_to(snapshot, self.identities(domain, person))
+            person = self.context.gate.people.person(user)
+            return visible_to(snapshot, self.context.identities(domain, person))
         except CopilotError:
             return None
+
+    def _may_ask(self, user: str, domain: Domain) -> bool:
+        gate = self.context.gate
+        return user in domain.admins or bool(gate.open_to(EntryPoint.HOME, user, [domain]))
 
 
 log = structlog.get_logger()
@@ -118,14 +114,13 @@ SEARCH_LIMIT = 50
 
 @dataclass(frozen=True, kw_only=True)
 class DraftPosts:
-    web: SlackClient
+    context: FeatureContext
     drafts: DraftStore
     rights: DraftRights
     owners: DocumentOwners | None
-    domains: Callable[[], Mapping[str, Domain]]
 
-    def visibility(self, user: str, draft: OwnerDraft) -> DraftVisibility:
-        domain = self.domains().get(draft.domain)
+    def visibility(self, user: str, draft: OwnerDraftRow) -> DraftVisibility:
+        domain = self.context.domains().get(draft.domain)
         return DraftVisibility(
             words=self.rights.sees_words(user, draft),
             place=self.rights.reads(user, draft),
@@ -134,7 +129,7 @@ class DraftPosts:
             domain=domain.title if domain else draft.domain,
         )
 
-    def post(self, draft: OwnerDraft, part: int) -> bool:
+    def post(self, draft: OwnerDraftRow, part: int) -> bool:
         """Post a draft to its addressee, or its reminder; False at the daily limit. Safe to repeat.
         Raises SlackRefused, SlackBusy and SlackUnsure."""
         claimed = self.drafts.messages(draft.key).get(part)
@@ -143,12 +138,25 @@ class DraftPosts:
         count = self.drafts.claim(draft, part)
         if not count:
             return False
-        location = self._find(draft, part) if claimed else None
-        channel, ts = location or self._post(draft, part, last=count == MAX_MESSAGES_PER_DAY)
+        placed: list[str] = []
+        ts = self._find(draft, part) if claimed else None
+        if ts is None:
+            visibility = self.visibility(draft.addressee, draft)
+            last = count == MAX_MESSAGES_PER_DAY
+            ts = post_once(
+                self.context.web,
+                draft_message(draft, visibility, reminder=part == REMINDER, last=last),
+                channel=draft.addressee,  # Slack takes a user's id for their direct messages
+                thread_ts=None,
+                metadata=metadata_of(DRAFT_EVENT, draft.key, part=part),
+                find=lambda: self._find(draft, part),
+                on_placed=placed.append,
+            )
+        channel = placed[0] if placed else self.drafts.channel_with(draft.addressee)
         self.drafts.set_posted(draft.key, part, channel, ts)
         return True
 
-    def update(self, draft: OwnerDraft) -> None:
+    def update(self, draft: OwnerDraftRow) -> None:
         """Show its present state on all its messages."""
         for part, message in self.drafts.messages(draft.key).items():
             if message.ts:
@@ -167,38 +175,14 @@ class DraftPosts:
             self._update(message, draft_message(draft, visibility, reminder=part == REMINDER))
         self.drafts.withdraw(key, part)
 
-    def _post(self, draft: OwnerDraft, part: int, *, last: bool) -> tuple[str, str]:
-        """Channel and timestamp."""
-        visibility = self.visibility(draft.addressee, draft)
-        message = draft_message(draft, visibility, reminder=part == REMINDER, last=last)
-        arguments = {
-            "channel": draft.addressee,  # Slack takes a user's id for their direct messages
-            "metadata": metadata_of(DRAFT_EVENT, draft.key, part=part),
-            "unfurl_links": False,
-            "unfurl_media": False,
-        }
-        pauses = backoff(MAX_WAIT)
-        while True:
-            try:
-                reply = post_with_fallback(
-                    self.web, self.web.once, "chat.postMessage", message, arguments
-                )
-                return str(reply.get("channel") or ""), str(reply["ts"])
-            except SlackBusy as busy:
-                self.web.wait(pauses, exactly=busy.after, cause=busy)
-            except SlackUnsure as unsure:
-                self.web.wait(pauses, cause=unsure)
-                if location := self._find(draft, part):
-                    return location
-
-    def _find(self, draft: OwnerDraft, part: int) -> tuple[str, str] | None:
-        """Channel and timestamp of a message whose reply was lost. Before the first message to a
-        person nothing can be searched: better the same draft twice than none."""
+    def _find(self, draft: OwnerDraftRow, part: int) -> str | None:
+        """Timestamp of a message whose reply was lost. Before the first message to a person nothing
+        can be searched: better the same draft twice than none."""
         channel = self.drafts.channel_with(draft.addressee)
         if not channel:
             return None
         try:
-            page = self.web.call(
+            page = self.context.web.call(
                 "conversations.history",
                 channel=channel,
                 limit=SEARCH_LIMIT,
@@ -208,14 +192,11 @@ class DraftPosts:
         except SlackRefused:
             return None
         for message in page.get("messages") or ():
-            metadata = message.get("metadata") or {}
-            payload = metadata.get("event_payload") or {}
-            mine = payload.get("question_id") == draft.key and payload.get("part") == part
-            if metadata.get("event_type") == DRAFT_EVENT and mine:
-                return channel, str(message["ts"])
+            if question_id(message, DRAFT_EVENT) == draft.key and part_of(message) == part:
+                return str(message["ts"])
         return None
 
-    def _update(self, message: DraftMessage, content: SlackMessage) -> None:
+    def _update(self, message: OwnerMessageRow, content: SlackMessage) -> None:
         if not message.ts:
             return
         arguments: Json = {
@@ -224,6 +205,7 @@ class DraftPosts:
             "metadata": metadata_of(DRAFT_EVENT, message.key, part=message.part),
         }
         try:
-            post_with_fallback(self.web, self.web.call, "chat.update", content, arguments)
+            web = self.context.web
+            post_with_fallback(web, web.call, "chat.update", content, arguments)
         except SlackRefused as refused:
             log.info("draft message could not be updated", reason=refused.code)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import yaml
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine, RowMapping
 
-from bot.features.owner_drafts.store import OwnerDraftRow, create_draft_tables
+from bot.features.owner_drafts.store import DraftStore
 from bot.questions.store import decode_answer
-from bot.questions.tables import FORGOTTEN, FeedbackRow, HandoffRow, QuestionRow, create_tables
+from bot.questions.tables import create_tables
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,14 +39,14 @@ def propose(engine: Engine, domain: str | None = None) -> list[Proposal]:
     """One per question, by question id: an accepted draft, else a correction, else a resolution.
     None for a dismissed draft."""
     create_tables(engine)
-    create_draft_tables(engine)
-    proposals: dict[str, Proposal] = {}
-    for proposal in (*_handoffs(engine), *_corrections(engine)):
-        proposals[proposal.id] = proposal
-    for question_id in _dismissed(engine):
+    store = DraftStore(engine)
+    proposals = {row["id"]: _from_question(row, "handoff") for row in store.resolutions()}
+    proposals |= {row["id"]: _from_question(row, "correction") for row in store.corrections()}
+    for question_id in store.dismissed_questions():
         proposals.pop(question_id, None)
-    for proposal in _accepted(engine):
-        proposals[proposal.id] = proposal
+    for proposal in map(_from_draft, store.accepted_answers()):
+        if proposal.question:
+            proposals[proposal.id] = proposal
     matching = (one for one in proposals.values() if domain in (None, one.domain))
     return sorted(matching, key=lambda proposal: proposal.id)
 
@@ -80,81 +78,39 @@ def _evidence(p: Proposal) -> list[dict[str, str]]:
     return [{"document": p.document, "heading": p.heading, "quote": p.heading}]
 
 
-def _corrections(engine: Engine) -> Iterator[Proposal]:
-    query = (
-        select(QuestionRow, FeedbackRow.correction, FeedbackRow.source, FeedbackRow.user)
-        .join(FeedbackRow, FeedbackRow.question_id == QuestionRow.id)
-        .where(FeedbackRow.correction != "", QuestionRow.state != FORGOTTEN)
-        .order_by(FeedbackRow.given_at)
-    )
-    with engine.connect() as connection:
-        for row in connection.execute(query).mappings():
-            yield _proposal(row, row["correction"], row["source"], row["user"], "correction")
-
-
-def _handoffs(engine: Engine) -> Iterator[Proposal]:
-    query = (
-        select(QuestionRow, HandoffRow.resolution, HandoffRow.resolved_by.label("human"))
-        .join(HandoffRow, HandoffRow.question_id == QuestionRow.id)
-        .where(HandoffRow.resolution != "", QuestionRow.state != FORGOTTEN)
-    )
-    with engine.connect() as connection:
-        for row in connection.execute(query).mappings():
-            yield _proposal(row, row["resolution"], "", row["human"], "handoff")
-
-
-def _accepted(engine: Engine) -> Iterator[Proposal]:
-    """Proposals from accepted drafts with answers: other kinds of drafts answer no question."""
-    query = (
-        select(OwnerDraftRow, QuestionRow.text, QuestionRow.answer, QuestionRow.path)
-        .outerjoin(QuestionRow, QuestionRow.id == OwnerDraftRow.question_id)
-        .where(OwnerDraftRow.kind == "answer", OwnerDraftRow.state == "accepted")
-        .where(OwnerDraftRow.final_words != "")
-        .order_by(OwnerDraftRow.decided_at)
-    )
-    with engine.connect() as connection:
-        for row in connection.execute(query).mappings():
-            answer = decode_answer(row["answer"]) if row["answer"] else None
-            standalone = answer.standalone_question if answer else ""
-            question = standalone or row["question"] or row["text"] or ""
-            place = " › ".join(filter(None, (row["title"], row["final_heading"])))
-            if question:
-                yield Proposal(
-                    id=row["question_id"] or row["key"],
-                    domain=row["domain"],
-                    question=question,
-                    reference=row["final_words"],
-                    source=place,
-                    by=row["final_by"],
-                    origin="accepted",
-                    answered=answer.text if answer else "",
-                    path=row["path"] or "",
-                    document=row["document"],
-                    heading=row["final_heading"],
-                )
-
-
-def _dismissed(engine: Engine) -> list[str]:
-    query = select(OwnerDraftRow.question_id).where(
-        OwnerDraftRow.kind == "answer",
-        OwnerDraftRow.state == "dismissed",
-        OwnerDraftRow.question_id != "",
-    )
-    with engine.connect() as connection:
-        return list(connection.scalars(query))
-
-
-def _proposal(row: Any, reference: str, source: str, by: str, origin: str) -> Proposal:
-    answer = decode_answer(row["answer"]) if row["answer"] else None
-    standalone = answer.standalone_question if answer else ""
+def _from_question(row: RowMapping, origin: str) -> Proposal:
+    standalone, answered = _answer_of(row)
     return Proposal(
         id=row["id"],
         domain=row["domain"],
         question=standalone or row["text"],
-        reference=reference,
-        source=source,
-        by=by,
+        reference=row["reference"],
+        source=row["source"],
+        by=row["by"],
         origin=origin,
-        answered=answer.text if answer else "",
+        answered=answered,
         path=row["path"],
     )
+
+
+def _from_draft(row: RowMapping) -> Proposal:
+    standalone, answered = _answer_of(row)
+    return Proposal(
+        id=row["question_id"] or row["key"],
+        domain=row["domain"],
+        question=standalone or row["question"] or row["text"] or "",
+        reference=row["final_words"],
+        source=" › ".join(filter(None, (row["title"], row["final_heading"]))),
+        by=row["final_by"],
+        origin="accepted",
+        answered=answered,
+        path=row["path"] or "",
+        document=row["document"],
+        heading=row["final_heading"],
+    )
+
+
+def _answer_of(row: RowMapping) -> tuple[str, str]:
+    """The self-contained question and the copilot's answer; empty where there is none."""
+    answer = decode_answer(row["answer"]) if row["answer"] else None
+    return (answer.standalone_question, answer.text) if answer else ("", "")

@@ -8,13 +8,11 @@ from typing import ClassVar
 
 import structlog
 
-from bot.bus.events import Enqueue, Event, SlackEvent, SuggestionDecided
-from bot.bus.timers import TimerStore
-from bot.connection import Identity
-from bot.feature import DocumentOwners
+from bot.bus.events import Event, SlackEvent, SuggestionDecided
+from bot.feature import DocumentOwners, FeatureContext
 from bot.features.owner_drafts.posts import DraftPosts
-from bot.features.owner_drafts.store import DraftStore, OwnerDraft
-from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
+from bot.features.owner_drafts.store import DraftStore, OwnerDraftRow
+from bot.slack.messages import whisper
 from config.errors import CopilotError
 from durable.database import now
 from loaders.google.owners import Commented
@@ -61,20 +59,18 @@ class DraftDismissed(Event):
 class DraftDecisions:
     """Every method is safe to repeat under the same event id."""
 
-    web: SlackClient
+    context: FeatureContext
     drafts: DraftStore
     posts: DraftPosts
     owners: DocumentOwners | None
-    timers: TimerStore
-    put: Enqueue
-    identity: Identity
 
     def accept(self, event_id: str, event: DraftAccepted) -> None:
         draft, user = self._draft_for(event.key, event.user, event.channel), event.user
         if draft is None:
             return
         if draft.waits and not self._may_accept_unreviewed(user, draft):
-            self._whisper(user, event.channel, REVIEW_FIRST)
+            if event.channel:
+                whisper(self.context.web, user, event.channel, "", REVIEW_FIRST)
             return
         self._decide(
             event_id, draft, user, "accepted",
@@ -110,21 +106,22 @@ class DraftDecisions:
         if draft and draft.state == "gone":
             self._follow_up(draft)
 
-    def _draft_for(self, key: str, user: str, channel: str = "") -> OwnerDraft | None:
+    def _draft_for(self, key: str, user: str, channel: str = "") -> OwnerDraftRow | None:
         """None where there is none, or this person may not decide it."""
         draft = self.drafts.get(key)
         if draft and not self.posts.rights.may_decide(user, draft):
-            self._whisper(user, channel, NOT_YOURS)
+            if channel:
+                whisper(self.context.web, user, channel, "", NOT_YOURS)
             return None
         return draft
 
-    def _may_accept_unreviewed(self, user: str, draft: OwnerDraft) -> bool:
+    def _may_accept_unreviewed(self, user: str, draft: OwnerDraftRow) -> bool:
         """Without the form, which says who will read it: only public words that they see."""
         visibility = self.posts.visibility(user, draft)
         return bool(draft.words and visibility.words and visibility.place and visibility.public)
 
     def _decide(
-        self, event_id: str, draft: OwnerDraft, user: str, state: str, **values: str
+        self, event_id: str, draft: OwnerDraftRow, user: str, state: str, **values: str
     ) -> None:
         event = event_id[:160]
         self.drafts.decide(draft.key, state, decided_by=user, decided_event=event, **values)
@@ -135,28 +132,31 @@ class DraftDecisions:
             self._follow_up(latest)
         else:
             self.posts.update(latest)  # another user was first; this message may not say so yet
-        self._refresh_home(event_id, user)
+        # Their App Home no longer lists it.
+        opened = {"type": "app_home_opened", "tab": "home", "user": user}
+        home = SlackEvent(event=opened, team=self.context.identity.team)
+        self.context.put(f"home-{event_id}", home)
 
-    def _follow_up(self, draft: OwnerDraft) -> None:
+    def _follow_up(self, draft: OwnerDraftRow) -> None:
         if draft.state == "accepted" and draft.comment in {"", "later"}:
             draft = self._write_comment(draft)
         self.posts.update(draft)
         if draft.comment != "later":
             self._publish_outcome(draft)
 
-    def _write_comment(self, draft: OwnerDraft) -> OwnerDraft:
+    def _write_comment(self, draft: OwnerDraftRow) -> OwnerDraftRow:
         result = self._comment(draft)
         if result.outcome == "later" and now() - (draft.decided_at or now()) >= MAX_RETRY_TIME:
             result = Commented(outcome="refused", why=result.why)
         if result.outcome == "later":
-            self.timers.set(COMMENT, draft.key, datetime.now(UTC) + RETRY_DELAY)
+            self.context.timers.set(COMMENT, draft.key, datetime.now(UTC) + RETRY_DELAY)
         state = "gone" if result.outcome == "gone" else "accepted"
         self.drafts.set(
             draft.key, state=state, comment=result.outcome, comment_why=result.why[:500]
         )
         return self.drafts.get(draft.key) or draft
 
-    def _comment(self, draft: OwnerDraft) -> Commented:
+    def _comment(self, draft: OwnerDraftRow) -> Commented:
         if not draft.document or self.owners is None or self.posts.rights.is_file(draft):
             return Commented(outcome="off")
         try:
@@ -169,30 +169,17 @@ class DraftDecisions:
         except CopilotError as error:
             return Commented(outcome="refused", why=error.problem)
 
-    def _content(self, draft: OwnerDraft) -> str:
+    def _content(self, draft: OwnerDraftRow) -> str:
         place = f'For "{draft.final_heading}":\n\n' if draft.final_heading else ""
         is_public = self.posts.rights.is_public(draft)
         source = f" {draft.permalink}" if draft.permalink and is_public else ""
         day = f"{draft.decided_at:%Y-%m-%d}" if draft.decided_at else "today"
         return f"{place}{draft.final_words}\n\nAccepted in Slack, {day}.{source} {draft.mark}"
 
-    def _publish_outcome(self, draft: OwnerDraft) -> None:
+    def _publish_outcome(self, draft: OwnerDraftRow) -> None:
         event = SuggestionDecided(
             id=draft.id, outcome=draft.state, by=draft.decided_by,
             document=draft.document, heading=draft.final_heading or draft.heading,
             words=draft.final_words, words_by=draft.final_by,
         )  # fmt: skip
-        self.put(f"outcome-{draft.id}", event)
-
-    def _refresh_home(self, event_id: str, user: str) -> None:
-        """Refresh the user's App Home, which no longer lists the decided draft."""
-        opened = {"type": "app_home_opened", "tab": "home", "user": user}
-        self.put(f"home-{event_id}", SlackEvent(event=opened, team=self.identity.team))
-
-    def _whisper(self, user: str, channel: str, text: str) -> None:
-        if not channel:
-            return
-        try:
-            self.web.once("chat.postEphemeral", channel=channel, user=user, text=text)
-        except (SlackRefused, SlackUnsure, SlackBusy) as error:
-            log.debug("ephemeral message could not be posted", reason=str(error))
+        self.context.put(f"outcome-{draft.id}", event)

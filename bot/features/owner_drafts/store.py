@@ -6,19 +6,20 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import (
     Engine,
+    Executable,
     Index,
-    Row,
+    RowMapping,
     String,
     Text,
     and_,
     delete,
     func,
+    literal,
     or_,
     outerjoin,
     select,
@@ -27,7 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from bot.bus.events import Suggestion
-from bot.questions.tables import PersonalTable
+from bot.questions.tables import FORGOTTEN, FeedbackRow, HandoffRow, PersonalTable, QuestionRow
 from bot.slack.messages import ERASED
 from durable.database import insert_once, now, table_of
 from durable.migration import migrate
@@ -38,6 +39,8 @@ class Base(DeclarativeBase):
 
 
 class OwnerDraftRow(Base):
+    """A suggestion and its decision."""
+
     __tablename__ = "bot_owner_drafts"
     __table_args__ = (
         Index("bot_owner_drafts_question", "question_id"),
@@ -79,6 +82,15 @@ class OwnerDraftRow(Base):
     )
     comment_why: Mapped[str] = mapped_column(Text, default="")
 
+    @property
+    def waits(self) -> bool:
+        return self.state == "waiting"
+
+    @property
+    def mark(self) -> str:
+        """Marks our comment among those of its document."""
+        return f"[copilot {self.key[:8]}]"
+
 
 class OwnerMessageRow(Base):
     __tablename__ = "bot_owner_messages"
@@ -115,57 +127,9 @@ DAY = timedelta(days=1)
 MAX_MESSAGES_PER_DAY = 5
 """Messages to one person in 24 hours, reminders included; further drafts wait in their App Home."""
 REMINDER = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class OwnerDraft:
-    """A suggestion and its decision; see `OwnerDraftRow`."""
-
-    key: str
-    id: str
-    kind: str
-    domain: str
-    document: str
-    title: str
-    url: str
-    heading: str
-    question: str
-    words: str
-    by: str
-    question_id: str
-    channel: str
-    permalink: str
-    made_at: datetime
-    state: str
-    addressee: str
-    role: str
-    decided_by: str
-    decided_at: datetime | None
-    decided_event: str
-    final_heading: str
-    final_words: str
-    final_by: str
-    reason: str
-    comment: str
-    comment_why: str
-
-    @property
-    def waits(self) -> bool:
-        return self.state == "waiting"
-
-    @property
-    def mark(self) -> str:
-        """Marks our comment among those of its document."""
-        return f"[copilot {self.key[:8]}]"
-
-
-@dataclass(frozen=True, kw_only=True)
-class DraftMessage:
-    key: str
-    part: int
-    addressee: str
-    channel: str
-    ts: str
+_QUESTION_COLUMNS = (
+    QuestionRow.id, QuestionRow.domain, QuestionRow.text, QuestionRow.answer, QuestionRow.path,
+)  # fmt: skip
 
 
 def key_of(suggestion_id: str) -> str:
@@ -194,10 +158,11 @@ class DraftStore:
         insert_once(self._engine, OwnerDraftRow, key=key, made_at=now(), state="waiting", **values)
         return key
 
-    def get(self, key: str) -> OwnerDraft | None:
+    def get(self, key: str) -> OwnerDraftRow | None:
         with self._engine.connect() as connection:
-            row = connection.execute(select(OwnerDraftRow).where(OwnerDraftRow.key == key)).first()
-        return _draft(row) if row else None
+            query = select(OwnerDraftRow).where(OwnerDraftRow.key == key)
+            row = connection.execute(query).mappings().first()
+        return OwnerDraftRow(**row) if row else None
 
     def set(self, key: str, **values: Any) -> None:
         with self._engine.begin() as connection:
@@ -212,7 +177,7 @@ class DraftStore:
             result = connection.execute(change.values(state=state, decided_at=now(), **values))
             return result.rowcount > 0
 
-    def waiting(self, user: str, domains: Collection[str], limit: int) -> Sequence[OwnerDraft]:
+    def waiting(self, user: str, domains: Collection[str], limit: int) -> Sequence[OwnerDraftRow]:
         """Addressed to this person or in these domains; oldest first."""
         theirs = or_(OwnerDraftRow.addressee == user, OwnerDraftRow.domain.in_(list(domains)))
         query = (
@@ -222,15 +187,16 @@ class DraftStore:
             .limit(limit)
         )
         with self._engine.connect() as connection:
-            return [_draft(row) for row in connection.execute(query)]
+            return [OwnerDraftRow(**row) for row in connection.execute(query).mappings()]
 
-    def messages(self, key: str) -> dict[int, DraftMessage]:
+    def messages(self, key: str) -> dict[int, OwnerMessageRow]:
         """Messages by part; also those that are about to be posted."""
         query = select(OwnerMessageRow).where(OwnerMessageRow.key == key)
         with self._engine.connect() as connection:
-            return {row.part: _message(row) for row in connection.execute(query)}
+            rows = connection.execute(query).mappings()
+            return {row["part"]: OwnerMessageRow(**row) for row in rows}
 
-    def claim(self, draft: OwnerDraft, part: int) -> int:
+    def claim(self, draft: OwnerDraftRow, part: int) -> int:
         """Reserve a send slot. Returns the message's number today, from 1; 0 at the daily limit.
 
         Workers that claim the last slot at the same moment may all get 0: each counts after its
@@ -289,10 +255,53 @@ class DraftStore:
         with self._engine.begin() as connection:
             connection.execute(update(OwnerMessageRow).where(mine).values(withdrawn=True))
 
+    def corrections(self) -> Sequence[RowMapping]:
+        """Corrected answers, the oldest correction first; columns as in `resolutions`."""
+        query = (
+            select(
+                *_QUESTION_COLUMNS, FeedbackRow.correction.label("reference"), FeedbackRow.source,
+                FeedbackRow.user.label("by"),
+            )
+            .join(FeedbackRow, FeedbackRow.question_id == QuestionRow.id)
+            .where(FeedbackRow.correction != "", QuestionRow.state != FORGOTTEN)
+            .order_by(FeedbackRow.given_at)
+        )  # fmt: skip
+        return self._rows(query)
 
-def _draft(row: Row[Any]) -> OwnerDraft:
-    return OwnerDraft(**{name: row._mapping[name] for name in OwnerDraft.__dataclass_fields__})
+    def resolutions(self) -> Sequence[RowMapping]:
+        """Questions that a human resolved: their columns, and the `reference`, its `source`, and
+        `by` whom."""
+        query = (
+            select(
+                *_QUESTION_COLUMNS, HandoffRow.resolution.label("reference"),
+                literal("").label("source"), HandoffRow.resolved_by.label("by"),
+            )
+            .join(HandoffRow, HandoffRow.question_id == QuestionRow.id)
+            .where(HandoffRow.resolution != "", QuestionRow.state != FORGOTTEN)
+        )  # fmt: skip
+        return self._rows(query)
 
+    def accepted_answers(self) -> Sequence[RowMapping]:
+        """Accepted drafts with answers, and their questions; other kinds answer no question."""
+        query = (
+            select(OwnerDraftRow, QuestionRow.text, QuestionRow.answer, QuestionRow.path)
+            .outerjoin(QuestionRow, QuestionRow.id == OwnerDraftRow.question_id)
+            .where(OwnerDraftRow.kind == "answer", OwnerDraftRow.state == "accepted")
+            .where(OwnerDraftRow.final_words != "")
+            .order_by(OwnerDraftRow.decided_at)
+        )
+        return self._rows(query)
 
-def _message(row: Row[Any]) -> DraftMessage:
-    return DraftMessage(**{name: row._mapping[name] for name in DraftMessage.__dataclass_fields__})
+    def dismissed_questions(self) -> list[str]:
+        """Ids of the questions whose draft of an answer was dismissed."""
+        query = select(OwnerDraftRow.question_id).where(
+            OwnerDraftRow.kind == "answer",
+            OwnerDraftRow.state == "dismissed",
+            OwnerDraftRow.question_id != "",
+        )
+        with self._engine.connect() as connection:
+            return list(connection.scalars(query))
+
+    def _rows(self, query: Executable) -> Sequence[RowMapping]:
+        with self._engine.connect() as connection:
+            return connection.execute(query).mappings().all()

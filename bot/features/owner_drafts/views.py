@@ -21,7 +21,7 @@ from bot.blocks.kit import (
 )
 from bot.blocks.render import SlackMessage
 from bot.blocks.sanitize.text import sanitize_mrkdwn, strip_invisible
-from bot.features.owner_drafts.store import OwnerDraft
+from bot.features.owner_drafts.store import OwnerDraftRow
 from bot.slack.messages import ERASED, mention
 
 ACCEPT = "owner_draft_accept"
@@ -65,26 +65,24 @@ class DraftVisibility:
 
 
 def draft_message(
-    draft: OwnerDraft, visibility: DraftVisibility, *, reminder: bool = False, last: bool = False
+    draft: OwnerDraftRow, visibility: DraftVisibility, *, reminder: bool = False, last: bool = False
 ) -> SlackMessage:
     """`last`: no other comes today."""
     if not draft.waits:
         return _decision_message(draft, visibility)
-    headline = _headline(draft, visibility)
-    blocks = [section(headline)]
+    text = headline(draft, visibility)
+    blocks: list[Json] = []
     if reminder:
         since = f"{draft.made_at:%B} {draft.made_at.day}"
-        text = f":hourglass: This has waited since {since}. I won't remind you again; it stays in "
-        blocks.insert(0, context([f"{text}my *Home* tab."]))
-    blocks += _suggestion_blocks(draft, visibility)
-    blocks.append(
-        context([*_notes(draft, visibility), *_context_lines(draft, visibility, last=last)])
-    )
+        waits = f":hourglass: This has waited since {since}. I won't remind you again; it stays in "
+        blocks.append(context([f"{waits}my *Home* tab."]))
+    blocks += [section(text), *_suggestion_blocks(draft, visibility)]
+    blocks.append(context([*_notes(draft, visibility, last=last)]))
     blocks.append(actions(buttons(draft, visibility)))
-    return SlackMessage(text=headline, blocks=blocks)
+    return SlackMessage(text=text, blocks=blocks)
 
 
-def buttons(draft: OwnerDraft, visibility: DraftVisibility) -> list[Json]:
+def buttons(draft: OwnerDraftRow, visibility: DraftVisibility) -> list[Json]:
     dismiss = button("Dismiss…", DISMISS, draft.key)
     if not (visibility.words and draft.words):
         return [button("Write…", EDIT, draft.key), dismiss]
@@ -101,7 +99,7 @@ def erased_message() -> SlackMessage:
     return SlackMessage(text=text, blocks=[section(text)])
 
 
-def audience_note(draft: OwnerDraft, visibility: DraftVisibility) -> str:
+def audience_note(draft: OwnerDraftRow, visibility: DraftVisibility) -> str:
     """A sentence or two about the future readers of the accepted words."""
     if not draft.document:
         return "Nobody knows which document this belongs to: accept it, and copy the words."
@@ -113,7 +111,7 @@ def audience_note(draft: OwnerDraft, visibility: DraftVisibility) -> str:
     return who
 
 
-def place_of(draft: OwnerDraft, visibility: DraftVisibility) -> str:
+def place_of(draft: OwnerDraftRow, visibility: DraftVisibility) -> str:
     """mrkdwn: the document and the heading, as far as they may be named."""
     if not draft.document:
         return f"*{sanitize_mrkdwn(visibility.domain)}*"
@@ -124,21 +122,17 @@ def place_of(draft: OwnerDraft, visibility: DraftVisibility) -> str:
     return f"*{link(draft.url, f'{title} › {heading}' if heading else title)}*"
 
 
-def question_section(draft: OwnerDraft) -> Json:
+def question_section(draft: OwnerDraftRow) -> Json:
     title = "Why" if draft.kind == "review" else "Asked"
     return section(f"*{title}*\n{quote(draft.question)}")
 
 
-def home_line(draft: OwnerDraft, visibility: DraftVisibility) -> str:
-    return _headline(draft, visibility)
-
-
-def _headline(draft: OwnerDraft, visibility: DraftVisibility) -> str:
+def headline(draft: OwnerDraftRow, visibility: DraftVisibility) -> str:
     text = _WHAT.get(draft.kind, "Somebody suggests a change to {place}.")
     return text.replace("{place}", place_of(draft, visibility))
 
 
-def _suggestion_blocks(draft: OwnerDraft, visibility: DraftVisibility) -> Iterator[Json]:
+def _suggestion_blocks(draft: OwnerDraftRow, visibility: DraftVisibility) -> Iterator[Json]:
     if not visibility.words:
         yield section(
             "_It comes from a conversation that you can't see, so its words aren't shown._"
@@ -152,37 +146,34 @@ def _suggestion_blocks(draft: OwnerDraft, visibility: DraftVisibility) -> Iterat
         yield section("_Whoever suggested this had their words erased._")
 
 
-def _notes(draft: OwnerDraft, visibility: DraftVisibility) -> Iterator[str]:
+def _notes(draft: OwnerDraftRow, visibility: DraftVisibility, *, last: bool) -> Iterator[str]:
     if draft.role in _WHY:
         yield _WHY[draft.role].format(domain=sanitize_mrkdwn(visibility.domain))
     yield audience_note(draft, visibility)
-
-
-def _context_lines(draft: OwnerDraft, visibility: DraftVisibility, *, last: bool) -> Iterator[str]:
     if visibility.words and draft.permalink:
         yield link(draft.permalink, "Open the conversation")
     if last:
         yield "This is the last message of today: whatever else comes waits in my *Home* tab."
 
 
-def _decision_message(draft: OwnerDraft, visibility: DraftVisibility) -> SlackMessage:
+def _decision_message(draft: OwnerDraftRow, visibility: DraftVisibility) -> SlackMessage:
     who = mention(draft.decided_by) if draft.decided_by else ""
     at = local_date_time(draft.decided_at)
     place = place_of(draft, visibility)
-    headline = {
+    text = {
         "accepted": f":white_check_mark: Accepted by {who}, {at}: {place}",
         "dismissed": f":no_entry_sign: Dismissed by {who}, {at}: {place}",
         "gone": f":wastebasket: The document is deleted, or no longer shared with me: {place}",
     }[draft.state]
-    blocks = [section(headline)]
+    blocks = [section(text)]
     if draft.state == "dismissed" and draft.reason and visibility.words:
         blocks.append(section(f"*Reason*\n{quote(draft.reason)}"))
     elif draft.state != "dismissed":
         blocks += _accepted_blocks(draft, visibility)
-    return SlackMessage(text=headline, blocks=blocks)
+    return SlackMessage(text=text, blocks=blocks)
 
 
-def _accepted_blocks(draft: OwnerDraft, visibility: DraftVisibility) -> Iterator[Json]:
+def _accepted_blocks(draft: OwnerDraftRow, visibility: DraftVisibility) -> Iterator[Json]:
     words = draft.final_words or (draft.words if draft.state == "gone" else "")
     if not (visibility.words and words):
         if outcome := _outcome(draft):
@@ -196,7 +187,7 @@ def _accepted_blocks(draft: OwnerDraft, visibility: DraftVisibility) -> Iterator
     yield copy_block(words)
 
 
-def _outcome(draft: OwnerDraft) -> str:
+def _outcome(draft: OwnerDraftRow) -> str:
     """What happened to the comment."""
     reason = f" ({sanitize_mrkdwn(draft.comment_why)})" if draft.comment_why else ""
     return {
@@ -224,7 +215,7 @@ DISMISS_VIEW = "owner_draft_reason"
 MAX_HEADING_CHARS = 300
 
 
-def words_form(draft: OwnerDraft, visibility: DraftVisibility) -> Json:
+def words_form(draft: OwnerDraftRow, visibility: DraftVisibility) -> Json:
     """The words and the heading, to be accepted."""
     words = draft.words if visibility.words else ""
     heading = draft.heading if visibility.place else ""
@@ -249,7 +240,7 @@ def words_form(draft: OwnerDraft, visibility: DraftVisibility) -> Json:
     )
 
 
-def reason_form(draft: OwnerDraft, visibility: DraftVisibility) -> Json:
+def reason_form(draft: OwnerDraftRow, visibility: DraftVisibility) -> Json:
     blocks = [
         section(f"For {place_of(draft, visibility)}"),
         input_block("reason", "Why?", text_input(multiline=True)),

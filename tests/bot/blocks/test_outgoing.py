@@ -409,7 +409,6 @@ CALLS = {
     ("features/checklists/posts.py", "chat.update"): "test_outgoing_features.py: checklists",
     ("features/checklists/service.py", "users.info"): "test_outgoing_features.py: checklists",
     ("features/digest/service.py", "conversations.history"): "nothing",
-    ("features/freshness/feature.py", "chat.postEphemeral"): "the bot's own sentences",
     ("features/freshness/feature.py", "views.open"): "cards_views",
     ("features/gaps/report.py", "conversations.history"): "nothing",
     (
@@ -430,10 +429,8 @@ CALLS = {
         "features/owner_drafts/feature.py",
         "views.open",
     ): "as the draft above it, and what is typed in a field",
-    ("features/owner_drafts/posts.py", "chat.postMessage"): "test_outgoing_features.py: drafts",
     ("features/owner_drafts/posts.py", "chat.update"): "test_outgoing_features.py: drafts",
     ("features/owner_drafts/posts.py", "conversations.history"): "nothing",
-    ("features/owner_drafts/service.py", "chat.postEphemeral"): "the bot's own sentences",
     ("posting/live_answer.py", "assistant.threads.setStatus"): "cards_views: plain",
     ("posting/live_answer.py", "assistant.threads.setTitle"): "cards_views: plain",
     ("posting/live_answer.py", "chat.update"): "a_stream, cards_views: steps",

@@ -26,7 +26,7 @@ from bot.features.gaps.gap import Gap, UnansweredQuestion
 from bot.features.gaps.report import report_message
 from bot.features.handoff.notifications import call_text
 from bot.features.handoff.store import Handoff, HandoffCall
-from bot.features.owner_drafts.store import OwnerDraft
+from bot.features.owner_drafts.store import OwnerDraftRow
 from bot.features.owner_drafts.views import DraftVisibility, draft_message
 from bot.rotas.on_call import OnCall
 from playground.slack.rules.block_rules import problems
@@ -115,17 +115,18 @@ def checklists(text: str) -> Iterator[Any]:
 
 
 def drafts(text: str) -> Iterator[Any]:
-    waiting = OwnerDraft(
-        key="k" * 16, id="s", kind="answer", domain="security", document="d", title=text, url=URL,
-        heading=text, question=text, words=text, by="U0DANA", question_id="C1:1.0", channel="C1",
-        permalink=TALK, made_at=NOW, state="waiting", addressee="U0YOU", role="admin",
-        decided_by="", decided_at=None, decided_event="", final_heading="", final_words="",
-        final_by="", reason="", comment="", comment_why="",
-    )  # fmt: skip
-    decided = replace(waiting, decided_by="U0INES", decided_at=NOW)
-    accepted = replace(decided, state="accepted", final_words=text, comment="made")
-    dismissed = replace(decided, state="dismissed", reason=text)
-    for draft in (waiting, accepted, dismissed):
+    waiting = {
+        "key": "k" * 16, "id": "s", "kind": "answer", "domain": "security", "document": "d",
+        "title": text, "url": URL, "heading": text, "question": text, "words": text,
+        "by": "U0DANA", "question_id": "C1:1.0", "channel": "C1", "permalink": TALK,
+        "made_at": NOW, "state": "waiting", "addressee": "U0YOU", "role": "admin",
+        "decided_by": "", "decided_at": None, "decided_event": "", "final_heading": "",
+        "final_words": "", "final_by": "", "reason": "", "comment": "", "comment_why": "",
+    }  # fmt: skip
+    decided = {**waiting, "decided_by": "U0INES", "decided_at": NOW}
+    accepted = {**decided, "state": "accepted", "final_words": text, "comment": "made"}
+    dismissed = {**decided, "state": "dismissed", "reason": text}
+    for draft in (OwnerDraftRow(**values) for values in (waiting, accepted, dismissed)):
         for sees in (True, False):
             sight = DraftVisibility(words=sees, place=sees, public=sees, comments=sees, domain=text)
             message = draft_message(draft, sight, reminder=True, last=True)

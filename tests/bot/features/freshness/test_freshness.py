@@ -24,10 +24,11 @@ from agents.graph import build_ask
 from bot.blocks.render import FEEDBACK
 from bot.bus.events import Suggestion
 from bot.feature import Feature, PublishedIndex
+from bot.features.freshness.citation_store import CitationCountStore
 from bot.features.freshness.contradictions import ContradictionService, ContradictionSettled
 from bot.features.freshness.flags import MAX_FLAGS_PER_DAY, SourceFlagged
-from bot.features.freshness.overdue import CitationCountStore, OverdueDocuments
 from bot.features.freshness.places import dump_place
+from bot.features.freshness.service import OverdueDocuments
 from bot.features.freshness.store import (
     CitedDayRow,
     ContradictionRow,

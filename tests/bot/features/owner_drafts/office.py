@@ -14,7 +14,7 @@ from typing import Any
 from bot.app import Bot
 from bot.bus.events import Suggestion, SuggestionMade
 from bot.feature import PublishedIndex
-from bot.features.owner_drafts.store import DraftStore, OwnerDraft, key_of
+from bot.features.owner_drafts.store import DraftStore, OwnerDraftRow, key_of
 from enrichment.chunk import DocumentCard
 from index.search import Snapshot
 from loaders.document import Permission
@@ -95,7 +95,7 @@ class OwnersOffice:
         self.bot.put(suggestion.event_id, SuggestionMade(suggestion=suggestion))
         return key_of(suggestion.id)
 
-    def draft(self, key: str) -> OwnerDraft:
+    def draft(self, key: str) -> OwnerDraftRow:
         found = self.drafts.get(key)
         assert found
         return found
@@ -132,7 +132,7 @@ class OwnersOffice:
         }
         return self.slack.submit_view(entered, user)
 
-    def decided(self, key: str) -> OwnerDraft:
+    def decided(self, key: str) -> OwnerDraftRow:
         return eventually(lambda: None if self.draft(key).waits else self.draft(key))
 
     def settle(self) -> None:
