@@ -42,8 +42,6 @@ from bot.features.owner_drafts.proposals import propose
 from bot.privacy.tables import FeatureTables
 from bot.questions.store import QuestionStore
 from bot.slack.manifest import missing_scopes
-from config.errors import NothingPublished
-from index.search import Snapshot
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,23 +70,12 @@ def build_extras(context: FeatureContext) -> Extras:
         suggest = Suggestions(WellAnsweredStore(context.engine), published, is_public)
     return Extras(
         suggest=suggest,
-        previews=LinkPreviews(
-            context.web,
-            domains=context.domains,
-            gate=context.gate,
-            snapshot=published.snapshot if published else _nothing_published,
-            identities=context.identities,
-            audit=context.audit,
-        ),
+        previews=LinkPreviews(context),
         earlier=EarlierThreads(
             context.web, is_public=is_public, team_url=context.identity.team_url
         ),
         context=context,
     )
-
-
-def _nothing_published(domain: str) -> Snapshot:
-    raise NothingPublished(domain)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -70,7 +70,7 @@ def _line(gap: Gap, snapshot: Callable[[str], Snapshot]) -> str:
         if visible_questions
         else "(direct messages)"
     )
-    _, place = where(snapshot, gap.domain, (gap.document, gap.heading))
+    _, place = where(snapshot, gap)
     parts = [summary(gap), f"nearest: {place}" if place else "", STATE_LABELS[gap.state]]
     return f"{gap.domain}: {visible(text)}\n    {' · '.join(filter(None, parts))}"
 

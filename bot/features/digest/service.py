@@ -79,7 +79,9 @@ class DigestService:
         recipient, ts = self.store.begin(period)
         if ts:
             return
-        on_call = self._on_call(domain)
+        on_call = None
+        if domain.escalation.rota:
+            on_call = self.resolver.on_call(domain, within=FOR_A_CALL_SECONDS)
         to = "" if recipient == ERASED else recipient
         to = to or self._recipient(domain, on_call)
         if not self._sent(domain, period, on_call, to) and to != domain.channels[0]:
@@ -90,15 +92,15 @@ class DigestService:
         since = self.store.previous_due(period) or period.at - FIRST_LOOKS_BACK
         parts = list(self._parts(domain, since, self._reader(domain, to)))
         if not parts:
-            self.store.finish(period, EMPTY)
+            self.store.set(period, ts=EMPTY)
             return True
-        self.store.set_recipient(period, to)
+        self.store.set(period, recipient=to)
         try:
             ts = self._post(period, digest(domain, parts, on_call, to=to), to)
         except SlackRefused as refused:
             log.error("slack refused the digest", domain=domain.domain, reason=refused.code)
             return False
-        self.store.finish(period, ts)
+        self.store.set(period, ts=ts)
         return True
 
     def _post(self, period: Period, message: SlackMessage, to: str) -> str:
@@ -109,7 +111,7 @@ class DigestService:
             thread_ts=None,
             metadata=metadata_of(DIGEST_EVENT, period.subject),
             find=lambda: self._find(period, to),
-            on_placed=lambda channel: self.store.set_channel(period, channel),
+            on_placed=lambda channel: self.store.set(period, channel=channel),
         )
 
     def _find(self, period: Period, to: str) -> str | None:
@@ -134,13 +136,12 @@ class DigestService:
         return None
 
     def _recipient(self, domain: Domain, on_call: OnCall | None) -> str:
-        """The person on call, where the digest is for them and they may ask in this domain; else
-        the domain's first channel."""
+        """The person on call, if the digest is for them and they may ask; else a channel."""
         who = on_call.who if on_call else ("" if domain.escalation.rota else domain.escalation.user)
         to_person = domain.digest is not None and domain.digest.to == "on_call"
-        if to_person and who.startswith(("U", "W")):
-            may_ask = self.context.gate.open_to(EntryPoint.DIRECT_MESSAGE, who, [domain])
-            return who if may_ask else domain.channels[0]
+        is_person = to_person and who.startswith(("U", "W"))
+        if is_person and self.context.gate.open_to(EntryPoint.DIRECT_MESSAGE, who, [domain]):
+            return who
         return domain.channels[0]
 
     def _reader(self, domain: Domain, to: str) -> MaySee:
@@ -168,11 +169,6 @@ class DigestService:
             return self.resolver.rotas.of(domain, domain.escalation.rota, within=within)
         except ConfigError:
             return None  # logged once, and visible to admins
-
-    def _on_call(self, domain: Domain) -> OnCall | None:
-        if not domain.escalation.rota:
-            return None
-        return self.resolver.on_call(domain, within=FOR_A_CALL_SECONDS)
 
 
 def next_due(domain: Domain, rota: CachedRota | None, after: datetime) -> datetime | None:

@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 from sqlalchemy import ColumnElement, Engine, String, and_, select, update
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from bot.questions.tables import WITHDRAWN, FeedbackRow, PersonalTable, QuestionRow
-from durable.database import insert_once, naive_utc, table_of
 from durable.migration import migrate
 
 _FORMAT = "%Y%m%dT%H%M%S"
@@ -72,33 +70,25 @@ class DigestStore:
         create_tables(engine)
 
     def begin(self, period: Period) -> tuple[str, str]:
-        """Record a digest, unless another worker or a run before a crash did.
-
-        Returns its recipient's id, empty while undecided, and its message's ts, empty while it
-        isn't known to be sent."""
-        at = naive_utc(period.at)
+        """Record a digest once. Returns its recipient's id, empty while undecided, and its
+        message's ts, empty while it isn't known to be sent."""
+        at = period.at.replace(tzinfo=None)
         insert_once(self._engine, DigestRow, domain=period.domain, period=period.key, at=at)
         query = select(DigestRow.recipient, DigestRow.ts).where(_is(period))
         with self._engine.connect() as connection:
             recipient, ts = connection.execute(query).one()
         return recipient, ts
 
-    def set_recipient(self, period: Period, recipient: str) -> None:
-        self._set(period, recipient=recipient)
-
-    def set_channel(self, period: Period, channel: str) -> None:
-        """The conversation that Slack posted it to."""
-        self._set(period, channel=channel)
-
-    def finish(self, period: Period, ts: str) -> None:
-        self._set(period, ts=ts)
+    def set(self, period: Period, **values: str) -> None:
+        with self._engine.begin() as connection:
+            connection.execute(update(DigestRow).where(_is(period)).values(**values))
 
     def previous_due(self, period: Period) -> datetime | None:
         """When the last digest before this one was due, sent or empty; UTC, aware."""
         query = (
             select(DigestRow.at)
             .where(DigestRow.domain == period.domain, DigestRow.ts != "")
-            .where(DigestRow.at < naive_utc(period.at))
+            .where(DigestRow.at < period.at.replace(tzinfo=None))
             .order_by(DigestRow.at.desc())
         )
         with self._engine.connect() as connection:
@@ -116,9 +106,7 @@ class DigestStore:
             return connection.scalar(query.limit(1)) or ""
 
     def unhelpful_answers(self, domain: str, since: datetime) -> list[str]:
-        """Ids of unresolved questions whose answer got *Not helpful* since then; sorted.
-
-        `since`: UTC without a zone."""
+        """Unresolved questions whose answer got *Not helpful* since then (UTC, naive); sorted."""
         query = (
             select(QuestionRow.id)
             .join(FeedbackRow, FeedbackRow.question_id == QuestionRow.id)
@@ -128,10 +116,6 @@ class DigestStore:
         )
         with self._engine.connect() as connection:
             return sorted(set(connection.scalars(query)))
-
-    def _set(self, period: Period, **values: str) -> None:
-        with self._engine.begin() as connection:
-            connection.execute(update(DigestRow).where(_is(period)).values(**values))
 
 
 def _is(period: Period) -> ColumnElement[bool]:

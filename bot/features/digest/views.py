@@ -26,8 +26,7 @@ def digest(
     domain: Domain, parts: Sequence[DigestPart], on_call: OnCall | None, *, to: str
 ) -> SlackMessage:
     """`on_call`: None where no rota can be read. `to`: a person or a channel."""
-    title = f"*{sanitize_mrkdwn(domain.title)}: what is open*"
-    head = title
+    head = title = f"*{sanitize_mrkdwn(domain.title)}: what is open*"
     if line := _shift_line(domain, on_call, to):
         head += f"\n{line}"
     parts = parts[:MAX_PARTS]
@@ -74,11 +73,9 @@ def _shift_line(domain: Domain, on_call: OnCall | None, to: str) -> str:
     if on_call is None:
         broken = "The rota can't be read, so I can't say who is on call."
         return broken if domain.escalation.rota else ""
-    until = (
-        f"until {format_local(on_call.until, on_call.zone)} ({on_call.zone})"
-        if on_call.until
-        else ""
-    )
+    until = ""
+    if on_call.until:
+        until = f"until {format_local(on_call.until, on_call.zone)} ({on_call.zone})"
     if on_call.named and not on_call.who:
         return f"The rota names somebody whom Slack doesn't know, {until}".rstrip(" ,") + "."
     if not on_call.who:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from slack_bolt import App
@@ -25,13 +26,10 @@ VERDICTS = metrics.counter("oncall_feedback_total", "Feedback given", "verdict")
 
 
 def build_feedback(web: SlackClient, feedback: FeedbackStore) -> Feature:
-    def listen(app: App, _: Enqueue) -> None:
-        _listen(app, web, feedback)
-
-    return Feature(listen=listen)
+    return Feature(listen=partial(_listen, web=web, feedback=feedback))
 
 
-def _listen(app: App, web: SlackClient, feedback: FeedbackStore) -> None:
+def _listen(app: App, _: Enqueue, *, web: SlackClient, feedback: FeedbackStore) -> None:
     """Verdicts are stored before Slack gets its acknowledgement: a crash loses none."""
 
     def save(ack: Ack, body: Json, action: Json) -> None:
@@ -53,7 +51,7 @@ def _listen(app: App, web: SlackClient, feedback: FeedbackStore) -> None:
 
     def explain(ack: Ack, body: Json, view: Json) -> None:
         feedback.explain(
-            _origin(view)[0],
+            json.loads(view["private_metadata"])[0],
             user_of(body),
             reason=submitted_value(view, "reason"),
             correction=submitted_value(view, "correction"),
@@ -62,18 +60,12 @@ def _listen(app: App, web: SlackClient, feedback: FeedbackStore) -> None:
         ack()
 
     def thank(body: Json, view: Json) -> None:
-        _, channel, thread_ts = _origin(view)
+        _, channel, thread_ts = json.loads(view["private_metadata"])
         corrected = " Your correction goes to the owners of the documents."
         text = THANKS + (corrected if submitted_value(view, "correction") else "")
         whisper(web, user_of(body), channel, thread_ts, text)
 
     app.view(REASON_VIEW)(ack=explain, lazy=[thank])
-
-
-def _origin(view: Json) -> tuple[str, str, str]:
-    """Question, channel and thread that the form was opened for."""
-    question_id, channel, thread_ts = json.loads(view["private_metadata"])
-    return question_id, channel, thread_ts
 
 
 def reason_view(remember: str) -> Json:

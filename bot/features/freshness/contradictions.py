@@ -115,8 +115,7 @@ class ContradictionService:
             self._record(record.domain, question_id, one)
 
     def waiting(self, domain: str, *, limit: int, since: datetime | None = None) -> list[Sides]:
-        """Those whose sides everyone may read and have not changed, most often met first.
-        `since`: only those that opened later; UTC, without a zone."""
+        """Pairs that everyone may read and that have not changed, most often met first."""
         rows = self.contradictions.open_in(domain, since)
         pairs = (self._sides(row, times) for row, times in rows)
         return list(islice((sides for sides in pairs if sides), limit))
@@ -136,8 +135,7 @@ class ContradictionService:
             self.suggest(suggestion_of(sides, choice, user))
 
     def notes(self, domain: str, answer: Answer) -> Iterator[str]:
-        """One for each contradiction that people have settled, or whose sides the answer doesn't
-        both cite."""
+        """Of contradictions that are settled, or whose sides the answer doesn't both cite."""
         cited = {int(number) for number in CITATION.findall(answer.text)}
         for one in answer.contradictions[:MAX_NOTES]:
             chosen = self._chosen_side(domain, one)
@@ -152,8 +150,7 @@ class ContradictionService:
                 yield f"Two sources say different things{about}: {sides}."
 
     def _chosen_side(self, domain: str, contradiction: Contradiction) -> str | None:
-        """The side that an admin chose; '' for none, None where no admin has decided on the current
-        texts."""
+        """Name; '' for none of them, None where no admin has decided on the current texts."""
         pair = self._pair(domain, contradiction)
         row = self.contradictions.get(pair.id) if pair else None
         if pair is None or row is None or row.state == OPEN or self._has_changed(row, pair):

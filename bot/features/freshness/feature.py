@@ -137,7 +137,7 @@ def _listen_for_flags(app: App, put: Enqueue, web: SlackClient, flags: FlagServi
             ack(response_action="errors", errors={"words": "Say what is out of date."})
             return
         event = SourceFlagged(
-            question_id=_metadata(view)[0],
+            question_id=json.loads(view["private_metadata"])[0],
             user=user_of(body),
             number=int(submitted_value(view, "source") or 0),
             words=words,
@@ -148,14 +148,8 @@ def _listen_for_flags(app: App, put: Enqueue, web: SlackClient, flags: FlagServi
     def thank(body: Json, view: Json) -> None:
         if not submitted_value(view, "words").strip():
             return
-        _, channel, thread_ts = _metadata(view)
+        _, channel, thread_ts = json.loads(view["private_metadata"])
         whisper(web, user_of(body), channel, thread_ts, THANKS)
 
     app.action(FLAG)(ack=lambda ack: ack(), lazy=[open_form])
     app.view(FLAG_VIEW)(ack=submit, lazy=[thank])
-
-
-def _metadata(view: Json) -> tuple[str, str, str]:
-    """Question, channel and thread that the form was opened for."""
-    question_id, channel, thread_ts = json.loads(view["private_metadata"])
-    return question_id, channel, thread_ts

@@ -125,8 +125,7 @@ class FlagService:
             self.flags.set_outcome(event.id, event.outcome, event.by)
 
     def notes(self, domain: str, places: Sequence[CitedSection]) -> Iterator[str]:
-        """One for each flagged place that has not changed since, while its flag waits or is
-        accepted."""
+        """Of flagged places that have not changed since, while the flag waits or is accepted."""
         noted: set[str] = set()
         rows = self.flags.active(domain, {place.document for place in places})
         for flag in sorted(map(_flag, rows), key=lambda flag: flag.is_accepted):
@@ -159,8 +158,7 @@ def _flag(row: FlagRow) -> Flag:
 
 
 def _is_about(flagged: CitedSection, place: CitedSection) -> bool:
-    """Whether it is the flagged place, unchanged. Of a place without marks only the nearest heading
-    is known."""
+    """Unchanged. Of a place without marks only the nearest heading is known."""
     if not flagged.exact:
         return place.path == flagged.path or place.path.endswith(f" › {flagged.path}")
     return place.is_in(flagged) and not has_changed(flagged, place)

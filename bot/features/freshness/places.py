@@ -91,8 +91,7 @@ class HelpfulPlaceService:
     snapshot_of: SnapshotOf
 
     def collect(self) -> None:
-        """Store the texts of the places of newly helpful answers. Several workers may do so at
-        once."""
+        """Store the places of newly helpful answers. Several workers may do so at once."""
         processed = 0
         for question_id, given_at in self.helpful.new_verdicts(now() - _LOOKBACK):
             record = self.records.get(question_id)

@@ -1,5 +1,4 @@
-"""Handles outdated documents: daily checks, notes below answers, App Home and digests; documents
-due for review are suggested to their owners."""
+"""Outdated documents: daily checks, reminders of owners, notes below answers, App Home, digests."""
 
 from __future__ import annotations
 

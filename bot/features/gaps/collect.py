@@ -1,6 +1,5 @@
-"""Collects failed questions into gaps, and suggests people's answers to document owners.
-
-Safe to repeat: nothing is done twice, and the next run retries failures."""
+"""Collects failed questions into gaps, and suggests people's answers to document owners. Nothing is
+done twice, and the next run retries failures."""
 
 from __future__ import annotations
 
@@ -106,8 +105,7 @@ class GapCollector:
     def _drop_withdrawn(
         self, failed: Mapping[str, FailureSignals], stored: dict[str, GapQuestionRow]
     ) -> None:
-        """Drop questions that were deleted, edited or erased, or whose asker changed their
-        verdict."""
+        """Withdrawn: deleted, edited or erased, or their asker changed the verdict."""
         dropped = [
             name
             for name, question in stored.items()

@@ -42,7 +42,7 @@ def build_gaps(
             records=records,
             ask_anew=ask_anew,
         ),
-        where=lambda gap: where(published.snapshot, gap.domain, (gap.document, gap.heading)),
+        where=partial(where, published.snapshot),
     )
     weekly = WeeklyReport(context=context, records=records, store=store, where=service.where)
     return Feature(

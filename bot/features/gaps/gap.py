@@ -1,5 +1,5 @@
-"""A documentation gap for display: questions, people, first seen, wording, nearest place, and a
-short name by a model; and gaps as vectors, to find the one that a question belongs to.
+"""Gaps for display, with a short name by a model; and as vectors, to find the one that a question
+belongs to.
 
 A name is stored with the question that it is made of: it is deleted with it, and visible only to
 those who may read it."""
@@ -174,8 +174,7 @@ def _most_central_first(
 
 
 def comparable_gaps(store: GapStore, domain: str) -> dict[str, KnownGap]:
-    """Gaps by id, in the order in which they were opened. Gaps of alerts are left out: no question
-    joins them by its words."""
+    """Gaps by id, the oldest first; none of alerts, which no question joins by its words."""
     questions = [
         one for one in store.questions(domain).values() if one.gap and not is_of_alerts(one.gap)
     ]
@@ -211,8 +210,7 @@ class GapName(BaseModel):
 
 
 def name_gaps(store: GapStore, model: ChatModel, domain: str) -> None:
-    """Name gaps that were asked more than once by their leading question. The next run retries
-    failures."""
+    """Name gaps that were asked more than once. The next run retries failures."""
     leaders = (gap.questions[0] for gap in gaps_of(store, domain) if gap.times > 1)
     unnamed = [one for one in leaders if one.text and not one.name]
     for one in unnamed[:MAX_NAMES]:
@@ -258,25 +256,21 @@ def state_of(snapshot: Snapshot, documents: Sequence[str]) -> str:
     return hashlib.sha256(states.encode()).hexdigest()
 
 
-def where(
-    snapshot: Callable[[str], Snapshot], domain: str, place: tuple[str, str]
-) -> tuple[str, str]:
-    """(address, `title › heading`) of a document and heading; empty for a deleted document."""
-    document, heading = place
-    if not document:
+def where(snapshot: Callable[[str], Snapshot], gap: Gap) -> tuple[str, str]:
+    """(address, `title › heading`) of its nearest place; empty for a deleted document."""
+    if not gap.document:
         return "", ""
     try:
-        current = snapshot(domain)
-        titles = [card.title for card in current.cards([document])]
-        chunks = current.chunks(document) if titles else ()
+        current = snapshot(gap.domain)
+        titles = [card.title for card in current.cards([gap.document])]
+        chunks = current.chunks(gap.document) if titles else ()
     except CopilotError:
         return "", ""
     if not titles:
         return "", ""
-    title = titles[0]
-    below = (one for one in chunks if _heading(one.document_title, one.heading_path) == heading)
+    below = (c for c in chunks if _heading(c.document_title, c.heading_path) == gap.heading)
     address = next((one.url for one in (*below, *chunks)), "")
-    return address, " › ".join(filter(None, (title, heading)))
+    return address, " › ".join(filter(None, (titles[0], gap.heading)))
 
 
 def _heading(title: str, path: Iterable[str]) -> str:

@@ -118,8 +118,7 @@ class GapDraftStore:
         self._engine = engine
 
     def human_answers(self, ids: Collection[str]) -> Iterator[HumanAnswer]:
-        """Resolutions of hand-offs and corrections of answers, by question id. Questions from
-        direct messages have none here: they are their asker's alone."""
+        """Resolutions and corrections. Questions from direct messages are their asker's alone."""
         for batch in batches(one for one in ids if not one.startswith("D")):
             with self._engine.connect() as connection:
                 resolutions = connection.execute(
@@ -174,8 +173,7 @@ class GapDraftStore:
         )
 
     def record_outcome(self, event: SuggestionDecided) -> str:
-        """Store an owner's decision. Returns the id of the draft's gap; empty where the suggestion
-        is another feature's."""
+        """Returns the id of the draft's gap; empty for a suggestion of another feature."""
         query = select(GapDraftRow).where(GapDraftRow.id == event.id)
         with self._engine.connect() as connection:
             draft = connection.execute(query).first()

@@ -108,8 +108,7 @@ STATE_LABELS: dict[GapState, str] = {
 
 
 def state_after(decision: str, before: GapState, outcomes: Collection[str]) -> GapState:
-    """State of a gap after the decision on a draft. `outcomes`: of all its drafts, this one
-    included; '' for those that wait."""
+    """`outcomes`: of all drafts of the gap, this one included; '' for those that wait."""
     if before == "closed":
         return before
     if decision == "accepted":

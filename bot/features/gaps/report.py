@@ -73,8 +73,7 @@ class WeeklyReport:
         self.store.set_progress(name, reported=planned)
 
     def _sections(self, domain: str, since: datetime, until: datetime) -> dict[str, list[Gap]]:
-        """Gaps by title. `since`, `until`: planned times of the last report and this one, UTC
-        without a zone."""
+        """Gaps by title. `since`, `until`: times of the last report and this one, UTC, naive."""
         waiting = relevant_gaps(self.store, domain)
         new = [gap for gap in waiting if gap.since >= since]
         more = [gap for gap in waiting if is_growing(gap, since, until)]
@@ -100,8 +99,7 @@ class WeeklyReport:
             yield admin, partial(self.context.gate.may_see, admin)
 
     def _is_visible_in(self, domain: Domain, here: str, channel: str) -> bool:
-        """Whether everyone in `here` may see another channel: guests and other organizations see
-        no public ones."""
+        """For everyone in `here`: guests and other organizations see no public channels."""
         channels = self.context.gate.channels
         if channel == here or domain.access.external or channels.is_shared_outside(here):
             return channel == here

@@ -1,5 +1,4 @@
-"""Gaps in the database: tables, and every statement on them. Each change of a gap is made once, by
-any worker."""
+"""Gaps in the database. Each change of a gap is made once, by any worker."""
 
 from __future__ import annotations
 

@@ -16,14 +16,7 @@ from bot.blocks.sanitize.text import sanitize_mrkdwn, sanitize_plain
 from bot.bus.events import Event
 from bot.feature import FeatureContext, VerdictsOf
 from bot.features.home.suggestions import Suggest, of_several, only_examples
-from bot.features.home.views import (
-    EXAMPLES,
-    IndexStatus,
-    JustAsked,
-    Offered,
-    Report,
-    blocks,
-)
+from bot.features.home.views import EXAMPLES, IndexStatus, JustAsked, Offered, Report, blocks
 from bot.posting.posts import metadata_of, private_post_key
 from bot.questions.store import QuestionStore, is_question, went_wrong
 from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, backoff

@@ -23,8 +23,6 @@ class WellAnswered:
     id: str
     text: str
     answer: Answer
-    helpful: int
-    """The number of users who marked it helpful."""
 
 
 class WellAnsweredStore:
@@ -40,7 +38,7 @@ class WellAnsweredStore:
         )
         row = QuestionRow
         query = (
-            select(row.id, row.text, row.answer, helpful.label("helpful"))
+            select(row.id, row.text, row.answer)
             .outerjoin(FeedbackRow, FeedbackRow.question_id == row.id)
             .outerjoin(HandoffRow, HandoffRow.question_id == row.id)
             .where(row.domain == domain, row.channel.in_(list(channels)))
@@ -55,10 +53,7 @@ class WellAnsweredStore:
         with self._engine.connect() as connection:
             rows = connection.execute(query).all()
         return [
-            WellAnswered(
-                id=one.id, text=one.text, answer=decode_answer(one.answer), helpful=int(one.helpful)
-            )
-            for one in rows
+            WellAnswered(id=one.id, text=one.text, answer=decode_answer(one.answer)) for one in rows
         ]
 
     def unchanged(self, texts: Mapping[str, str]) -> frozenset[str]:

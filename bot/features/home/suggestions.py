@@ -9,7 +9,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import structlog
@@ -57,8 +57,7 @@ class Suggested:
 def candidates(
     answered: Iterable[WellAnswered], domain: Domain, snapshot: Snapshot
 ) -> Iterator[Suggested]:
-    """Best first: what people asked, then the domain file's examples, then the documents' own
-    questions."""
+    """First what people asked, then the domain file's examples, then the documents' questions."""
     for one in answered:
         text = one.text.strip()
         if is_presentable(text, snapshot) and _still_answered(one, snapshot):
@@ -86,8 +85,7 @@ def is_presentable(text: str, snapshot: Snapshot) -> bool:
 
 
 def diverse(suggested: Iterable[Suggested], embed: Embed, most: int) -> list[Suggested]:
-    """The first `most` with no two of the same meaning; of different documents while there are
-    any."""
+    """No two of the same meaning; the first of different documents while there are any."""
     distinct = _distinct(suggested)[:MAX_CONSIDERED]
     alike = _alike([one.question for one in distinct], embed)
     places: list[int] = []
@@ -154,24 +152,19 @@ def only_examples(domain: Domain, most: int) -> list[str]:
     return [one.question for one in examples_of(domain)][:most]
 
 
+@dataclass
 class Suggestions:
     """See `Suggest`. Thread-safe; called by workers, never before an event is acknowledged."""
 
-    def __init__(
-        self,
-        store: WellAnsweredStore,
-        published: PublishedIndex,
-        is_public: Callable[[str], bool],
-        *,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """`is_public`: whether any colleague may join a channel."""
-        self._store = store
-        self._published = published
-        self._is_public = is_public
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._chosen: dict[str, tuple[Domain, int, float, list[Suggested]]] = {}
+    store: WellAnsweredStore
+    published: PublishedIndex
+    is_public: Callable[[str], bool]
+    """Whether any colleague may join a channel."""
+    clock: Callable[[], float] = time.monotonic
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _chosen: dict[str, tuple[Domain, int, float, list[Suggested]]] = field(
+        default_factory=dict, init=False
+    )
 
     def __call__(self, domain: Domain, most: int) -> list[str]:
         try:
@@ -180,29 +173,25 @@ class Suggestions:
             log.info("suggesting the domain file's examples", reason=str(error))
             return only_examples(domain, most)
         texts = {one.record: one.question for one in selection if one.record}
-        unchanged = self._store.unchanged(texts)
+        unchanged = self.store.unchanged(texts)
         return [one.question for one in selection if not one.record or one.record in unchanged][
             :most
         ]
 
     def _of(self, domain: Domain) -> list[Suggested]:
         """Chosen again after a publication, an edit of the domain's file, or FRESH_SECONDS."""
-        snapshot, now = self._published.snapshot(domain.domain), self._clock()
+        snapshot, now = self.published.snapshot(domain.domain), self.clock()
         with self._lock:
             cached = self._chosen.get(domain.domain)
         same = cached and cached[0] is domain and cached[1] == snapshot.generation
         if cached and same and now - cached[2] < FRESH_SECONDS:
             return cached[3]
-        selection = self._choose(domain, snapshot)
+        channels = [one for one in domain.channels if self.is_public(one)]
+        suggested = candidates(self.store.of(domain.domain, channels), domain, snapshot)
+        selection = diverse(suggested, self.published.embed, MAX_CHOSEN)
         with self._lock:
             self._chosen[domain.domain] = (domain, snapshot.generation, now, selection)
         return selection
-
-    def _choose(self, domain: Domain, snapshot: Snapshot) -> list[Suggested]:
-        channels = [one for one in domain.channels if self._is_public(one)]
-        answered = self._store.of(domain.domain, channels)
-        suggested = candidates(answered, domain, snapshot)
-        return diverse(suggested, self._published.embed, MAX_CHOSEN)
 
 
 def of_several(suggest: Suggest, domains: Sequence[Domain], most: int) -> list[str]:

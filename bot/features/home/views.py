@@ -79,8 +79,7 @@ def blocks(
     just_asked: JustAsked | None = None,
     more: Sequence[Json] = (),
 ) -> Iterator[Json]:
-    """`offered`: what the viewer may ask; where it is empty, `why_not` says why. `more`: blocks of
-    other features, below the reports."""
+    """`why_not`: why nothing is offered. `more`: blocks of other features, below the reports."""
     yield {"type": "header", "text": {"type": "plain_text", "text": "What can I ask?"}}
     if just_asked:
         yield _just_asked(just_asked)

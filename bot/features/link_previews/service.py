@@ -4,22 +4,24 @@ See docs/decisions/116-link-previews.md."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 import structlog
 
 from agents.context.linked_section import LinkedSection, find
-from bot.access.gate import EntryPoint, Gate
+from bot.access.gate import EntryPoint
 from bot.blocks.kit import Json
+from bot.feature import FeatureContext
 from bot.features.link_previews.views import MAX_PANE_CHARS, entity, preview
-from bot.slack.client import ABOUT_THE_TOKEN, SlackBusy, SlackClient, SlackRefused, SlackUnsure
+from bot.slack.client import ABOUT_THE_TOKEN, SlackBusy, SlackRefused, SlackUnsure
 from bot.slack.events import LinksShared
 from config.domain import Domain, domain_of
-from config.errors import CopilotError
-from index.audit import Audit, AuditEntry
-from index.permissions.rules import IdentitiesOf, readers_of, visible_to
+from config.errors import CopilotError, NothingPublished
+from index.audit import AuditEntry
+from index.permissions.rules import readers_of, visible_to
 from index.search import Snapshot
 
 log = structlog.get_logger()
@@ -33,38 +35,22 @@ NO_WORK_OBJECTS = frozenset(
     {"error_processing_metadata", "feature_not_enabled", "invalid_arg_name", "invalid_arguments"}
     | {"invalid_metadata_format", "invalid_metadata_schema", "missing_unfurls"}
 )
-SnapshotOf = Callable[[str], Snapshot]
-"""Domain name → what everyone may read of it. Raises CopilotError where nothing is published."""
 
 
+@dataclass
 class LinkPreviews:
     """Ignores links that lead to no document of the channel's domain."""
 
-    def __init__(
-        self,
-        web: SlackClient,
-        *,
-        domains: Callable[[], Mapping[str, Domain]],
-        gate: Gate,
-        snapshot: SnapshotOf,
-        identities: IdentitiesOf,
-        audit: Audit,
-    ) -> None:
-        self._web = web
-        self._domains = domains
-        self._gate = gate
-        self._snapshot = snapshot
-        self._identities = identities
-        self._audit = audit
-        self.problem = ""
-        """Why previews fail, for admins; empty while they work."""
+    context: FeatureContext
+    problem: str = field(default="", init=False)
+    """Why previews fail, for admins; empty while they work."""
 
     def unfurl(self, event_id: str, event: LinksShared) -> None:
         """Preview links below their message, for everyone in the channel. Safe to repeat."""
-        domain = domain_of(self._domains().values(), event.channel)
+        domain = domain_of(self.context.domains().values(), event.channel)
         if domain is None or not domain.answer.link_previews:
             return
-        if not self._gate.open_to(EntryPoint.LINK, event.user, [domain]):
+        if not self.context.gate.open_to(EntryPoint.LINK, event.user, [domain]):
             return
         sections = dict(self._sections(domain, event))
         if not sections:
@@ -82,7 +68,9 @@ class LinkPreviews:
         """Fill the pane of a person who clicked on a preview, by their own permissions."""
         content = self._details(event)
         try:
-            self._web.once("entity.presentDetails", trigger_id=event.get("trigger_id"), **content)
+            self.context.web.once(
+                "entity.presentDetails", trigger_id=event.get("trigger_id"), **content
+            )
         except (SlackRefused, SlackBusy, SlackUnsure) as error:
             log.info("no details of a linked document", reason=str(error))
 
@@ -90,13 +78,15 @@ class LinkPreviews:
         """A document that is missing and one that they may not read get the same refusal."""
         user, channel = str(event.get("user") or ""), str(event.get("channel") or "")
         url = str(event.get("app_unfurl_url") or event.get("entity_url") or "")
-        domain = domain_of(self._domains().values(), channel)
+        domain = domain_of(self.context.domains().values(), channel)
         nothing: dict[str, Json] = {"error": {"status": "not_found"}}
-        if domain is None or not self._gate.open_to(EntryPoint.DIRECT_MESSAGE, user, [domain]):
+        if domain is None or not self.context.gate.open_to(
+            EntryPoint.DIRECT_MESSAGE, user, [domain]
+        ):
             return nothing
         readers = readers_of(
             domain.access.audience,
-            lambda: self._identities(domain, self._gate.people.person(user)),
+            lambda: self.context.identities(domain, self.context.gate.people.person(user)),
         )
         try:
             snapshot = visible_to(self._snapshot(domain.domain), readers)
@@ -109,6 +99,12 @@ class LinkPreviews:
         section = {url: (linked, snapshot.generation)}
         self._record(domain, section, asker=user, place=channel, showing="")
         return {"metadata": entity(linked, datetime.now(UTC), max_chars=MAX_PANE_CHARS)}
+
+    def _snapshot(self, domain: str) -> Snapshot:
+        """What everyone may read. Raises CopilotError where nothing is published."""
+        if self.context.published is None:
+            raise NothingPublished(domain)
+        return self.context.published.snapshot(domain)
 
     def _sections(
         self, domain: Domain, event: LinksShared
@@ -143,25 +139,25 @@ class LinkPreviews:
             documents={"cited": cited},
             showing=showing,
         )
-        self._audit(entry, domain)
+        self.context.audit(entry, domain)
 
     def _show(self, event: LinksShared, sections: Mapping[str, LinkedSection]) -> None:
         now = datetime.now(UTC)
         where = {"channel": event.channel, "ts": event.ts}
-        if not self._web.unsupported.any_of([WORK_OBJECTS]):
+        if not self.context.web.unsupported.any_of([WORK_OBJECTS]):
             entities = [entity(linked, now, posted=url) for url, linked in sections.items()]
             try:
-                self._web.call(
+                self.context.web.call(
                     "chat.unfurl", patience=PATIENCE, metadata={"entities": entities}, **where
                 )
                 return
             except SlackRefused as refused:
                 if refused.code not in NO_WORK_OBJECTS:
                     raise
-                self._web.unsupported.note([WORK_OBJECTS], PLAIN_SECONDS)
+                self.context.web.unsupported.note([WORK_OBJECTS], PLAIN_SECONDS)
                 log.info("work objects are not supported here", reason=refused.code)
         unfurls = {url: preview(linked, now) for url, linked in sections.items()}
-        self._web.call("chat.unfurl", patience=PATIENCE, unfurls=unfurls, **where)
+        self.context.web.call("chat.unfurl", patience=PATIENCE, unfurls=unfurls, **where)
 
     def _refused(self, refused: SlackRefused) -> None:
         log.info("no link preview", reason=refused.code)

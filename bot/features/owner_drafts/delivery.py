@@ -114,8 +114,7 @@ class DraftDelivery:
             self.posts.update(latest)
 
     def remind(self, key: str) -> None:
-        """Remind the addressee once, or send it to another person if the addressee has left; after
-        that it waits in App Home."""
+        """Remind the addressee, or their successor, once; after that it waits in App Home."""
         draft = self.drafts.get(key)
         if draft is None or draft.state not in {"waiting", "gone"}:
             return
@@ -144,8 +143,7 @@ class DraftDelivery:
         )
 
     def _assign(self, draft: OwnerDraftRow, owners: OwnersFound) -> OwnerDraftRow | None:
-        """Store who should decide now, and the document's title and address; None while there is
-        nobody."""
+        """Store who should decide, and the document's title and address; None without anybody."""
         addressee = addressee_of(draft, owners, self.posts.rights)
         if addressee is None:
             log.warning("draft has nobody who may decide on it", domain=draft.domain)

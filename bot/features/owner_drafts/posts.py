@@ -56,8 +56,7 @@ class DraftRights:
         return domain is not None and self._may_ask(user, domain)
 
     def reads(self, user: str, draft: OwnerDraftRow, role: str = "") -> bool:
-        """Whether they may read the document, and so its name and headings. `role`: of a person to
-        whom the draft is not addressed yet."""
+        """Whether they may read the document. `role`: of a person it isn't addressed to yet."""
         if not role and user == draft.addressee:
             role = draft.role
         if not draft.document or role in DRIVE_ROLES:

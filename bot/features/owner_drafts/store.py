@@ -269,8 +269,7 @@ class DraftStore:
         return self._rows(query)
 
     def resolutions(self) -> Sequence[RowMapping]:
-        """Questions that a human resolved: their columns, and the `reference`, its `source`, and
-        `by` whom."""
+        """Questions that a human resolved, with the `reference`, its `source`, and `by` whom."""
         query = (
             select(
                 *_QUESTION_COLUMNS, HandoffRow.resolution.label("reference"),
