@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.metadata
+import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
@@ -19,6 +20,10 @@ ROOM = 15
 """Modules that a newcomer can take in at a look."""
 SMALL_MODULES, LARGE_MODULES, MEDIAN_LINES = 0.075, 0.025, 180
 """Limits that only tighten: the share of modules under 80 lines, of those over 350, the median."""
+MAX_PARAMETERS = 6
+"""Of a service or a builder; more are a missing object."""
+MANY_PARAMETERS = {"Episode", "FeatureContext", "Gap"}
+"""Values that have methods, and the object that carries the infrastructure of all features."""
 LONG_MODULES = {"config/domain.py", "config/settings.py"}
 """Over 420 lines, for reasons of their own; no other may be."""
 RETIRED = {
@@ -55,6 +60,22 @@ def bound_names(tree: ast.Module) -> Iterator[str]:
             yield node.id
         elif isinstance(node, ast.arg):
             yield node.arg
+
+
+def initializer_size(node: ast.ClassDef) -> int:
+    """Parameters of its `__init__`, or its fields; 0 for a value: a class without methods."""
+    methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
+    if init := next((one for one in methods if one.name == "__init__"), None):
+        return parameter_count(init) - 1
+    if all(one.decorator_list or one.name == "__post_init__" for one in methods):
+        return 0
+    fields = [one for one in node.body if isinstance(one, ast.AnnAssign)]
+    return sum(not re.search(r"ClassVar|init=False", ast.unparse(one)) for one in fields)
+
+
+def parameter_count(function: ast.FunctionDef) -> int:
+    arguments = function.args
+    return len([*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs])
 
 
 def length(path: Path) -> int:
@@ -129,6 +150,21 @@ def test_modules_are_neither_crumbs_nor_lumps() -> None:
 def test_no_module_is_too_long_to_read() -> None:
     long = {str(path) for path in modules() if length(path) > 420}
     assert long <= LONG_MODULES
+
+
+def test_services_and_builders_of_the_bot_take_few_parameters() -> None:
+    large: set[str] = set()
+    for path in (one for one in modules() if one.parts[0] == "bot"):
+        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                size = initializer_size(node)
+            elif isinstance(node, ast.FunctionDef) and node.name.startswith("build_"):
+                size = parameter_count(node)
+            else:
+                continue
+            if size > MAX_PARAMETERS:
+                large.add(node.name)
+    assert large == MANY_PARAMETERS
 
 
 def test_retired_names_stay_retired() -> None:
