@@ -128,7 +128,8 @@ def _listen_for_flags(app: App, put: Enqueue, web: SlackClient, flags: FlagServi
             view = flag_view(target, json.dumps([question_id, channel, thread_ts]))
             web.once("views.open", trigger_id=body.get("trigger_id"), view=view)
         except (SlackRefused, SlackUnsure, SlackBusy) as error:
-            log.warning("a press on flag outdated was not answered", reason=str(error))
+            # Its trigger is short-lived: a person who presses again tries again.
+            log.warning("no reply to a click on flag outdated", reason=str(error))
             whisper(web, user, channel, thread_ts, AGAIN)
 
     def submit(ack: Callable[..., Any], body: Json, view: Json) -> None:
