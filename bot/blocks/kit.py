@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -142,6 +142,16 @@ def input_block(
         "label": {"type": "plain_text", "text": label},
         "element": {**element, "action_id": "value"},
     }
+
+
+def radio_buttons(options: Mapping[str, str]) -> Json:
+    """`options`: value → plain text; a single one is chosen already."""
+    choices = [
+        {"text": {"type": "plain_text", "text": short(text, BUTTON_TEXT)}, "value": value}
+        for value, text in options.items()
+    ]
+    chosen = {"initial_option": choices[0]} if len(choices) == 1 else {}
+    return {"type": "radio_buttons", "options": choices, **chosen}
 
 
 def text_input(*, multiline: bool, initial: str = "") -> Json:

@@ -28,7 +28,7 @@ def build_digest(
         store=store,
         waiting=waiting,
         alerts=alerts,
-        team_url=context.identity.team_url.rstrip("/"),
+        team_url=context.identity.team_url,
     )
     service = DigestService(context, store, whom, open_questions, parts)
     return Feature(timers={DIGEST: service.send}, plan=service.plan)

@@ -9,7 +9,7 @@ from typing import Any
 
 from slack_bolt import App
 
-from bot.blocks.kit import Json, input_block, modal, submitted_value, text_input
+from bot.blocks.kit import Json, input_block, modal, radio_buttons, submitted_value, text_input
 from bot.blocks.render import FEEDBACK
 from bot.bus.events import Enqueue
 from bot.feature import Feature
@@ -70,16 +70,11 @@ def _listen(app: App, _: Enqueue, *, web: SlackClient, feedback: FeedbackStore) 
 
 def reason_view(remember: str) -> Json:
     """The form of *Not helpful*. Slack returns `remember` with its submission."""
-    options = [
-        {"text": {"type": "plain_text", "text": text}, "value": value}
-        for value, text in REASONS.items()
-    ]
-    reasons = {"type": "radio_buttons", "options": options}
     return modal(
         REASON_VIEW,
         "What was wrong?",
         [
-            input_block("reason", "Reason", reasons, optional=False),
+            input_block("reason", "Reason", radio_buttons(REASONS), optional=False),
             input_block("correction", "What would have been right?", text_input(multiline=True)),
             input_block("source", "Where does it say so?", text_input(multiline=False)),
         ],

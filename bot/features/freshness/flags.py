@@ -102,7 +102,7 @@ class FlagService:
             mark, domain=target.domain.domain, document=place.document, place=place.key,
             kept=dump_place(place), words=text, flagged_by=user, question_id=question_id,
         )  # fmt: skip
-        team_url = self.context.identity.team_url.rstrip("/")
+        url = "" if target.private else permalink(self.context.identity.team_url, target.record)
         # Also when it exists: the attempt that stored it may have crashed before this.
         self.context.suggest(
             Suggestion(
@@ -116,7 +116,7 @@ class FlagService:
                 by="" if target.private else user,
                 question_id=question_id,
                 channel=target.record.channel,
-                permalink="" if target.private else permalink(team_url, target.record),
+                permalink=url,
             )
         )
 

@@ -245,12 +245,9 @@ class ReminderStore:
             return {row.document: row.reminded_at for row in connection.execute(query)}
 
     def set(self, domain: str, documents: Collection[str], at: datetime) -> None:
+        row = OwnerReminderRow
+        values = [{"domain": domain, "document": d, "reminded_at": at} for d in ("", *documents)]
+        earlier = delete(row).where(row.domain == domain, row.document.in_(["", *documents]))
         with self._engine.begin() as connection:
-            for document in ("", *documents):
-                connection.execute(
-                    delete(OwnerReminderRow).where(
-                        OwnerReminderRow.domain == domain, OwnerReminderRow.document == document
-                    )
-                )
-                row = {"domain": domain, "document": document, "reminded_at": at}
-                connection.execute(insert(OwnerReminderRow).values(**row))
+            connection.execute(earlier)
+            connection.execute(insert(row), values)

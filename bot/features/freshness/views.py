@@ -8,7 +8,6 @@ from agents.answer import Answer
 from agents.freshness.cited_places import CitedSection
 from bot.blocks.body import place_name
 from bot.blocks.kit import (
-    BUTTON_TEXT,
     Json,
     actions,
     button,
@@ -16,6 +15,7 @@ from bot.blocks.kit import (
     input_block,
     link,
     modal,
+    radio_buttons,
     section,
     short,
     text_input,
@@ -99,19 +99,9 @@ def flag_button(answer: Answer, question_id: str) -> tuple[Json, ...]:
 
 def flag_view(target: Flaggable, remember: str) -> Json:
     sources = [one for one in target.answer.citations if one.document][:_MAX_SOURCES]
-    options = [
-        {
-            "text": {
-                "type": "plain_text",
-                "text": short(sanitize_plain(f"[{one.number}] {place_name(one)}"), BUTTON_TEXT),
-            },
-            "value": str(one.number),
-        }
-        for one in sources
-    ]
-    which: Json = {"type": "radio_buttons", "options": options}
-    if len(options) == 1:
-        which["initial_option"] = options[0]
+    which = radio_buttons(
+        {str(one.number): sanitize_plain(f"[{one.number}] {place_name(one)}") for one in sources}
+    )
     words = input_block(
         "words",
         "What is out of date?",

@@ -220,7 +220,7 @@ class GapCollector:
             by=human.by,
             question_id=record.id,
             channel=record.channel,
-            permalink=permalink(self.context.identity.team_url.rstrip("/"), record),
+            permalink=permalink(self.context.identity.team_url, record),
         )
 
     def _place(self, domain: str, record: QuestionRecord, human: HumanAnswer) -> NearestPlace:

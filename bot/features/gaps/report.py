@@ -110,11 +110,7 @@ class WeeklyReport:
         after a post, so after a crash a person may get the same message twice."""
         if self.records.place_of(key):
             return
-        is_channel = not place.startswith(("U", "W"))
-
-        def find() -> str | None:
-            return self._find_sent(place, key) if is_channel else None
-
+        find = partial(self._find_sent, place, key)
         try:
             ts = find() or post_once(
                 self.context.web,
@@ -130,7 +126,9 @@ class WeeklyReport:
         self.records.own_post(key, 0, place, ts)
 
     def _find_sent(self, channel: str, key: str) -> str | None:
-        """Timestamp of the message that an attempt before a crash sent."""
+        """Timestamp of the message that an attempt before a crash sent; None of a person's."""
+        if channel.startswith(("U", "W")):
+            return None
         try:
             history = self.context.web.call(
                 "conversations.history", channel=channel, limit=_RECENT, include_all_metadata=True

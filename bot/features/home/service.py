@@ -67,7 +67,7 @@ class HomeService:
         reports = [self._report(domain, user) for domain in administered]
         more = [block for of in self.more for block in of(user, administered)]
         mine = [r for r in self.records.recent(asker=user, limit=25) if is_question(r)][:5]
-        team_url = self.context.identity.team_url.rstrip("/")
+        team_url = self.context.identity.team_url
         every = blocks(offered, reports, mine, team_url, why_not, just_asked, more)
         view = {"type": "home", "blocks": list(every)[:100]}
         try:
@@ -152,7 +152,7 @@ class ExampleService:
             return
         channel, ts = self._root(event_id, user, question)
         team_url = self.context.identity.team_url
-        place = f"{team_url.rstrip('/')}/archives/{channel}/p{ts.replace('.', '')}"
+        place = f"{team_url}/archives/{channel}/p{ts.replace('.', '')}"
         just_asked = JustAsked(question=question, address=place if team_url else "")
         self.home.publish(user, just_asked)
         message = IncomingMessage(

@@ -87,15 +87,9 @@ def blocks(
         yield section(why_not)
     yield from _examples(offered[:MAX_DOMAINS])
     yield {"type": "header", "text": {"type": "plain_text", "text": "My recent questions"}}
-    yield section(
-        _questions(mine, team_url, readable=None)
-        or (
-            ""
-            if just_asked
-            else "None yet. Mention me in a channel, or write to me under *Messages*."
-        )
-        or "The first one is on its way."
-    )
+    none_yet = "None yet. Mention me in a channel, or write to me under *Messages*."
+    none = "The first one is on its way." if just_asked else none_yet
+    yield section(_questions(mine, team_url, readable=None) or none)
     for report in reports[:8]:
         yield {"type": "divider"}
         title = f"{sanitize_plain(report.domain.title)}, for admins"

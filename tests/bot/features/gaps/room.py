@@ -148,7 +148,7 @@ class GapRoom:
                 domains=lambda: {"security": self.domain},
                 timers=self.timers,
                 put=lambda event_id, event: self.put.setdefault(event_id, event.item()),
-                identity=cast("Any", SimpleNamespace(team_url="https://x.slack.com/")),
+                identity=cast("Any", SimpleNamespace(team_url="https://x.slack.com")),
                 audit=cast("Any", None),
                 published=PublishedIndex(
                     snapshot=lambda name: self.snapshot,
