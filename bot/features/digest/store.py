@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from sqlalchemy import ColumnElement, Engine, String, and_, select, update
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from bot.questions.tables import WITHDRAWN, FeedbackRow, PersonalTable, QuestionRow
+from durable.database import insert_once, naive_utc, table_of
 from durable.migration import migrate
 
 _FORMAT = "%Y%m%dT%H%M%S"
@@ -72,7 +74,7 @@ class DigestStore:
     def begin(self, period: Period) -> tuple[str, str]:
         """Record a digest once. Returns its recipient's id, empty while undecided, and its
         message's ts, empty while it isn't known to be sent."""
-        at = period.at.replace(tzinfo=None)
+        at = naive_utc(period.at)
         insert_once(self._engine, DigestRow, domain=period.domain, period=period.key, at=at)
         query = select(DigestRow.recipient, DigestRow.ts).where(_is(period))
         with self._engine.connect() as connection:
@@ -88,7 +90,7 @@ class DigestStore:
         query = (
             select(DigestRow.at)
             .where(DigestRow.domain == period.domain, DigestRow.ts != "")
-            .where(DigestRow.at < period.at.replace(tzinfo=None))
+            .where(DigestRow.at < naive_utc(period.at))
             .order_by(DigestRow.at.desc())
         )
         with self._engine.connect() as connection:

@@ -24,12 +24,7 @@ from bot.features.freshness.contradictions import (
 from bot.features.freshness.flags import FlagService, SourceFlagged
 from bot.features.freshness.places import HelpfulPlaceService, snapshots
 from bot.features.freshness.service import DAY, FreshnessService, OverdueDocuments
-from bot.features.freshness.store import (
-    ContradictionStore,
-    FlagStore,
-    ReminderStore,
-    create_tables,
-)
+from bot.features.freshness.store import ContradictionStore, FlagStore, ReminderStore, create_tables
 from bot.features.freshness.views import (
     AGAIN,
     ENOUGH,

@@ -5,20 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import (
-    ColumnElement,
-    Engine,
-    Index,
-    String,
-    Text,
-    delete,
-    func,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Engine, Index, String, Text, func, select, update
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from bot.questions.tables import PersonalTable
+from durable.database import insert_once, now, replace_row, table_of
 from durable.migration import migrate
 
 OPEN = "open"
@@ -245,9 +236,8 @@ class ReminderStore:
             return {row.document: row.reminded_at for row in connection.execute(query)}
 
     def set(self, domain: str, documents: Collection[str], at: datetime) -> None:
-        row = OwnerReminderRow
-        values = [{"domain": domain, "document": d, "reminded_at": at} for d in ("", *documents)]
-        earlier = delete(row).where(row.domain == domain, row.document.in_(["", *documents]))
         with self._engine.begin() as connection:
-            connection.execute(earlier)
-            connection.execute(insert(row), values)
+            for document in ("", *documents):
+                replace_row(
+                    connection, OwnerReminderRow, domain=domain, document=document, reminded_at=at
+                )

@@ -26,13 +26,7 @@ from bot.features.gaps.question_store import (
     failed_questions,
     question_texts,
 )
-from bot.features.gaps.questions import (
-    FailureSignals,
-    WhyFailed,
-    alert_gap,
-    alert_name,
-    why_failed,
-)
+from bot.features.gaps.questions import FailureSignals, WhyFailed, alert_gap, alert_name, why_failed
 from bot.features.gaps.store import GapQuestionRow, GapStore
 from bot.questions.store import QuestionRecord, QuestionStore, decode_answer
 from bot.slack.messages import permalink
