@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -181,7 +182,8 @@ def test_while_nobody_can_tell_nothing_is_shown(
 def test_who_was_shown_what_is_on_record(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded: list[AuditEntry] = []
     previews = desk.bot.extras.previews
-    monkeypatch.setattr(previews, "_audit", lambda shown, of: recorded.append(shown))
+    listening = replace(previews.context, audit=lambda shown, of: recorded.append(shown))
+    monkeypatch.setattr(previews, "context", listening)
     attached(desk, CHANNEL, f"{AGE} and {OLD}", user="U0INES")
     [shown] = recorded
     assert (shown.door, shown.place, shown.asker) == ("link", CHANNEL, "U0INES")
