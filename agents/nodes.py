@@ -135,16 +135,12 @@ def _injection_notes(context: Sequence[Chunk], snapshot: Snapshot) -> tuple[str,
 def reply_to_small_talk(state: State) -> State:
     text = state["plan"].small_talk_reply
     state["progress"].delta(text)
-    documents = _titled_documents(state)
+    documents: frozenset[str] = frozenset()
+    if state["usage"].calls > 0:
+        # A model read these titles, and may repeat them in a reply that is not checked.
+        message = clean_message(state["question"].text)
+        documents = frozenset(planner_titles(state["snapshot"], message))
     return {"draft": Draft(text=text, path="small_talk", confidence=1.0, documents=documents)}
-
-
-def _titled_documents(state: State) -> frozenset[str]:
-    """Documents whose titles the planner read, and may repeat in a reply that is not checked."""
-    by_model = state["usage"].calls > 0 and state["plan"].kind == "small_talk"
-    if not by_model:
-        return frozenset()
-    return frozenset(planner_titles(state["snapshot"], clean_message(state["question"].text)))
 
 
 def answer_from_general_knowledge(domain: Domain, model: ChatModel | None) -> Node:

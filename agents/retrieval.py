@@ -30,7 +30,7 @@ def retrieve(
     editions = editions_for(plan, snapshot.documents)
     excluded: set[str] = set()
     for _ in range(_ROUNDS):
-        more = editions.beside_the_question(hit.chunk for hit in hits) - excluded
+        more = editions.for_others(hit.chunk for hit in hits) - excluded
         if not any(hit.chunk.document_id in more for hit in hits):
             break
         excluded |= more

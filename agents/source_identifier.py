@@ -136,7 +136,7 @@ def likely_documents(
             for document in example.documents:
                 scores[document] += 0.1
     editions = editions_for(plan, snapshot.documents)
-    other_editions = editions.beside_the_question(hit.chunk for hit in hits)
+    other_editions = editions.for_others(hit.chunk for hit in hits)
     ranked = current_first(sorted(scores, key=lambda document: -scores[document]), plan, snapshot)
     return sorted(ranked, key=lambda document: document in other_editions)
 

@@ -79,7 +79,9 @@ def alerts_in(text: str, *, by_bot: bool = False) -> tuple[Alert, ...]:
     text = text[:_MAX_CHARACTERS]
     if alerts := _from_json(text):
         return alerts
-    raw = [line for line in _lines(text) if _cleaned(line)]
+    text = _SLACK_LINK.sub(lambda m: f"{m[2]} ({m[1]})" if m[2] else m[1], text)
+    lines = html.unescape(text).splitlines()[:_MAX_LINES]
+    raw = [line for line in lines if _cleaned(line)]
     posted = raw if by_bot else [line[1:] for line in raw if line.startswith(">")]
     return (
         _from_lines(posted, by_bot=True)
@@ -209,11 +211,6 @@ def _from_headline(heading: Headline) -> Iterator[Alert]:
 
 def _distinct(alerts: Iterable[Alert]) -> tuple[Alert, ...]:
     return tuple(dict.fromkeys(alerts))[:MAX_ALERTS]
-
-
-def _lines(text: str) -> list[str]:
-    text = _SLACK_LINK.sub(lambda m: f"{m[2]} ({m[1]})" if m[2] else m[1], text)
-    return html.unescape(text).splitlines()[:_MAX_LINES]
 
 
 def _cleaned(line: str) -> str:

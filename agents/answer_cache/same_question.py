@@ -79,7 +79,7 @@ def _word_difference(first: Wording, second: Wording) -> str:
 def _same(one: Word, other: Word, *, is_way: bool) -> bool:
     if one.is_name or other.is_name:
         return one.text == other.text
-    counted = one.one_of_many or other.one_of_many or one.beside_name or other.beside_name
+    counted = one.one_of_many or other.one_of_many or one.next_to_name or other.next_to_name
     if one.plural != other.plural and counted:
         return False
     if one.forms & other.forms:

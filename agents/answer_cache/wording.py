@@ -64,7 +64,7 @@ class Word:
     """After `a`."""
     after: str
     """The preposition that governs it."""
-    beside_name: bool
+    next_to_name: bool
     """Before or after a name: services in `Atlas services`."""
     passive: bool
     """`changed`, in what has to be changed."""
@@ -201,14 +201,14 @@ def _words(words: list[str], names: frozenset[str]) -> tuple[Word, ...]:
                 plural=is_plural(spelled),
                 one_of_many=article in _ONE_OF_MANY,
                 after=after,
-                beside_name=False,
+                next_to_name=False,
                 passive=since_be <= 4 and _is_participle(spelled, forms),
             )
         )
         after = spelled if spelled in _STRICT else ""
         article = "" if spelled not in _ONE_OF_MANY else article
     return tuple(
-        replace(word, beside_name=any(one.is_name for one in result[max(0, i - 1) : i + 2]))
+        replace(word, next_to_name=any(one.is_name for one in result[max(0, i - 1) : i + 2]))
         for i, word in enumerate(result)
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from agents.context.sources import Source
 from agents.requests import LookupRequest
@@ -37,15 +37,15 @@ def look_up_requests(
     return list(hits.values()), notes
 
 
-def _hits_for(
-    request: LookupRequest, sources: Sequence[Source], snapshot: Snapshot
-) -> Iterator[Hit]:
+def _hits_for(request: LookupRequest, sources: Sequence[Source], snapshot: Snapshot) -> list[Hit]:
     if request.tool == "find":
-        yield from _find(request, snapshot)
-    elif request.tool == "open":
-        yield from map(_unscored_hit, _open(request, snapshot))
+        return _find(request, snapshot)
+    chunks: Iterable[Chunk] = ()
+    if request.tool == "open":
+        chunks = _open(request, snapshot)
     elif request.tool == "around" and 1 <= request.number <= len(sources):
-        yield from map(_unscored_hit, _around(sources[request.number - 1], snapshot))
+        chunks = _around(sources[request.number - 1], snapshot)
+    return [Hit(chunk=chunk, score=0.0) for chunk in chunks]
 
 
 def _find(request: LookupRequest, snapshot: Snapshot) -> list[Hit]:
@@ -99,7 +99,3 @@ def document_meant(name: str, snapshot: Snapshot) -> str:
 
 def _plain(name: str) -> str:
     return " ".join(name.casefold().split())
-
-
-def _unscored_hit(chunk: Chunk) -> Hit:
-    return Hit(chunk=chunk, score=0.0)

@@ -46,7 +46,7 @@ class Editions:
         mine, theirs = stems(chunk.document_title), stems(other.document_title)
         return self._standing(chunk, mine, theirs) > self._standing(other, theirs, mine)
 
-    def beside_the_question(self, chunks: Iterable[Chunk]) -> set[str]:
+    def for_others(self, chunks: Iterable[Chunk]) -> set[str]:
         """Editions for others, like `Key Rotation: Brazil` next to `Key Rotation`
         when the question does not mention Brazil.
 

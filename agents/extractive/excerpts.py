@@ -11,7 +11,7 @@ from itertools import groupby
 from agents.answer import Passage
 from agents.extractive.language import asks_about_the_past
 from agents.extractive.relevance import Aspect, ScoredUnit, citation
-from agents.extractive.table import flat, row_label, says_nothing, together
+from agents.extractive.table import cell_at, flat, header_at, row_label, says_nothing, together
 from enrichment.chunk import Chunk, ChunkTable, DocumentCard, Unit, is_out_of_force
 from enrichment.language.words import TOKEN, naming_words
 from enrichment.safety.injection import WITHHELD, addressing
@@ -71,19 +71,13 @@ def shorten(text: str) -> str:
 
 def _cells(table: ChunkTable, row: int) -> list[str]:
     """`header: cell` of each value column; neighbors with the same cell are merged."""
-    groups: list[tuple[list[str], str]] = []
-    for position in range(table.label_columns, len(table.rows[row])):
-        cell = flat(table.rows[row][position])
-        header = flat(table.header[position]) if position < len(table.header) else ""
-        if groups and groups[-1][1] == cell:
-            groups[-1][0].append(header)
-        else:
-            groups.append(([header], cell))
-    return [
-        f"{together(headers)}: {cell}" if any(headers) else cell
-        for headers, cell in groups
-        if not says_nothing(cell)
-    ]
+    lines: list[str] = []
+    value_columns = range(table.label_columns, len(table.rows[row]))
+    for cell, columns in groupby(value_columns, key=lambda column: cell_at(table, row, column)):
+        headers = together([header_at(table, column) for column in columns])
+        if not says_nothing(cell):
+            lines.append(f"{headers}: {cell}" if headers else cell)
+    return lines
 
 
 def _says_something(scored: ScoredUnit) -> bool:

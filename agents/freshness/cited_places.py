@@ -89,8 +89,7 @@ def cited_sections(citation: Citation, snapshot: Snapshot) -> tuple[CitedSection
             if words not in quotes:
                 continue
             quotes -= {words}
-            of_row = chunk.table is not None and unit.kind == "row" and unit.row is not None
-            row = _label(chunk, unit.row) if of_row and unit.row is not None else ()
+            row = _label(chunk, unit.row) if unit.kind == "row" and unit.row is not None else ()
             place = section_at(card, chunk.heading_path, row, chunks)
             sections[place.key] = place
     return tuple(sections.values())

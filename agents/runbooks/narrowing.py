@@ -126,10 +126,10 @@ def _narrow(rows: Sequence[RunbookEntry], facts: AlertFacts) -> _Group:
         _rows_for_labels(open_rows, columns, facts) if columns else (open_rows, False)
     )
     excluded = tuple(one for one in rows if one not in left_rows)
-    on = _labels_of(
-        left_rows, [at for at in columns if len({_cell(one, at).text for one in left_rows}) > 1]
-    )
-    return _Group(tuple(left_rows), excluded, on, positive, sure=len(left_rows) < len(open_rows))
+    differing = [at for at in columns if len({_cell(one, at).text for one in left_rows}) > 1]
+    on = dict.fromkeys(filter(None, (_cell(left_rows[0], at).label for at in differing)))
+    sure = len(left_rows) < len(open_rows)
+    return _Group(tuple(left_rows), excluded, tuple(on), positive, sure)
 
 
 def _rows_for_labels(
@@ -226,11 +226,6 @@ def _differing_columns(rows: Sequence[RunbookEntry], *, but: set[str]) -> list[i
 
 def _cell(entry: RunbookEntry, at: int) -> RunbookCell:
     return entry.cells[at] if at < len(entry.cells) else RunbookCell(label="", text="")
-
-
-def _labels_of(rows: Sequence[RunbookEntry], columns: Sequence[int]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_cell(one, at).label for one in rows[:1] for at in columns
-                               if _cell(one, at).label))  # fmt: skip
 
 
 def _scope(entry: RunbookEntry, facts: AlertFacts) -> Verdict:

@@ -189,21 +189,18 @@ def explain_tools(offers: Sequence[ToolOffer]) -> str:
 
 def describe_offers(offers: Sequence[ToolOffer]) -> list[Foreign]:
     """Third-party descriptions, as untrusted text."""
-    return [
-        Foreign(
-            f"tool {offer.name} | {offer.what}",
-            "\n".join(filter(None, (offer.description, f"takes: {_takes(offer)}")))
-            if offer.reachable
-            else "It can't be reached now. Ask for it nevertheless where the answer needs it: then "
-            "the asker is told.",
+    return [Foreign(f"tool {one.name} | {one.what}", _description(one)) for one in offers]
+
+
+def _description(offer: ToolOffer) -> str:
+    if not offer.reachable:
+        return (
+            "It can't be reached now. Ask for it nevertheless where the answer needs it: then "
+            "the asker is told."
         )
-        for offer in offers
-    ]
-
-
-def _takes(offer: ToolOffer) -> str:
     schema = {key: offer.schema[key] for key in ("properties", "required") if key in offer.schema}
-    return json.dumps(schema, ensure_ascii=False) if schema.get("properties") else "nothing"
+    takes = json.dumps(schema, ensure_ascii=False) if schema.get("properties") else "nothing"
+    return "\n".join(filter(None, (offer.description, f"takes: {takes}")))
 
 
 MAX_RESULT_CHARS = 4_000
