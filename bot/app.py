@@ -22,14 +22,7 @@ from bot.bus.dispatch import Dispatcher
 from bot.bus.events import Event, SlackEvent
 from bot.bus.inbox import Inbox
 from bot.bus.timers import Clock, TimerStore
-from bot.connection import (
-    bolt_app,
-    connect,
-    inbox_url,
-    lease_for,
-    notify_each,
-    reach_slack,
-)
+from bot.connection import bolt_app, connect, inbox_url, lease_for, notify_each, reach_slack
 from bot.feature import DocumentOwners, Feature, FeatureContext, PublishedIndex, additions_of
 from bot.features.answering.ask import AskService, EveryoneMayRead
 from bot.features.answering.intake import Intake
@@ -75,8 +68,7 @@ class Agents:
     ask: Callable[[str], Ask]
     """Domain name → its agents."""
     ask_unattended: Callable[[str], Ask] | None
-    """The same for questions that no user waits for: reads today's documents, never a cache. None:
-    gaps are not rechecked."""
+    """The same without a waiting user: never from a cache. None: gaps are not rechecked."""
     router: DomainRouter
     """Chooses one of several domains."""
     model: ChatModel | None
@@ -97,8 +89,7 @@ class Documents:
     identities: IdentitiesOf
     """What a permission may name an asker by."""
     everyone_may_read: EveryoneMayRead
-    """Whether documents are open to all, so that with `audience: asker` an answer from them may be
-    public."""
+    """Whether documents are open to all: with `audience: asker`, their answers may be public."""
     status: StatusOf
     """The index of a domain, for its admins' App Home."""
 
@@ -116,8 +107,7 @@ class Bot:
         documents: Documents,
         socket: bool = True,
     ) -> None:
-        """`socket=False` is for HTTP mode. Raises ConfigError that names what is missing or
-        refused."""
+        """`socket=False`: HTTP mode. Raises ConfigError that names what is missing or refused."""
         needed = ("slack_bot_token", "slack_app_token" if socket else "slack_signing_secret")
         settings.require(**{name: SOURCES[name] for name in needed})
         self._settings = settings
@@ -174,10 +164,8 @@ class Bot:
         self.intake = Intake(context=context, records=self.records, attempts=self.attempts)
         self.handoffs = HandoffService(context, self.records, asking.is_private)
         services = FeatureServices(
-            records=self.records,
             feedback=self.feedback,
             handoffs=self.handoffs,
-            asking=asking,
             intake=self.intake,
             extras=self.extras,
             status=documents.status,
@@ -229,8 +217,7 @@ class Bot:
         log.info("the bot is up", user=self.identity.user, team=self.identity.team)
 
     def run(self, *, health_port: int | None = None, others: Sequence[HealthSource] = ()) -> None:
-        """Work until SIGTERM or Ctrl-C, then drain. Serves health and metrics on `health_port`,
-        of this bot and of `others`."""
+        """Work until SIGTERM or Ctrl-C, then drain. `health_port` serves this bot and `others`."""
         self.stop_on_signals()
         if health_port is not None:
             with_metrics = self._settings.metrics != "off"

@@ -29,24 +29,16 @@ from index.permissions.rules import IdentitiesOf
 from index.search import Snapshot
 from loaders.google.owners import Commented, OwnersFound
 
+Ack = Callable[..., object]
+"""Bolt's acknowledgment, as its listeners get it."""
 IsPrivate = Callable[[Domain, Answer], bool]
 """Whether some members of the domain's channel may not read what the answer says."""
 SayWhyNot = Callable[[IncomingMessage], None]
 """Sends the reason for a refusal to the sender alone."""
 
 
-class AnswerAlert(Protocol):
-    """Answers a stored alert of a bot. Safe to repeat after a crash."""
-
-    def __call__(
-        self,
-        event: IncomingMessage,
-        record: QuestionRecord,
-        domain: Domain,
-        *,
-        silently: bool = False,
-    ) -> None:
-        """`silently`: the answer is stored and not posted."""
+AnswerAlert = Callable[[IncomingMessage, QuestionRecord, Domain], None]
+"""Answers a stored alert of a bot. Safe to repeat after a crash."""
 
 
 @dataclass(frozen=True, kw_only=True)

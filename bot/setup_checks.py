@@ -58,10 +58,7 @@ def check_bot_token(settings: Settings) -> tuple[Finding, SlackApp | None]:
     try:
         web, identity = reach_slack(settings, patience=PATIENCE)
         app = SlackApp(
-            web=web,
-            identity=identity,
-            scopes=web.granted,
-            app=_app_id(web, identity.bot),
+            web=web, identity=identity, scopes=web.granted, app=_app_id(web, identity.bot)
         )
     except CopilotError as error:
         return of_error(BOT_TOKEN, error), None
@@ -71,8 +68,7 @@ def check_bot_token(settings: Settings) -> tuple[Finding, SlackApp | None]:
 
 
 def check_scopes(app: SlackApp, domains: Iterable[Domain] = ()) -> Finding:
-    """Scopes that the manifest requests for these domains, against those granted at the app's
-    installation."""
+    """The scopes that the manifest requests for these domains, against those granted."""
     from bot.slack.manifest import scopes_for
 
     required = scopes_for(domains)
@@ -117,21 +113,15 @@ def check_app_token(settings: Settings, app: SlackApp | None) -> Finding:
 def check_slack(
     settings: Settings, domains: Iterable[Domain] = ()
 ) -> tuple[list[Finding], SlackApp | None]:
-    """Both tokens and the permissions; where Slack's events come by HTTP, no app token is
-    needed."""
-    finding, app = check_bot_token(settings)
-    return [finding, *_rest(settings, app, domains)], app
-
-
-def _rest(settings: Settings, app: SlackApp | None, domains: Iterable[Domain]) -> Iterator[Finding]:
+    """Both tokens and the permissions; where events come by HTTP, no app token is needed."""
+    bot_token, app = check_bot_token(settings)
+    scopes = skipped(SCOPES_CHECK, "not asked, for want of a bot token that works")
     if app:
-        yield check_scopes(app, domains)
-    else:
-        yield skipped(SCOPES_CHECK, "not asked, for want of a bot token that works")
-    if settings.slack_app_token is None and settings.slack_signing_secret:
-        yield fine(APP_TOKEN, "not needed: events come by HTTP, with SLACK_SIGNING_SECRET")
-    else:
-        yield check_app_token(settings, app)
+        scopes = check_scopes(app, domains)
+    app_token = fine(APP_TOKEN, "not needed: events come by HTTP, with SLACK_SIGNING_SECRET")
+    if settings.slack_app_token is not None or not settings.slack_signing_secret:
+        app_token = check_app_token(settings, app)
+    return [bot_token, scopes, app_token], app
 
 
 def _bad(variable: str, token: str) -> ConfigError | None:
@@ -233,9 +223,7 @@ def channel_name(app: SlackApp, channel: str) -> str:
 
 @_translate_errors
 def find_channel(app: SlackApp, text: str) -> str:
-    """The id of a channel, by id, link, mention or name.
-
-    Raises ConfigError that names the nearest one."""
+    """A channel's id, by id, link, mention or name. Raises ConfigError that names the nearest."""
     if channel := channel_id_in(text):
         return channel
     name = "-".join(bare(text).lstrip("#").lower().split())
@@ -267,9 +255,7 @@ def _channels(app: SlackApp) -> Iterator[dict[str, Any]]:
 
 @_translate_errors
 def find_person(app: SlackApp, text: str) -> tuple[str, str]:
-    """(id, name) of a person, by member id, mention or e-mail address.
-
-    Raises ConfigError for nobody of this workspace."""
+    """(id, name) by member id, mention or e-mail. Raises ConfigError where nobody matches."""
     query = bare(text).strip("<@>").split("|")[0]
     try:
         if "@" in query:

@@ -32,8 +32,7 @@ class EntryPoint(StrEnum):
     SUGGESTED_PROMPTS = "suggested_prompts"
     SHORTCUT = "shortcut"
     OPTION = "option"
-    """A button that asks one reading of an ambiguous question, which another person may have
-    asked."""
+    """A button with one reading of an ambiguous question, which another person may have asked."""
     HAND_OFF = "hand_off"
     """Ask a human, I'll take it, Resolved."""
     REACTION = "reaction"

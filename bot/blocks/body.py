@@ -1,5 +1,4 @@
-"""Bodies of Slack messages, cut to Slack's sizes: markdown, passages with their titles, and the
-list of sources. Pure."""
+"""Bodies of Slack messages, cut to Slack's sizes: markdown, passages, the list of sources. Pure."""
 
 from __future__ import annotations
 
@@ -32,8 +31,7 @@ BODY_LIMIT = 8_500
 near 13,200 per message, although a block may have 12,000."""
 
 MAX_BLOCKS = 35
-"""Slack accepts 50: sources and buttons follow, and a long text is several blocks in the older
-markup."""
+"""Slack accepts 50: sources and buttons follow, and older markup takes more blocks."""
 
 SizedBlock = tuple[Json, int]
 """A block and its characters."""

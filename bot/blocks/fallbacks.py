@@ -22,8 +22,7 @@ AsText = Callable[[Grid], str]
 
 
 def fallback_versions(message: SlackMessage) -> list[SlackMessage]:
-    """The message itself, without the newest kinds of blocks, and without all newer ones; equal
-    versions are left out."""
+    """The message, then without the newest blocks, then without all newer ones; each form once."""
     versions = [message]
     for form in (older_version(message), plain_version(message)):
         if form.blocks != versions[-1].blocks:

@@ -214,7 +214,7 @@ def pieces(text: str, limit: int) -> Iterator[str]:
             head, rest = text[:cut], text[cut:].removeprefix("\n")
             inside = _before_code(head, code)
             head = f"{head}\n{inside}{code.markup}"
-            rest = f"{_opener(code)}\n{_without(inside, rest)}"
+            rest = f"{code.markup}{code.info.strip()[:40]}\n{_without(inside, rest)}"
         else:
             # Indented text of a list item would be read as code without its mark.
             rest = _without(" " * (len(rest) - len(rest.lstrip(" "))), rest)
@@ -232,12 +232,8 @@ def fit_pieces(text: str, limit: int, write: Callable[[str], str]) -> Iterator[s
             if result.strip():
                 yield result[:limit]
         else:
-            yield from _halves(piece, limit, write)
-
-
-def _halves(text: str, limit: int, write: Callable[[str], str]) -> Iterator[str]:
-    for half in pieces(text, max(MIN_PIECE - 1, len(text) // 2)):
-        yield from fit_pieces(half, limit, write)
+            for half in pieces(piece, max(MIN_PIECE - 1, len(piece) // 2)):
+                yield from fit_pieces(half, limit, write)
 
 
 def _cut(text: str, limit: int) -> int:
@@ -258,10 +254,6 @@ def _open_code(text: str) -> Token | None:
     # Its lines: the opening fence, the content, the closing fence.
     is_closed = len(_lines_of(last)) == last.content.count("\n") + 2
     return None if is_closed else last
-
-
-def _opener(code: Token) -> str:
-    return f"{code.markup}{code.info.strip()[:40]}"
 
 
 def _before_code(text: str, code: Token) -> str:

@@ -101,12 +101,7 @@ def changes(before: ProgressPlan | None, after: ProgressPlan) -> Iterator[Json]:
 
 def task(step: WorkStep) -> Json:
     """A stream chunk with a step's title and state."""
-    return {
-        "type": "task_update",
-        "id": step.id,
-        "title": _title(step.title),
-        "status": step.state,
-    }
+    return {"type": "task_update", "id": step.id, "title": _title(step.title), "status": step.state}
 
 
 def current_status(plan: Json) -> str:

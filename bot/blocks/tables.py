@@ -185,13 +185,9 @@ def _is_only_quoted(grid: Grid, at: int, quote: str, label: int) -> bool:
     columns = {
         column
         for column in range(len(grid.header))
-        if column != label and _any_occurs_in([bare(row[column]) for row in grid.rows], quote)
+        if column != label and any(_occurs_in(bare(row[column]), quote) for row in grid.rows)
     }
     return columns == {at}
-
-
-def _any_occurs_in(cells: Sequence[str], text: str) -> bool:
-    return any(_occurs_in(cell, text) for cell in cells)
 
 
 def _occurs_in(cell: str, text: str) -> bool:

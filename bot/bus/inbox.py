@@ -115,8 +115,7 @@ class Inbox:
             self._worker.client.enqueue(options, event_id, item)
 
     def _store_late(self) -> None:
-        """Store held items as soon as the database is back: Slack sends again only after one minute
-        and after five."""
+        """Store held items once the database is back: Slack repeats after 1 and 5 minutes."""
         while not self._stopping.wait(STORE_LATE_SECONDS):
             while self._unstored and self._worker.is_able():
                 event_id, item = self._unstored[0]

@@ -12,7 +12,6 @@ from bot.feature import DocumentOwners, Feature, FeatureContext
 from bot.features.alerts import store as alert_store
 from bot.features.alerts.feature import build_alerts
 from bot.features.alerts.store import AlertCounts
-from bot.features.answering.ask import AskService
 from bot.features.answering.earlier_threads import EarlierThreads
 from bot.features.answering.feature import build_answering
 from bot.features.answering.intake import Intake
@@ -40,7 +39,6 @@ from bot.features.owner_drafts import store as owner_draft_store
 from bot.features.owner_drafts.feature import build_owner_drafts
 from bot.features.owner_drafts.proposals import propose
 from bot.privacy.tables import FeatureTables
-from bot.questions.store import QuestionStore
 from bot.slack.manifest import missing_scopes
 
 
@@ -62,8 +60,7 @@ class Extras:
 
 
 def build_extras(context: FeatureContext) -> Extras:
-    """Without a published index the domain files' examples are suggested, and no link has a
-    preview."""
+    """Without a published index, only examples are suggested, and no link has a preview."""
     published, is_public = context.published, context.gate.channels.is_public
     suggest: Suggest = only_examples
     if published:
@@ -82,10 +79,8 @@ def build_extras(context: FeatureContext) -> Extras:
 class FeatureServices:
     """Services that features have of one another, of answering, and of the composition root."""
 
-    records: QuestionStore
     feedback: FeedbackStore
     handoffs: HandoffService
-    asking: AskService
     intake: Intake
     extras: Extras
     status: StatusOf
@@ -95,14 +90,14 @@ class FeatureServices:
 
 def build_features(context: FeatureContext, services: FeatureServices) -> tuple[Feature, ...]:
     """All features, in the order in which they handle an event and appear in App Home."""
-    records, handoffs = services.records, services.handoffs
-    asking, intake = services.asking, services.intake
+    handoffs, intake = services.handoffs, services.intake
+    records, asking = intake.records, intake.attempts.asking
     report = HandoffReport(context, records, handoffs)
     built = (
         build_answering(intake, context.identity.user),
         build_feedback(context.web, services.feedback),
         build_link_previews(services.extras.previews),
-        build_alerts(context, records, intake.attempts.answer_alert),
+        build_alerts(context, records, intake.attempts.answer_alert, asking.store_alert),
         build_checklists(context, records, asking.is_private, intake.say_why_not),
         build_handoff(context, records, handoffs, report, intake.say_why_not),
         build_owner_drafts(context, services.owners),
@@ -126,8 +121,8 @@ def _home(
 ) -> Feature:
     sources = ReportSources(services.feedback.verdicts, services.status, services.extras.problems)
     more = [one.home for one in others if one.home]
-    home = HomeService(context, services.records, services.extras.suggest, sources, more)
-    examples = ExampleService(context, services.records, home, services.intake.receive)
+    home = HomeService(context, services.intake.records, services.extras.suggest, sources, more)
+    examples = ExampleService(context, services.intake.records, home, services.intake.receive)
     return build_home(home, examples)
 
 

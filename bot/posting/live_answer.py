@@ -92,8 +92,7 @@ class LiveAnswer:
             )
 
     def step(self, step: Step, text: str) -> None:
-        """A short line about the current step. A plan shows every step; a single line shows the
-        newest one."""
+        """A line about the current step; a plan shows every step, a single line the newest."""
         self._plan = self._plan.doing(step, text)
         self._status_updates.offer(text)
 
@@ -130,7 +129,7 @@ class LiveAnswer:
         if not fresh.strip() or self._pace.is_paused() or not self._may_show():
             return
         is_posted = 0 in self._parts.ts
-        if not is_posted and self._stream and self._live.begin_with_words(text_chunk(fresh)):
+        if not is_posted and self._stream and self._live.begin([text_chunk(fresh)]):
             self._streamed_text = visible
         elif self._live.running:
             if self._live.send(self._plan, "", text_chunk(fresh)):

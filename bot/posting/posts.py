@@ -32,6 +32,7 @@ from bot.slack.messages import (
     fetch,
     is_own,
     part_of,
+    payload_of,
     question_id,
 )
 
@@ -121,8 +122,7 @@ def find_posts(web: SlackClient, event: IncomingMessage, kind: str, **payload: s
     return [
         str(message["ts"])
         for message in own_messages(web, event)
-        if (metadata := message.get("metadata") or {}).get("event_type") == kind
-        and values <= (metadata.get("event_payload") or {}).items()
+        if values <= payload_of(message, kind).items()
     ]
 
 
@@ -135,12 +135,7 @@ class AnswerPosts:
     """`ts`: part → timestamp of each posted message; part 0 is the placeholder."""
 
     def __init__(
-        self,
-        web: SlackClient,
-        records: QuestionStore,
-        event: IncomingMessage,
-        *,
-        streams: bool,
+        self, web: SlackClient, records: QuestionStore, event: IncomingMessage, *, streams: bool
     ) -> None:
         self._web = web
         self._records = records
@@ -240,9 +235,6 @@ class AnswerPosts:
                 self._web.call("chat.delete", **arguments)
         except SlackRefused as refused:
             log.info("could not delete a message", reason=refused.code)
-        self._forget(part)
-
-    def _forget(self, part: int) -> None:
         self._records.forget_post(self._event.id, part)
         self._abandoned.add(self.ts.pop(part))
 

@@ -144,8 +144,7 @@ def _before_emphasis(line: str) -> int:
 
 
 def safe_end(text: str) -> int:
-    """Characters of a growing text that can be shown: up to the last space outside an incomplete
-    link or mention."""
+    """Characters to show of a growing text: up to the last space outside an incomplete link."""
     end = max(text.rfind(" "), text.rfind("\n")) + 1
     line = text.rfind("\n", 0, end) + 1
     if (code := _without_code(text[line:end]).find("`")) >= 0:
@@ -209,23 +208,19 @@ class LiveStream:
         """Start with the whole plan or, where Slack has no plans, a line. False if refused."""
         unsupported = self._web.unsupported
         if not unsupported.any_of((*_PLAN, *_LINE)):
-            if self._begin(changes(None, plan), task_display_mode="plan"):
+            if self.begin(changes(None, plan), task_display_mode="plan"):
                 self._shows, self._sent = "plan", plan
                 return True
             if self._refused not in UNKNOWN_CHUNKS:
                 return False
         if not unsupported.any_of(_LINE):
-            if self._begin([_line_task(plan.title, "in_progress")]):
+            if self.begin([_line_task(plan.title, "in_progress")]):
                 unsupported.note(_PLAN)
                 self._shows, self._line = "line", plan.title
                 return True
             if self._refused in UNKNOWN_CHUNKS:
                 unsupported.note((*_PLAN, *_LINE))
         return False
-
-    def begin_with_words(self, chunk: Json) -> bool:
-        """Start without steps, which are visible elsewhere. False if Slack refuses."""
-        return self._begin([chunk])
 
     def send(self, plan: ProgressPlan, line: str, *text: Json) -> bool:
         """Send what is new in the plan, the current step's `line` (empty once the answer is being
@@ -247,7 +242,8 @@ class LiveStream:
             self.running = False
             self._parts.stop(0)
 
-    def _begin(self, chunks: Iterable[Json], **more: str) -> bool:
+    def begin(self, chunks: Iterable[Json], **more: str) -> bool:
+        """Start with these chunks of steps or of the answer. False if Slack refuses."""
         has_recipient = self._event.team and self._event.user
         self._refused = ""
         if not self._pace.may_stream() or not (has_recipient or self._event.direct):

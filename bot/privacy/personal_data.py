@@ -13,8 +13,8 @@ from typing import Any
 from sqlalchemy import Connection, Engine, delete, or_, select, update
 from sqlalchemy.orm import InstrumentedAttribute
 
-from agents.answer_cache.store import create_table, delete_answering
-from agents.thread.store import create_thread_tables, forget_threads_of, turns_of_people
+from agents.answer_cache.store import delete_answering
+from agents.thread.store import forget_threads_of, turns_of_people
 from bot.bus.stored_items import InboxAdmin, StoredItem, stored_items
 from bot.connection import inbox_url, resolve_person
 from bot.privacy.retention import Purged, Retention, scrub_all
@@ -27,7 +27,7 @@ from bot.privacy.tables import (
     rows_of,
 )
 from bot.questions.store import answers_of, cached_of
-from bot.questions.tables import FeedbackRow, HandoffRow, QuestionRow, ScreenshotRow, create_tables
+from bot.questions.tables import FeedbackRow, HandoffRow, QuestionRow, ScreenshotRow
 from bot.slack.messages import ERASED
 from config.domain import Domain
 from config.settings import Settings
@@ -68,7 +68,7 @@ class PersonalData:
 
     def export(self, user: str, email: str = "") -> dict[str, Any]:
         """Everything, as JSON; `email`: the API may have stored them by it."""
-        self._create_tables()
+        self.features.create(self.engine)
         askers = _names(user, email)
         with self.engine.connect() as connection:
             own = ids_of(connection, select(QuestionRow.id).where(QuestionRow.asker == user))
@@ -105,7 +105,7 @@ class PersonalData:
         """Erase everything of theirs but the audit log. Safe to repeat.
 
         `email`: as for `export`."""
-        self._create_tables()
+        self.features.create(self.engine)
         with self.engine.begin() as connection:
             # Before their answers are deleted, which lead there.
             delete_answering(connection, answers_of(connection, QuestionRow.asker == user))
@@ -128,12 +128,6 @@ class PersonalData:
             inbox=deleted, still_working=len(working),
         )  # fmt: skip
 
-    def _create_tables(self) -> None:
-        create_tables(self.engine)
-        create_thread_tables(self.engine)
-        self.features.create(self.engine)
-        create_table(self.engine)
-
     def _withdraw(self, user: str) -> None:
         """Withdraw questions that are being answered, as if their asker had deleted them."""
         mine = (QuestionRow.asker == user, QuestionRow.state.in_(["working", "answered"]))
@@ -143,8 +137,7 @@ class PersonalData:
             connection.execute(change.values(state="withdrawn", text="", answer=None))
 
     def _empty_inbox(self, user: str) -> tuple[int, Sequence[StoredItem]]:
-        """Deletes the person's items. Returns the number of deleted ones, and those that a worker
-        has begun."""
+        """Delete the person's items. Returns how many, and those that a worker has begun."""
         if self.inbox is None:
             return 0, ()
         count, pauses = 0, iter([1.0] * int(PATIENCE_SECONDS))

@@ -8,19 +8,11 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import structlog
-from sqlalchemy import (
-    Connection,
-    Engine,
-    String,
-    delete,
-    func,
-    select,
-    update,
-)
+from sqlalchemy import Connection, Engine, String, delete, func, select, update
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from agents.answer_cache import store as kept_answers
-from agents.thread.store import create_thread_tables, forget_begun_before, stored_domains
+from agents.thread.store import forget_begun_before, stored_domains
 from bot.connection import INBOX_FILE
 from bot.privacy.tables import (
     FeatureTables,
@@ -35,7 +27,6 @@ from bot.questions.tables import (
     HandoffRow,
     PostRow,
     QuestionRow,
-    create_tables,
 )
 from config.domain import Domain, RetentionPolicy
 from config.settings import Settings
@@ -84,11 +75,8 @@ class Retention:
     """Events that are not done yet: their questions stay until then."""
 
     def __post_init__(self) -> None:
-        create_tables(self.engine)
-        create_thread_tables(self.engine)
         self.features.create(self.engine)
         migrate(self.engine, Base.metadata, "upkeep")
-        kept_answers.create_table(self.engine)
         insert_once(self.engine, UpkeepRow, task=_PURGE, done_on=date.min)
 
     def daily(self) -> Purged | None:

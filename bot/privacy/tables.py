@@ -10,7 +10,8 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection, Engine, Select, delete, or_, select, update
 
-from agents.thread.store import forget_places, slack_place
+from agents.answer_cache.store import create_table as create_cache_table
+from agents.thread.store import create_thread_tables, forget_places, slack_place
 from bot.posting.posts import private_post_key
 from bot.questions.tables import (
     FeedbackRow,
@@ -19,6 +20,7 @@ from bot.questions.tables import (
     PostRow,
     QuestionRow,
     ScreenshotRow,
+    create_tables,
 )
 from bot.slack.messages import ERASED
 from durable.database import batches, now
@@ -48,19 +50,18 @@ class FeatureTables:
 
     tables: Sequence[PersonalTable]
     creators: Sequence[Callable[[Engine], None]]
-    """Each creates some of the tables where they are missing; safe when several workers start
-    at once."""
+    """Each creates some missing tables; safe when several workers start at once."""
     proposals: Callable[[Engine], Sequence[ProposedAnswer]]
 
     def create(self, engine: Engine) -> None:
-        for create in self.creators:
+        """All tables with personal data, those of the core included."""
+        create_core = (create_tables, create_thread_tables, create_cache_table)
+        for create in (*create_core, *self.creators):
             create(engine)
 
 
 def purge_features(
-    connection: Connection,
-    days_of: Callable[[str], int],
-    tables: Sequence[PersonalTable],
+    connection: Connection, days_of: Callable[[str], int], tables: Sequence[PersonalTable]
 ) -> int:
     """Delete expired rows. Returns how many. `days_of`: domain → days."""
     count = 0

@@ -162,9 +162,7 @@ class QuestionStore:
         those that the bot did not reply to."""
         query = select(QuestionRow).order_by(QuestionRow.asked_at.desc()).limit(limit)
         query = query.where(QuestionRow.state.not_in(["withdrawn", "silent"]))
-        for column, value in equal.items():
-            query = query.where(getattr(QuestionRow, column) == value)
-        return self._all(query)
+        return self._all(query.filter_by(**equal))
 
     def count(self, since: datetime, *, before: QuestionRecord | None = None, **equal: str) -> int:
         """Questions that were not refused, since then, and `before` another one."""
@@ -174,9 +172,7 @@ class QuestionStore:
             query = query.where(
                 tuple_(QuestionRow.asked_at, QuestionRow.id) < (before.asked_at, before.id)
             )
-        for column, value in equal.items():
-            query = query.where(getattr(QuestionRow, column) == value)
-        return self._number(query)
+        return self._number(query.filter_by(**equal))
 
     def tokens(self, since: datetime, domain: str) -> int:
         query = select(func.coalesce(func.sum(QuestionRow.tokens), 0)).where(
@@ -269,8 +265,7 @@ class QuestionStore:
 
 
 def forget_cached(engine: Engine, question_id: str) -> None:
-    """Delete the cached answer to this question, after a user disliked it or deleted the question.
-    An error is only logged."""
+    """Delete the cached answer, after a user disliked it or deleted the question. Logs errors."""
     try:
         create_table(engine)
         with engine.begin() as connection:
@@ -314,22 +309,23 @@ def went_wrong(record: QuestionRecord) -> bool:
     return record.state == "posted" and record.path in UNSURE and is_question(record)
 
 
+_OUTCOMES = {
+    "": "not answered, no documents for this channel",
+    "ambiguous_query": "asked back",
+    "passages_found": "passages shown",
+}
+
+
 def outcome(record: QuestionRecord) -> str:
     """Its state, in a few words."""
     if record.resolved_by:
         return "resolved"
     if record.state == "failed":
         return f"failed, reference `{record.reference}`"
-    if record.state == "limited":
-        return "not answered, too many questions"
     if record.state != "posted":
-        return "being answered"
+        is_limited = record.state == "limited"
+        return "not answered, too many questions" if is_limited else "being answered"
     if record.path in FOUND_NOTHING:
         return "no answer found"
-    if record.path == "ambiguous_query":
-        return "asked back"
-    if record.path == "passages_found":
-        return "passages shown"
-    if not record.path:
-        return "not answered, no documents for this channel"
-    return f"answered, {confidence_level(record.confidence)} confidence"
+    answered = f"answered, {confidence_level(record.confidence)} confidence"
+    return _OUTCOMES.get(record.path, answered)

@@ -36,8 +36,7 @@ class CallTarget:
     who: str = ""
     """Slack id of a person or group; empty: nobody."""
     why: str = ""
-    """The reason why another person or nobody is called, visible to everyone; without a full
-    stop."""
+    """Why another person or nobody is called, visible to everyone; without a full stop."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,8 +106,7 @@ class OnCallResolver:
         return self._present(slack_id if "@" in turn.who else turn.who)
 
     def _present(self, who: str) -> CallTarget:
-        """The person or group to call. Nobody only where Slack confirms that they can't be
-        reached."""
+        """Whom to call; nobody only where Slack confirms that they can't be reached."""
         if who.startswith("S"):
             why = self._empty(who)
             return CallTarget(why=why) if why else CallTarget(who=who)
@@ -124,8 +122,7 @@ class OnCallResolver:
         return CallTarget(who=who)
 
     def _empty(self, group: str) -> str:
-        """The reason why a mention of the group reaches nobody; empty where it may reach
-        someone."""
+        """Why a mention of the group reaches nobody; empty where it may reach someone."""
         try:
             reply = self._web.call("usergroups.users.list", patience=PATIENCE, usergroup=group)
         except (SlackRefused, SlackBusy, SlackUnsure) as error:

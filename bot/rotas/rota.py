@@ -176,8 +176,7 @@ AHEAD, BACK = timedelta(days=35), timedelta(days=8)
 
 @dataclass(frozen=True)
 class CachedRota:
-    """`shifts`: from `BACK` to `AHEAD` of when it was read. `zone`: the calendar's own; empty where
-    it names none."""
+    """`shifts`: from `BACK` to `AHEAD` of its reading. `zone`: the calendar's own; may be empty."""
 
     shifts: tuple[Shift, ...]
     zone: str
@@ -202,8 +201,7 @@ class RotaCache:
         self._lock = threading.Lock()
 
     def of(self, domain: Domain, rota: str, *, within: float = FRESH_SECONDS) -> CachedRota:
-        """The rota, at most `within` seconds old, or a day while it can't be read. Raises
-        ConfigError."""
+        """At most `within` seconds old; a day while it can't be read. Raises ConfigError."""
         entry = self._of(domain, rota)
         with entry.lock:
             if self._clock() - entry.tried_at > within:

@@ -205,21 +205,23 @@ def earlier(message: Message, ts: str) -> bool:
 
 def question_id(message: Message, kind: str = METADATA_EVENT) -> str:
     """The question that a message of the bot belongs to; empty for others."""
+    return str(payload_of(message, kind).get("question_id") or "")
+
+
+def payload_of(message: Message, kind: str = "") -> Mapping[str, Any]:
+    """The payload of its metadata; empty without one, or where they are of another kind."""
     metadata = message.get("metadata") or {}
-    if metadata.get("event_type") != kind:
-        return ""
-    return str((metadata.get("event_payload") or {}).get("question_id") or "")
+    is_other = kind and metadata.get("event_type") != kind
+    return {} if is_other else metadata.get("event_payload") or {}
 
 
 def part_of(message: Message) -> int:
-    payload = (message.get("metadata") or {}).get("event_payload") or {}
-    return int(payload.get("part") or 0)
+    return int(payload_of(message).get("part") or 0)
 
 
 def unfinished(message: Message) -> bool:
     """Whether it is a placeholder for an answer."""
-    payload = (message.get("metadata") or {}).get("event_payload") or {}
-    return bool(question_id(message)) and payload.get("state") == "working"
+    return bool(question_id(message)) and payload_of(message).get("state") == "working"
 
 
 def _content(message: Message, bot_user: str) -> str:
@@ -279,11 +281,7 @@ def open_modal(web: SlackClient, body: Json, view: Json) -> None:
 def whisper(web: SlackClient, user: str, channel: str, thread_ts: str, text: str) -> None:
     try:
         web.once(
-            "chat.postEphemeral",
-            channel=channel,
-            user=user,
-            thread_ts=thread_ts or None,
-            text=text,
+            "chat.postEphemeral", channel=channel, user=user, thread_ts=thread_ts or None, text=text
         )
     except (SlackRefused, SlackUnsure, SlackBusy) as error:
         log.debug("ephemeral message could not be posted", reason=str(error))

@@ -7,7 +7,7 @@ the text remains. See docs/decisions/072-answers-as-trees.md."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from markdown_it.tree import SyntaxTreeNode
 
@@ -116,16 +116,15 @@ class _Writer:
             cells = [self._words(cell).replace("  \n", "<br>") for cell in row.children]
             if at and row.map and "|" not in self._lines[row.map[0]]:
                 # By the specification, a line of text right below a table is a row of it.
-                lines += ["", *(cell for other in rows[at:] for cell in self._row_words(other))]
+                lines.append("")
+                for other in rows[at:]:
+                    words = " ".join(filter(None, map(self._words, other.children)))
+                    lines.append(_escape_start(words, first=True))
                 break
             lines.append("| " + " | ".join(re.sub(r"(?<!\\)\|", r"\\|", c) for c in cells) + " |")
             if not at:
                 lines.append("|" + " --- |" * len(cells))
         return "\n".join(lines)
-
-    def _row_words(self, row: SyntaxTreeNode) -> Iterator[str]:
-        words = " ".join(filter(None, (self._words(cell) for cell in row.children)))
-        yield _escape_start(words, first=True)
 
     def _words(self, node: SyntaxTreeNode) -> str:
         return inline(node, self._links)

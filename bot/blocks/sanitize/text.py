@@ -189,8 +189,7 @@ def host_of(url: str) -> str:
 
 
 def encode_url(url: str) -> str:
-    """The URL with characters percent-encoded that could end a link early; empty if not `is_web`'s
-    form."""
+    """The URL, with what could end a link early percent-encoded; empty if it is not `is_web`."""
     match = _WEB.fullmatch(url)
     if not match:
         return ""

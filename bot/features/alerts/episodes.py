@@ -176,8 +176,7 @@ def alert_message(message: IncomingMessage, event: Mapping[str, Any]) -> AlertMe
 
 
 def status_by_color(message: Mapping[str, Any]) -> AlertStatus:
-    """Status by the color bars of the message's attachments: green, or yellow to red; '' without a
-    color, or with both."""
+    """By the attachments' color bars: green, or yellow to red; '' without a color, or with both."""
     statuses = {
         status_of_color(str(one.get("color") or ""))
         for one in message.get("attachments") or ()

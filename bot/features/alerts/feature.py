@@ -10,14 +10,18 @@ from bot.questions.store import QuestionStore
 
 
 def build_alerts(
-    context: FeatureContext, records: QuestionStore, answer_alert: AnswerAlert
+    context: FeatureContext,
+    records: QuestionStore,
+    answer_alert: AnswerAlert,
+    store_answer: AnswerAlert,
 ) -> Feature:
     def is_deleted(question: str) -> bool:
         record = records.get(question)
         return record is not None and record.state == "withdrawn"
 
     episodes = EpisodeStore(context.engine, is_deleted=is_deleted)
-    replies = AlertReplies(context, records, episodes, AlertCounts(context.engine), answer_alert)
+    counts = AlertCounts(context.engine)
+    replies = AlertReplies(context, records, episodes, counts, answer_alert, store_answer)
     service = AlertService(context, replies)
     return Feature(
         on_message=service.on_message,

@@ -37,8 +37,7 @@ SECONDS_EACH = 1.5
 MIN_UPDATE_SECONDS = 5.0
 """Between two updates of one reply."""
 MAX_UNKNOWN, UNKNOWN_WITHIN = 5, timedelta(minutes=10)
-"""Maximum number of "no runbook" replies in a channel during a storm; gaps and digest list the
-others."""
+""""No runbook" replies in a channel during a storm; gaps and digest list the others."""
 A_BOT = "bot"
 """Stands for an unknown id of a bot."""
 
@@ -63,6 +62,8 @@ class AlertReplies:
     episodes: EpisodeStore
     counts: AlertCounts
     answer_alert: AnswerAlert
+    store_answer: AnswerAlert
+    """The same, without a post."""
 
     def in_turn(self, record: QuestionRecord) -> None:
         """Answer at once, or after the alerts that already wait."""
@@ -90,7 +91,7 @@ class AlertReplies:
         message = replace(record.event, bot=record.asker or A_BOT)
         episodes = self.episodes.of_question(question)
         if not self._is_worth_answering(episodes):
-            self.answer_alert(message, record, domain, silently=True)
+            self.store_answer(message, record, domain)
             self.records.advance(record, state="silent")
             return
         self.answer_alert(message, record, domain)

@@ -197,8 +197,7 @@ class EpisodeStore:
         self.settle(episode.id)
 
     def settle(self, episode: str) -> Tally | None:
-        """Recompute when an episode last fired and when it was over; None where its occurrences
-        are deleted."""
+        """Recompute when an episode fired last and ended; None without occurrences."""
         query = select(OccurrenceRow).where(OccurrenceRow.episode == episode)
         with self._engine.connect() as connection:
             rows = connection.execute(query.order_by(OccurrenceRow.at)).all()
@@ -269,8 +268,7 @@ class EpisodeStore:
     def _adopt(self, named: str, episode: Episode) -> bool:
         """Attach an end that was read before the beginning; whether there was one."""
         change = update(OccurrenceRow).where(
-            OccurrenceRow.episode == _pending(named),
-            OccurrenceRow.at >= episode.began_at,
+            OccurrenceRow.episode == _pending(named), OccurrenceRow.at >= episode.began_at
         )
         values = {"episode": episode.id, "question_id": episode.question_id}
         with self._engine.begin() as connection:

@@ -20,8 +20,7 @@ _MAX_BLOCKS, _MAX_CHARS = 50, 3_000
 def with_course(
     blocks: Sequence[Mapping[str, Any]], tallies: Sequence[tuple[Episode, Tally]]
 ) -> list[Json]:
-    """A message's blocks, as Slack returns them, with a new line, or without one where all fired
-    once."""
+    """A message's blocks, as Slack returns them, with a new line; none where all fired once."""
     rest = [dict(block) for block in blocks if block.get("block_id") != COURSE]
     named = len(tallies) > 1
     lines = [line for episode, tally in tallies if (line := course(episode, tally, named=named))]

@@ -67,6 +67,10 @@ class AskService:
             self.records.forget_threads([record])
         return answer, domain
 
+    def store_alert(self, event: IncomingMessage, record: QuestionRecord, domain: Domain) -> None:
+        """Answer a bot's alert on record only."""
+        self.answer(event, record, [domain], record.text, (), None)
+
     def is_private(self, domain: Domain, answer: Answer) -> bool:
         """Some of the channel may not read the documents of the answer, or of a question back."""
         if domain.access.audience == "channel" or not answer.drawn_from:
@@ -81,8 +85,7 @@ class AskService:
         text: str,
         history: Sequence[Turn],
     ) -> bool:
-        """Whether to answer a question that was not addressed to the bot; see
-        `DomainRouter.belongs_here`."""
+        """Whether to answer a question not for the bot; see `DomainRouter.belongs_here`."""
         return self.router.belongs_here(
             here, others, lambda domain: self._question_in(domain, event, text, history)
         )

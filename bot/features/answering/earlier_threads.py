@@ -54,15 +54,8 @@ class EarlierThread:
 
 
 ThreadsForDomain = Callable[[Domain], Sequence[EarlierThread]]
-"""Earlier threads for the domain that answered; waits no longer than a second after the search
-began."""
+"""Earlier threads for the domain that answered; waits at most a second from the search's begin."""
 ThreadSearch = Callable[[IncomingMessage, Sequence[Domain], str], ThreadsForDomain]
-
-
-def no_thread_search(
-    event: IncomingMessage, domains: Sequence[Domain], text: str
-) -> ThreadsForDomain:
-    return lambda domain: ()
 
 
 class EarlierThreads:
@@ -92,7 +85,7 @@ class EarlierThreads:
         is_allowed = event.action_token and any(one.answer.earlier_threads for one in domains)
         began = self._clock()
         if not is_allowed or began < self._rests_until or not self._free.acquire(blocking=False):
-            return no_thread_search(event, domains, text)
+            return lambda domain: ()
         result: Future[Sequence[EarlierThread]] = Future()
 
         def run() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -11,13 +11,11 @@ from slack_bolt import App
 from bot.blocks.kit import Json
 from bot.blocks.render import CLARIFY, LOOK_IN, MAX_CHOICES
 from bot.bus.events import Enqueue, Event, Item
-from bot.feature import Feature
+from bot.feature import Ack, Feature
 from bot.features.answering.intake import Intake
 from bot.slack.events import IncomingMessage, MessageDeleted, files_of
 from bot.slack.manifest import SHORTCUT
 from bot.slack.messages import place_of, plain, posted_at, team_of, user_of, words_of
-
-Ack = Callable[..., Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,8 +85,7 @@ def shortcut_question(body: Json, bot_user: str) -> IncomingMessage | None:
 
 
 def chosen_question(body: Json, action: Mapping[str, Any]) -> IncomingMessage:
-    """The option as a question of the person who chose it. The same person's second click is the
-    same question."""
+    """The option as a question of who chose it; their second click is the same question."""
     channel, thread_ts = place_of(body)
     post = posted_at(body)
     text = str(action.get("value") or "")

@@ -25,8 +25,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, kw_only=True)
 class Intake:
-    """Decides which messages are questions and which domains may answer them, and starts the
-    answers."""
+    """Decides which messages are questions and which domains may answer, and starts the answers."""
 
     context: FeatureContext
     records: QuestionStore

@@ -14,11 +14,7 @@ from bot.blocks.render import SlackMessage, apology, render, text_message
 from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.feature import AnswerExtras, FeatureContext, OutgoingAnswer
 from bot.features.answering.ask import AskService, can_stream
-from bot.features.answering.earlier_threads import (
-    ThreadSearch,
-    ThreadsForDomain,
-    with_earlier,
-)
+from bot.features.answering.earlier_threads import ThreadSearch, ThreadsForDomain, with_earlier
 from bot.features.answering.rules import refusal
 from bot.features.answering.screenshots import Attachments, Screenshots
 from bot.posting import posts as private
@@ -54,11 +50,9 @@ class AnswerJob:
     quiet: bool = False
     """Nobody asked the bot: answer only when confident."""
     alert: bool = False
-    """A bot's alert, the first of its kind: answered also without a runbook, and outside all
-    limits."""
+    """A bot's first alert of a kind: answered without a runbook, too, and outside all limits."""
     others: tuple[Domain, ...] = ()
-    """For a question that was not addressed to the bot: other domains that its asker may ask, to
-    which it may belong."""
+    """Other domains that a question may belong to that was not addressed to the bot."""
     privately: bool = False
     """The channel belongs to no domain: not everyone in it may read the documents."""
     notes: tuple[str, ...] = ()
@@ -93,18 +87,8 @@ class AnsweringService:
             metrics.REFUSALS.labels(job.domains[0].domain, "limit").inc()
             self.tell_asker(job.event, refusals[0])
 
-    def answer_alert(
-        self,
-        event: IncomingMessage,
-        record: QuestionRecord,
-        domain: Domain,
-        *,
-        silently: bool = False,
-    ) -> None:
-        """Reply to a bot's alert, the first of its kind; `silently`: only store the answer."""
-        if silently:
-            self.asking.answer(event, record, [domain], record.text, (), None)
-            return
+    def answer_alert(self, event: IncomingMessage, record: QuestionRecord, domain: Domain) -> None:
+        """Reply to a bot's alert, the first of its kind."""
         self.respond(
             AnswerJob(
                 event=event, record=record, thread=[], domains=[domain],
@@ -194,8 +178,7 @@ class AnsweringService:
     def _render(
         self, job: AnswerJob, text: str, answer: Answer, domain: Domain, threads: ThreadsForDomain
     ) -> list[SlackMessage]:
-        """Messages for the thread; only the asker gets the answer when some there may not read
-        it."""
+        """Messages for the thread; only the asker gets an answer that some there may not read."""
         privately = job.privately or (
             not job.event.direct and self.asking.is_private(domain, answer)
         )
@@ -265,26 +248,21 @@ class AnsweringService:
         if job.quiet and not job.alert:
             return []
         if isinstance(error, PermissionsUnknown):
-            return [
-                text_message(
-                    "I can't check who may read these documents right now, so I don't answer from "
-                    f"them. Please ask again in a few minutes. Reference: `{reference}`"
-                )
-            ]
-        if isinstance(error, IndexUnavailable):
-            # Elsewhere than in the domain's channel, not everyone may know its name.
-            of_domain, name = (
-                ("", "")
-                if job.privately
-                else (f" of {sanitize_mrkdwn(domain.title)}", f" {domain.domain}")
+            text = (
+                "I can't check who may read these documents right now, so I don't answer from "
+                "them. Please ask again in a few minutes."
             )
-            return [
-                text_message(
-                    f"I have nothing to answer from yet: the documents{of_domain} have not been "
-                    f"read. An operator can run `oncall ingest{name}`. Reference: `{reference}`"
-                )
-            ]
-        return [apology(reference, question_id=job.event.id)]
+        elif isinstance(error, IndexUnavailable):
+            # Elsewhere than in the domain's channel, not everyone may know its name.
+            of_domain = "" if job.privately else f" of {sanitize_mrkdwn(domain.title)}"
+            name = "" if job.privately else f" {domain.domain}"
+            text = (
+                f"I have nothing to answer from yet: the documents{of_domain} have not been "
+                f"read. An operator can run `oncall ingest{name}`."
+            )
+        else:
+            return [apology(reference, question_id=job.event.id)]
+        return [text_message(f"{text} Reference: `{reference}`")]
 
     def _question_text(self, job: AnswerJob) -> str:
         """A bare mention in a thread asks about the message before it."""

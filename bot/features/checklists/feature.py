@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -19,6 +19,7 @@ from agents.answer import Answer
 from bot.blocks.kit import Json, button, input_block, link, modal, submitted_value, text_input
 from bot.bus.events import Enqueue, Event
 from bot.feature import (
+    Ack,
     AnswerExtras,
     Feature,
     FeatureContext,
@@ -53,7 +54,6 @@ log = structlog.get_logger()
 
 START = "checklist_start"
 REPORT_VIEW = "checklist_report"
-Ack = Callable[..., object]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from bot.features.checklists.views import (
 )
 from bot.posting.posts import post_once, post_with_fallback
 from bot.slack.client import SlackClient, SlackRefused
-from bot.slack.messages import fetch, part_of
+from bot.slack.messages import fetch, part_of, payload_of
 
 log = structlog.get_logger()
 
@@ -106,12 +106,7 @@ class ChecklistPosts:
         )
 
     def _update(
-        self,
-        checklist: Checklist,
-        progress: ChecklistProgress,
-        part: int,
-        ts: str,
-        parts: set[int],
+        self, checklist: Checklist, progress: ChecklistProgress, part: int, ts: str, parts: set[int]
     ) -> None:
         message = self._message(checklist, progress, part)
         key = (checklist.id, part)
@@ -166,10 +161,8 @@ class ChecklistPosts:
     def _posted(self, checklist: Checklist, part: int) -> str | None:
         """A message that an attempt before a crash posted."""
         for message in fetch(self.web, checklist.channel, checklist.thread_ts):
-            metadata = message.get("metadata") or {}
-            payload = metadata.get("event_payload") or {}
-            is_ours = metadata.get("event_type") == POST_EVENT
-            if is_ours and payload.get("checklist") == checklist.id and part_of(message) == part:
+            is_ours = payload_of(message, POST_EVENT).get("checklist") == checklist.id
+            if is_ours and part_of(message) == part:
                 return str(message["ts"])
         return None
 

@@ -163,7 +163,8 @@ class ChecklistService:
         change = runbook_change(checklist, self.context.published.snapshot)
         if change is None:
             return None
-        self.store.set_changed(checklist, *change)
+        generation, changed = change
+        self.store.set(checklist, generation=generation, changed=changed)
         return self.store.get(checklist.id)
 
     def _suggest_to_owner(self, checklist: Checklist, report: StepReport) -> None:

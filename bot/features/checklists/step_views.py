@@ -10,12 +10,7 @@ from bot.blocks.kit import Json, actions, button, local_time, section, short
 from bot.blocks.markdown import as_mrkdwn, fit_pieces
 from bot.blocks.sanitize.markdown import sanitize_markdown
 from bot.blocks.sanitize.text import Links, links_to, sanitize_mrkdwn
-from bot.features.checklists.progress import (
-    Checklist,
-    ChecklistProgress,
-    StepMark,
-    StepReport,
-)
+from bot.features.checklists.progress import Checklist, ChecklistProgress, StepMark, StepReport
 from bot.slack.messages import mention
 from loaders.text.plain import plain_text
 

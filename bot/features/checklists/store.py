@@ -121,22 +121,9 @@ class ChecklistStore:
 
     def begin(self, checklist: Checklist) -> bool:
         """False where it exists already."""
-        return insert_once(
-            self._engine,
-            ChecklistRow,
-            id=checklist.id,
-            domain=checklist.domain,
-            channel=checklist.channel,
-            thread_ts=checklist.thread_ts,
-            question_id=checklist.question_id,
-            document=checklist.document,
-            runbook=_runbooks.dump_json(checklist.runbook).decode(),
-            generation=checklist.generation,
-            changed=checklist.changed,
-            started_by=checklist.started_by,
-            started_at=checklist.started_at,
-            closed=0,
-        )
+        runbook = _runbooks.dump_json(checklist.runbook).decode()
+        values = {**vars(checklist), "runbook": runbook, "closed": 0}
+        return insert_once(self._engine, ChecklistRow, **values)
 
     def get(self, checklist_id: str) -> Checklist | None:
         query = select(ChecklistRow).where(ChecklistRow.id == checklist_id)
@@ -158,26 +145,12 @@ class ChecklistStore:
 
     def press(self, checklist: Checklist, press: Press) -> None:
         """Store a press; a second time it changes nothing."""
-        insert_once(
-            self._engine,
-            PressRow,
-            checklist=checklist.id,
-            domain=checklist.domain,
-            began=checklist.started_at,
-            **vars(press),
-        )
+        self._add(PressRow, checklist, **vars(press))
         if press.act == "finish":
-            self._set(checklist, closed=1)
+            self.set(checklist, closed=1)
 
     def report(self, checklist: Checklist, report: StepReport) -> None:
-        insert_once(
-            self._engine,
-            ReportRow,
-            checklist=checklist.id,
-            domain=checklist.domain,
-            began=checklist.started_at,
-            **vars(report),
-        )
+        self._add(ReportRow, checklist, **vars(report))
 
     def progress(self, checklist: Checklist) -> ChecklistProgress:
         of_presses = select(PressRow).where(PressRow.checklist == checklist.id)
@@ -187,10 +160,6 @@ class ChecklistStore:
             reports = [_read(StepReport, row) for row in connection.execute(of_reports)]
         return progress_of(checklist, presses, reports)
 
-    def set_changed(self, checklist: Checklist, generation: int, changed: str) -> None:
-        """`changed`: how the runbook of this generation differs; see `Checklist`."""
-        self._set(checklist, generation=generation, changed=changed)
-
     def posts(self, checklist: Checklist) -> Mapping[int, str]:
         """Part → timestamp of its message."""
         query = select(ChecklistPostRow).where(ChecklistPostRow.checklist == checklist.id)
@@ -198,17 +167,13 @@ class ChecklistStore:
             return {row.part: row.ts for row in connection.execute(query)}
 
     def add_post(self, checklist: Checklist, part: int, ts: str) -> None:
-        insert_once(
-            self._engine,
-            ChecklistPostRow,
-            checklist=checklist.id,
-            part=part,
-            domain=checklist.domain,
-            ts=ts,
-            began=checklist.started_at,
-        )
+        self._add(ChecklistPostRow, checklist, part=part, ts=ts)
 
-    def _set(self, checklist: Checklist, **values: Any) -> None:
+    def _add(self, row: type[_Base], checklist: Checklist, **values: Any) -> None:
+        values |= {"checklist": checklist.id, "domain": checklist.domain}
+        insert_once(self._engine, row, began=checklist.started_at, **values)
+
+    def set(self, checklist: Checklist, **values: Any) -> None:
         change = update(ChecklistRow).where(ChecklistRow.id == checklist.id).values(**values)
         with self._engine.begin() as connection:
             connection.execute(change)

@@ -105,8 +105,7 @@ def _flat(text: str) -> str:
 TAKE_OVER = "checklist_take"
 FINISH = "checklist_finish"
 MAX_CHARS = 10_500
-"""Characters of a message's steps in their longest state; Slack fails near 13,200 for a whole
-message."""
+"""Characters of a message's steps in their longest state; Slack fails near 13,200 in all."""
 MAX_BLOCKS = 44
 """Slack accepts 50: the others are a title, two lines below it, and the buttons with a line."""
 MAX_ID_CHARS = 40

@@ -16,6 +16,7 @@ from bot.features.handoff.store import (
     FIRST,
     FREE,
     LEVEL,
+    NO_MESSAGE,
     SHIFT,
     Handoff,
     HandoffCall,
@@ -112,8 +113,7 @@ class EscalationTimer:
     notifier: AskerNotifier
 
     def update(self, question_id: str) -> None:
-        """Update calls after the hand-off was requested, taken, resolved or withdrawn. Safe to
-        repeat."""
+        """Update calls after the hand-off was changed or withdrawn. Safe to repeat."""
         handoff, record = self._load(question_id)
         if not (handoff and record):
             return
@@ -146,7 +146,7 @@ class EscalationTimer:
         if not (handoff and record and call) or call.ts:
             return
         if _is_over(record, handoff):
-            self.messages.skip(call)
+            self.handoffs.calls.set(call.question_id, call.step, ts=NO_MESSAGE)
         else:
             self.messages.post(record, handoff, call)
 

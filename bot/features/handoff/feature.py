@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 from slack_bolt import App
 
 from bot.blocks.kit import Json, submitted_value
 from bot.blocks.render import ASK_HUMAN
 from bot.bus.events import Enqueue
-from bot.feature import Feature, FeatureContext, SayWhyNot
+from bot.feature import Ack, Feature, FeatureContext, SayWhyNot
 from bot.features.handoff.escalation import (
     CALL,
     RETRY_DELAY,
@@ -23,19 +21,12 @@ from bot.features.handoff.escalation import (
 from bot.features.handoff.notifications import AskerNotifier, CallMessages
 from bot.features.handoff.report import HandoffReport
 from bot.features.handoff.service import HandoffService
-from bot.features.handoff.steps import (
-    HandoffSteps,
-    HumanRequested,
-    ResolveRequested,
-    TakeRequested,
-)
+from bot.features.handoff.steps import HandoffSteps, HumanRequested, ResolveRequested, TakeRequested
 from bot.features.handoff.views import RESOLVE, RESOLVE_VIEW, TAKE, resolution_view
 from bot.questions.store import QuestionStore
 from bot.slack.client import SlackClient
 from bot.slack.events import MessageDeleted, ReactionAdded
 from bot.slack.messages import ERASED, open_modal, place_of, posted_at, user_of
-
-Ack = Callable[..., Any]
 
 
 def listen_for_steps(app: App, put: Enqueue, web: SlackClient) -> None:

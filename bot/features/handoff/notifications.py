@@ -46,8 +46,7 @@ class AskerNotifier:
     calls: CallStore
 
     def notify_asker(self, record: QuestionRecord, handoff: Handoff, domain: str) -> None:
-        """Notify the asker that it is taken or resolved. Safe to repeat, but not to run
-        concurrently."""
+        """Tell the asker that it is taken or resolved. Safe to repeat, not to run twice at once."""
         by = handoff.resolved_by or handoff.taken_by
         asker = self._asker(record, handoff)
         if by in ("", ERASED, asker) or asker in ("", ERASED):
@@ -168,10 +167,6 @@ class CallMessages:
             self._call_directly(record, call)
         else:
             self._post(record, handoff, call)
-
-    def skip(self, call: HandoffCall) -> None:
-        """Drop a call, since a person took the hand-off before the call was posted."""
-        self.calls.set(call.question_id, call.step, ts=NO_MESSAGE)
 
     def close(self, record: QuestionRecord, handoff: Handoff) -> None:
         """Remove the buttons of all calls, which are no longer needed."""

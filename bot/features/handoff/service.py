@@ -122,8 +122,7 @@ class HandoffService:
         self.store.set(record.id, card_ts=ts)
 
     def take(self, question_id: str, user: str) -> None:
-        """Assign the hand-off to the user, unless another person has it. An erased taker does not
-        count."""
+        """Assign it to the user, unless another person has it; an erased one doesn't count."""
         values = {"taken_by": user, "taken_at": now()}
         if self.store.set(question_id, HandoffRow.taken_by.in_(["", ERASED]), **values):
             self._observe(question_id, HANDOFF_TAKEN)
@@ -155,10 +154,6 @@ class HandoffService:
             self.refresh(question_id)
             self._notify_followers(question_id)
 
-    def was_called(self, question_id: str, user: str) -> bool:
-        """Whether the user was called, in the thread or in a separate direct message."""
-        return any(one.who == user for one in self.calls.with_messages(question_id))
-
     def open_in(self, channel: str, thread_ts: str) -> list[Handoff]:
         """Unresolved hand-offs of a thread."""
         ids = [record.id for record in self._records.in_thread(channel, thread_ts)]
@@ -189,8 +184,7 @@ class HandoffService:
         return card(record, handoff, domain, private=private, calls=calls)
 
     def _is_private_card(self, record: QuestionRecord, domain: Domain | None) -> bool:
-        """Some who see the card may not read the answer: also where the channel is none of the
-        domain's."""
+        """Some who see the card may not read the answer, e.g. in a channel of no domain."""
         if not (record.answer and domain):
             return False
         if not record.channel.startswith("D") and record.channel not in domain.channels:

@@ -86,7 +86,8 @@ class HandoffSteps:
     def _may_act(self, entry_point: EntryPoint, user: str, record: QuestionRecord) -> bool:
         """In a direct message only the asker and the people who were called may act."""
         if record.channel.startswith("D") and user != record.asker:
-            return entry_point is EntryPoint.HAND_OFF and self.handoffs.was_called(record.id, user)
+            calls = self.handoffs.calls.with_messages(record.id)
+            return entry_point is EntryPoint.HAND_OFF and any(one.who == user for one in calls)
         domain = self.handoffs.domain_of(record)
         return bool(domain and self.context.gate.open_to(entry_point, user, [domain]))
 

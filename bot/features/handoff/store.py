@@ -111,11 +111,7 @@ class HandoffStore:
         return self._where(HandoffRow.requested_at >= at)
 
     def has_open(self, channel: str) -> bool:
-        query = select(HandoffRow.question_id).where(
-            HandoffRow.channel == channel, HandoffRow.resolved_by == ""
-        )
-        with self._engine.connect() as connection:
-            return connection.execute(query.limit(1)).first() is not None
+        return bool(self._where(HandoffRow.channel == channel, HandoffRow.resolved_by == ""))
 
     def set(self, question_id: str, *only_if: ColumnElement[bool], **values: Any) -> bool:
         """False where `only_if` isn't so any more."""
@@ -156,8 +152,7 @@ class CallStore:
         return [one for one in calls if not one.step.startswith(NOTICE) and DIRECT not in one.step]
 
     def with_messages(self, question_id: str) -> Sequence[HandoffCall]:
-        """Calls with messages, also each notice and each person who was called in a direct
-        message."""
+        """Calls with messages, each notice, and each person who was called in a direct message."""
         query = select(CallRow).where(CallRow.question_id == question_id)
         with self._engine.connect() as connection:
             rows = connection.execute(query.order_by(CallRow.called_at)).mappings().all()

@@ -85,12 +85,7 @@ def resolution_view(question_id: str) -> Json:
         hint="Shown in the thread, and proposed to the owners of the documents.",
     )
     return modal(
-        RESOLVE_VIEW,
-        "Resolved",
-        [resolution],
-        remember=question_id,
-        submit="Done",
-        close="Cancel",
+        RESOLVE_VIEW, "Resolved", [resolution], remember=question_id, submit="Done", close="Cancel"
     )
 
 
