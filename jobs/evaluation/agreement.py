@@ -106,7 +106,7 @@ def agreement(scored: Sequence[ScoredTwice]) -> Agreement:
         count=len(scored),
         pearson=_over(people, judge, pearson),
         spearman=_over(people, judge, spearman),
-        kappa=_over(people, judge, _kappa),
+        kappa=_over(people, judge, weighted_kappa),
         exact=_share_of(apart == 0),
         within_one=_share_of(apart <= 1),
         bias=_mean(judge - people),
@@ -123,14 +123,14 @@ def agreement(scored: Sequence[ScoredTwice]) -> Agreement:
     )  # fmt: skip
 
 
-def weighted_kappa(first: Sequence[int], second: Sequence[int]) -> float:
+def weighted_kappa(first: Sequence[int] | Scores, second: Sequence[int] | Scores) -> float:
     """Agreement of two judges beyond chance on scores 0 to 5, with squared weights.
 
     1 when both give all answers the same single score.
     Source: Cohen, Psychological Bulletin 1968."""
     observed = np.zeros((HIGHEST + 1, HIGHEST + 1))
     for one, other in zip(first, second, strict=True):
-        observed[one, other] += 1
+        observed[int(one), int(other)] += 1
     observed /= max(1.0, observed.sum())
     places = np.arange(HIGHEST + 1)
     weights = (places[:, None] - places[None, :]) ** 2 / HIGHEST**2
@@ -182,10 +182,6 @@ def _over(
 
     low, high = bootstrap(len(people), of_draw, resamples=_RESAMPLES)
     return Figure(value=figure(people, judge), low=low, high=high, count=len(people))
-
-
-def _kappa(people: Scores, judge: Scores) -> float:
-    return weighted_kappa(people.astype(int).tolist(), judge.astype(int).tolist())
 
 
 FEWEST = 5
@@ -270,17 +266,6 @@ def judge_card(result: Agreement | None, questions: list[ReportQuestion]) -> Jud
     if result is None:
         return JudgeCard(checked=False)
     judged_as = {"acceptable": result.acceptable, "incorrect": result.incorrect}
-    rates = {
-        name: _rates(confusion.true_positive_rate, confusion.true_negative_rate)
-        for name, confusion in judged_as.items()
-    }
-    card = JudgeCard(
-        checked=True,
-        scores=result.count,
-        kappa=_as_rate(result.kappa) if result.kappa else None,
-        true_positive_rate={name: yes for name, (yes, _) in rates.items() if yes},
-        true_negative_rate={name: no for name, (_, no) in rates.items() if no},
-    )
     judged = [one.judge for one in questions if one.judge and one.kind != "proposed"]
     after: dict[str, Rate] = {}
     why: dict[str, str] = {}
@@ -291,11 +276,23 @@ def judge_card(result: Agreement | None, questions: list[ReportQuestion]) -> Jud
             why[name] = figure
         else:
             after[name] = _as_rate(figure)
-    return card.model_copy(update={"corrected": after, "not_corrected": why})
-
-
-def _rates(yes: Figure | None, no: Figure | None) -> tuple[Rate | None, Rate | None]:
-    return (_as_rate(yes) if yes else None, _as_rate(no) if no else None)
+    return JudgeCard(
+        checked=True,
+        scores=result.count,
+        true_positive_rate={
+            name: _as_rate(rate)
+            for name, one in judged_as.items()
+            if (rate := one.true_positive_rate)
+        },
+        true_negative_rate={
+            name: _as_rate(rate)
+            for name, one in judged_as.items()
+            if (rate := one.true_negative_rate)
+        },
+        kappa=_as_rate(result.kappa) if result.kappa else None,
+        corrected=after,
+        not_corrected=why,
+    )
 
 
 def _as_rate(figure: Figure) -> Rate:

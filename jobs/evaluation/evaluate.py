@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol
 
 from pydantic import ValidationError
 
@@ -69,8 +68,7 @@ class System:
     """False: it only retrieves, and only its retrieval metrics count."""
 
 
-class Judge(Protocol):
-    def __call__(self, replies: Sequence[GivenReply]) -> JudgedReplies: ...
+Judge = Callable[[Sequence[GivenReply]], JudgedReplies]
 
 
 @dataclass(frozen=True, kw_only=True)

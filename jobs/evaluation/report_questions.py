@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from agents.answer import Answer
 from config.models import Prices, Usage
 from jobs.evaluation.judging import judge_metrics
 from jobs.evaluation.metrics.answers import answer_metrics, evidence_found, score
@@ -57,16 +56,7 @@ def _entry(
     question, answer = first.question, first.answer
     measured = metrics[question.id, first.repeat]
     return ReportQuestion(
-        id=question.id,
-        kind=question.kind,
-        tags=question.tags,
-        category=question.category,
-        question=question.question,
-        history=question.history,
-        reference=question.reference,
-        instructions=question.instructions,
-        must_include=question.must_include,
-        rubric=question.rubric,
+        **question.model_dump(exclude={"evidence", "proposed"}),
         evidence=[
             ReportEvidence(document=one.document, heading=one.heading, quote=one.quote, found=hit)
             for one, hit in zip(question.evidence, evidence_found(question, answer), strict=True)
@@ -76,7 +66,9 @@ def _entry(
         confidence=answer.confidence,
         confidence_parts=dict(answer.confidence_parts),
         options=list(answer.options),
-        citations=_citations(answer),
+        citations=[
+            ReportCitation.model_validate(one, from_attributes=True) for one in answer.citations
+        ],
         context=first.passages,
         metrics=measured,
         judge=judged.get((question.id, first.repeat)),
@@ -98,17 +90,3 @@ def _entry(
         cost=measured.get("cost"),
         degraded=list(answer.degraded),
     )
-
-
-def _citations(answer: Answer) -> list[ReportCitation]:
-    return [
-        ReportCitation(
-            number=one.number,
-            document=one.document,
-            title=one.title,
-            heading=one.heading,
-            url=one.url,
-            quote=one.quote,
-        )
-        for one in answer.citations
-    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -157,7 +157,7 @@ def read_golden(path: Path) -> tuple[list[PlacedQuestion], list[Problem]]:
     entries: list[PlacedQuestion] = []
     problems: list[Problem] = []
     for node, value in zip(nodes, values, strict=True):
-        wrong = list(_misread(path, node))
+        wrong = [placed(path, at, message) for at, message in misread(node)]
         try:
             question = GoldenQuestion.model_validate(value)
         except ValidationError as error:
@@ -170,11 +170,6 @@ def read_golden(path: Path) -> tuple[list[PlacedQuestion], list[Problem]]:
                 entries.append(PlacedQuestion(question=question, path=path, node=node))
         problems += wrong
     return entries, problems
-
-
-def _misread(path: Path, node: yaml.Node) -> Iterator[Problem]:
-    for wrong, message in misread(node):
-        yield placed(path, wrong, message)
 
 
 def _problem(path: Path, entry: yaml.Node, name: str, detail: ErrorDetails) -> Problem:

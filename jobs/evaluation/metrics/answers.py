@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from statistics import fmean
 
 from agents.answer import CITATION, Answer, Citation
 from agents.checks.groundedness import groundedness
@@ -28,16 +28,15 @@ def answer_metrics(reply: GivenReply) -> dict[str, float]:
         if unanswerable:
             metrics["refusal_recall"] = float(refused)
     if answer.from_documents:
-        metrics |= _grounded(answer, question=question.question)
+        checked = groundedness(answer.text, _sources(answer), question=question.question)
+        metrics |= {
+            "grounded": checked.score,
+            "hallucinated": float(bool(checked.untraceable)),
+        }
     if answer.from_documents or answer.passages:
         metrics |= _cited(reply)
         metrics |= _numbers(reply)
     return metrics | _spent(reply)
-
-
-def _grounded(answer: Answer, *, question: str) -> dict[str, float]:
-    checked = groundedness(answer.text, _sources(answer), question=question)
-    return {"grounded": checked.score, "hallucinated": float(bool(checked.untraceable))}
 
 
 def _sources(answer: Answer) -> list[Source]:
@@ -92,10 +91,12 @@ def _cited(reply: GivenReply) -> dict[str, float]:
     if not evidence:
         return {}
     opened = [[_shows(citation, one, reply.answer) for one in evidence] for citation in citations]
-    metrics = {"citation_recall": _mean(map(any, zip(*opened, strict=True))) if opened else 0.0}
-    if opened:
-        metrics["citation_precision"] = _mean(map(any, opened))
-    return metrics
+    if not opened:
+        return {"citation_recall": 0.0}
+    return {
+        "citation_recall": fmean(map(any, zip(*opened, strict=True))),
+        "citation_precision": fmean(map(any, opened)),
+    }
 
 
 def _shows(citation: Citation, evidence: Evidence, answer: Answer) -> bool:
@@ -112,8 +113,7 @@ def _numbers(reply: GivenReply) -> dict[str, float]:
     facts = [fact for fact in reply.question.must_include if quantities(fact)]
     if not facts:
         return {}
-    # Passages show matching words in bold.
-    text = reply.answer.text.replace("**", "") if reply.answer.passages else reply.answer.text
+    text = _text(reply.answer)
     amounts = quantities(plain(text))
     exact = [
         says(text, fact)
@@ -135,11 +135,6 @@ def _spent(reply: GivenReply) -> dict[str, float]:
     if reply.first_token_ms is not None:
         spent["first_token_ms"] = round(reply.first_token_ms, 1)
     return spent
-
-
-def _mean(values: Iterable[bool]) -> float:
-    held = list(values)
-    return sum(held) / len(held) if held else 0.0
 
 
 REPLIES = ("answer", "passages", "refusal", "question")
@@ -188,12 +183,7 @@ def _due(question: GoldenQuestion, answer: Answer) -> dict[str, float]:
     if question.kind == "unanswerable":
         return {"refused_right": refused}
     hits = evidence_found(question, answer)
-    scores = {
-        "evidence_all": float(all(hits)),
-        "evidence_each": sum(hits) / len(hits) if hits else 0.0,
-    }
-    if not hits:
-        scores = {}
+    scores = {"evidence_all": float(all(hits)), "evidence_each": fmean(hits)} if hits else {}
     if question.kind == "ambiguous":
         return {**scores, "clarified": float(answer.path == "ambiguous_query")}
     first = [citation.document in question.documents for citation in answer.citations[:1]]
@@ -220,9 +210,12 @@ def _cites_a_right_document(question: GoldenQuestion, answer: Answer) -> bool:
 
 
 def _facts_said(question: GoldenQuestion, answer: Answer) -> list[bool]:
+    return [says(_text(answer), fact) for fact in question.must_include]
+
+
+def _text(answer: Answer) -> str:
     # Passages show matching words in bold, even inside `sign-off`.
-    text = answer.text.replace("**", "") if answer.passages else answer.text
-    return [says(text, fact) for fact in question.must_include]
+    return answer.text.replace("**", "") if answer.passages else answer.text
 
 
 def acceptable(question: GoldenQuestion, answer: Answer) -> bool | None:

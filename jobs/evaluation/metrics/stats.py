@@ -58,8 +58,7 @@ def of_mean(values: Sequence[float], *, share: bool = True) -> tuple[float, floa
     """95% interval of a mean: Wilson's for a share whose values are all 0 or 1, else bootstrap."""
     if share and all(value in (0.0, 1.0) for value in values):
         return wilson(int(sum(values)), len(values))
-    held = np.asarray(values)
-    return bootstrap_mean(held)
+    return bootstrap_mean(np.asarray(values))
 
 
 def bootstrap_mean(values: NDArray[np.float64]) -> tuple[float, float]:
