@@ -71,34 +71,29 @@ def judged(
     skipped: nobody has confirmed their reference."""
     counted = [reply for reply in replies if reply.question.kind != "proposed"]
     judging = _Judging(give)
-    judgments: dict[Key, JudgedReply] = {}
-    unjudged: dict[Key, str] = {}
+    outcomes: dict[Key, JudgedReply | str] = {}
     usage = Usage()
     with ThreadPoolExecutor(max(1, parallel), thread_name_prefix="judge") as pool:
         running = {pool.submit(judging.one, reply): reply for reply in counted}
         try:
             for future in as_completed(running):
                 reply = running[future]
-                outcome, spent = future.result()
+                outcomes[_key(reply)], spent = future.result()
                 usage += spent
-                if isinstance(outcome, str):
-                    unjudged[_key(reply)] = outcome
-                else:
-                    judgments[_key(reply)] = outcome
                 on_verdict(reply)
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
-    in_order = [_key(reply) for reply in counted]
-    verdicts = {key: judgments[key] for key in in_order if key in judgments}
-    left_out = {key: unjudged[key] for key in in_order if key in unjudged}
+    in_order = [(key, outcomes[key]) for key in map(_key, counted)]
+    verdicts = {key: one for key, one in in_order if not isinstance(one, str)}
+    unjudged = {key: one for key, one in in_order if isinstance(one, str)}
     notes = (
-        *_of_the_unjudged(left_out, len(counted)),
+        *_of_the_unjudged(unjudged, len(counted)),
         *_of_the_judge(model, answered_by, verdicts),
         *_of_length(counted, verdicts),
     )
     return JudgedReplies(
-        model=model, verdicts=verdicts, notes=notes, usage=usage, unjudged=left_out
+        model=model, verdicts=verdicts, notes=notes, usage=usage, unjudged=unjudged
     )
 
 

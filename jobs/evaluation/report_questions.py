@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from config.models import Prices, Usage
-from jobs.evaluation.judging import judge_metrics
+from jobs.evaluation.judging import Key, judge_metrics
 from jobs.evaluation.metrics.answers import answer_metrics, evidence_found, score
 from jobs.evaluation.metrics.retrieval import GivenReply, retrieval_metrics
 from jobs.evaluation.report import (
@@ -18,8 +18,8 @@ from jobs.evaluation.report import (
     ReportQuestion,
 )
 
-Judged = Mapping[tuple[str, int], JudgedReply]
-"""(question id, repeat) → verdict; unjudged replies have no entry."""
+Judged = Mapping[Key, JudgedReply]
+"""Unjudged replies have no entry."""
 
 
 def report_questions(
@@ -49,7 +49,7 @@ def _cost(usage: Usage, prices: Prices | None) -> Metrics:
 
 def _entry(
     replies: Sequence[GivenReply],
-    metrics: Mapping[tuple[str, int], Metrics],
+    metrics: Mapping[Key, Metrics],
     judged: Judged,
 ) -> ReportQuestion:
     first, *more = replies
