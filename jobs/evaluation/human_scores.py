@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
+from statistics import median_low
 
 from agents.judging.judge import HIGHEST
 from config.errors import ConfigError
@@ -144,9 +145,8 @@ def scored_twice(
         judge = answers[key].entry.judge
         if judge is None:
             continue
-        middle = sorted(one.score for one in several)[(len(several) - 1) // 2]
         pairs[key] = ScoredTwice(
-            person=middle,
+            person=median_low(one.score for one in several),
             judge=judge.score,
             person_incorrect=2 * sum(one.incorrect for one in several) >= len(several),
             judge_incorrect=judge.incorrect,
