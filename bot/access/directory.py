@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 
 import structlog
@@ -215,8 +216,8 @@ class People:
     def __init__(self, web: SlackClient, workspace_ids: frozenset[str]) -> None:
         self._web = web
         self._workspace_ids = workspace_ids
-        self._by_id = TtlCache(self._user)
-        self._by_email = TtlCache(self._user_of_email)
+        self._by_id = TtlCache(partial(self._fetch_member, "users.info", "user"))
+        self._by_email = TtlCache(partial(self._fetch_member, "users.lookupByEmail", "email"))
 
     def member(self, user: str) -> SlackMember:
         """Raises SlackBusy or SlackUnsure when Slack can't be reached."""
@@ -240,15 +241,11 @@ class People:
         member = self._by_email.get(address, patience=patience) if address else None
         return member or SlackMember(person=Person(email=email), standing="unknown")
 
-    def _user(self, user: str, patience: float) -> SlackMember | None:
-        return self._fetch_member("users.info", patience, user=user)
-
-    def _user_of_email(self, email: str, patience: float) -> SlackMember | None:
-        return self._fetch_member("users.lookupByEmail", patience, email=email)
-
-    def _fetch_member(self, method: str, patience: float, **query: str) -> SlackMember | None:
+    def _fetch_member(
+        self, method: str, argument: str, key: str, patience: float
+    ) -> SlackMember | None:
         try:
-            user = self._web.call(method, patience=patience, **query).get("user")
+            user = self._web.call(method, patience=patience, **{argument: key}).get("user")
         except SlackRefused as refused:
             log.warning("slack user lookup failed", method=method, reason=refused.code)
             return None

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from agents.answer import Ask
 from bot.feature import DocumentOwners, Feature, FeatureContext
@@ -126,24 +127,12 @@ def _home(
     return build_home(home, examples)
 
 
+_STORES: tuple[Any, ...] = (
+    alert_store, checklist_store, handoff_store, digest_store, owner_draft_store, gap_store,
+    freshness_store,
+)  # fmt: skip
 FEATURE_TABLES = FeatureTables(
-    tables=(
-        *alert_store.PERSONAL_TABLES,
-        *checklist_store.PERSONAL_TABLES,
-        *handoff_store.PERSONAL_TABLES,
-        *digest_store.PERSONAL_TABLES,
-        *owner_draft_store.PERSONAL_TABLES,
-        *gap_store.PERSONAL_TABLES,
-        *freshness_store.PERSONAL_TABLES,
-    ),
-    creators=(
-        alert_store.create_tables,
-        checklist_store.create_tables,
-        handoff_store.create_tables,
-        digest_store.create_tables,
-        owner_draft_store.create_draft_tables,
-        gap_store.create_tables,
-        freshness_store.create_tables,
-    ),
+    tables=[table for store in _STORES for table in store.PERSONAL_TABLES],
+    creators=[store.create_tables for store in _STORES],
     proposals=propose,
 )

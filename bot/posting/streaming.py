@@ -172,12 +172,8 @@ def text_chunk(text: str) -> dict[str, Any]:
 
 
 NEVER_STREAMS = {
-    "http_404",
-    "unknown_method",
-    "missing_scope",
-    "not_allowed_token_type",
-    "access_denied",
-}
+    "http_404", "unknown_method", "missing_scope", "not_allowed_token_type", "access_denied",
+}  # fmt: skip
 UNKNOWN_CHUNKS = UNKNOWN_BLOCKS | {"invalid_chunks"}
 """Slack's errors for steps, or ways to show them, that it doesn't support."""
 _PLAN = ("task_display_mode", "plan_update")

@@ -120,6 +120,10 @@ class Retention:
             # Of no domain, or of a removed one: the shortest time of all domains.
             return domains[name].retention.days if name in domains else shortest
 
+        def days_cached(name: str) -> int:
+            domain = domains.get(name)  # a removed one answers no questions
+            return min(domain.retention.days, domain.answer.cache.days) if domain else 0
+
         deleted = blanked = 0
         for name in connection.scalars(select(QuestionRow.domain).distinct()).all():
             days = days_of(name)
@@ -135,7 +139,7 @@ class Retention:
             threads += forget_begun_before(connection, name, now() - timedelta(days=days))
         purge_features(connection, days_of, self.features.tables)
         _delete_orphans(connection, shortest)
-        kept_answers.purge(connection, lambda name: _days_cached(domains.get(name)))
+        kept_answers.purge(connection, days_cached)
         rows = self.audit.forget(connection, before=days_ago(self.settings.audit_days))
         return Purged(questions=deleted, open_handoffs=blanked, threads=threads, audit_rows=rows)
 
@@ -145,11 +149,6 @@ def scrub_all(engine: Engine, settings: Settings) -> None:
     if engine.dialect.name == "sqlite" and engine.url.database:
         scrub(Path(engine.url.database))
         scrub(settings.data_dir / INBOX_FILE)
-
-
-def _days_cached(domain: Domain | None) -> int:
-    """0 for a removed domain: it answers no questions."""
-    return min(domain.retention.days, domain.answer.cache.days) if domain else 0
 
 
 def _asked_before(

@@ -98,7 +98,9 @@ def _shifts(text: str, start: datetime, end: datetime, zone: tzinfo) -> Iterator
     events = calendar.walk("VEVENT")
     _check(events, start, end)
     for event in events:
-        _end_in_time(event)
+        end_at = event.get("DTEND")
+        if end_at is not None and end_at.dt.year > _FAR:
+            end_at.dt = end_at.dt.replace(year=_FAR, month=1, day=1)
     if own := calendar.get("X-WR-TIMEZONE"):
         zone = ZoneInfo(str(own))
     period = (start.astimezone(zone), end.astimezone(zone))
@@ -145,12 +147,6 @@ def _is_over(event: Any, at: datetime) -> bool:
         return False
     moments = [event[key].dt for key in ("DTSTART", "DTEND") if key in event]
     return max(_moment(value, UTC) for value in moments) < at - timedelta(days=3)
-
-
-def _end_in_time(event: Any) -> None:
-    end = event.get("DTEND")
-    if end is not None and end.dt.year > _FAR:
-        end.dt = end.dt.replace(year=_FAR, month=1, day=1)
 
 
 def _steps(rule: Any, event: Any, at: datetime) -> float:

@@ -301,13 +301,8 @@ def _link(url: str, label: str, words: str) -> str:
 def _leads(word: str, host: str) -> bool:
     start, end = address_span(word)
     address = re.sub("^https?://", "", word[start:end].lower())
-    return address.startswith(host) and address[len(host) : len(host) + 1] in (
-        "",
-        "/",
-        ":",
-        "?",
-        "#",
-    )
+    after = address[len(host) : len(host) + 1]
+    return address.startswith(host) and after in ("", "/", ":", "?", "#")
 
 
 def _code(content: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -182,8 +182,7 @@ class AnsweringService:
         privately = job.privately or (
             not job.event.direct and self.asking.is_private(domain, answer)
         )
-        for entry, owner in self._audit_entries(job, answer, domain, privately=privately):
-            self.context.audit(entry, owner)
+        self._audit(job, answer, domain, privately=privately)
         extras = self._extras(job, answer, domain, privately=privately)
         lead = f"You asked in <#{job.event.channel}>: {sanitize_mrkdwn(short(text, 300))}"
         messages = render(
@@ -219,25 +218,21 @@ class AnsweringService:
         why = private.no_documents(job.event.channel) if job.privately else private.NOT_FOR_ALL
         return [private.send_privately(self.context.web, self.records, job.record, messages, why)]
 
-    def _audit_entries(
-        self, job: AnswerJob, answer: Answer, domain: Domain, *, privately: bool
-    ) -> Iterator[tuple[AuditEntry, Domain]]:
-        """Entries for the audit log of each domain."""
+    def _audit(self, job: AnswerJob, answer: Answer, domain: Domain, *, privately: bool) -> None:
+        """An entry for each domain that the documents are of."""
         event, domains = job.event, {one.domain: one for one in job.domains}
         door = "direct" if event.direct else "channel" if event.starts_thread else "thread"
         for name, generation, documents in document_uses_by_domain(answer, domain.domain):
-            yield (
-                AuditEntry(
-                    door="private" if privately else door,
-                    place=event.channel,
-                    asker=event.user or event.bot,
-                    domain=name,
-                    generation=generation,
-                    documents=documents,
-                    showing=job.record.event_id,
-                ),
-                domains.get(name, domain),
+            entry = AuditEntry(
+                door="private" if privately else door,
+                place=event.channel,
+                asker=event.user or event.bot,
+                domain=name,
+                generation=generation,
+                documents=documents,
+                showing=job.record.event_id,
             )
+            self.context.audit(entry, domains.get(name, domain))
 
     def _apology(self, job: AnswerJob, error: Exception) -> list[SlackMessage]:
         """A message for the asker; the log holds the traceback, under the same reference."""

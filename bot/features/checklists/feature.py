@@ -138,13 +138,11 @@ def report_view(remember: str) -> Json:
 
 def _act_of(action: Json) -> tuple[str, int, str]:
     """(act, place of the step, id of the checklist); the act is empty for an unknown option."""
-    name = str(action.get("action_id") or "")
-    if name == TAKE_OVER:
-        return "take", WHOLE, str(action.get("value") or "")
-    if name == FINISH:
-        return "finish", WHOLE, str(action.get("value") or "")
+    name, value = str(action.get("action_id") or ""), str(action.get("value") or "")
+    if whole := {TAKE_OVER: "take", FINISH: "finish"}.get(name):
+        return whole, WHOLE, value
     if name.startswith(f"{DONE}_"):
-        return "done", int(name.removeprefix(f"{DONE}_")), str(action.get("value") or "")
+        return "done", int(name.removeprefix(f"{DONE}_")), value
     option = str((action.get("selected_option") or {}).get("value") or "")
     act, _, rest = option.partition(" ")
     step, _, checklist = rest.partition(" ")

@@ -34,7 +34,12 @@ def runbook_of(
         return None
     try:
         snapshot = snapshot_of(domain)
-        section = cited_steps(answer, snapshot, lambda url: _section_of(snapshot, url))
+
+        def section_of(url: str) -> tuple[str, str] | None:
+            linked = find(snapshot, url)
+            return (linked.card.id, linked.heading) if linked else None
+
+        section = cited_steps(answer, snapshot, section_of)
         if section is None:
             return None
         return RunbookRef(
@@ -81,11 +86,6 @@ def _runbook(section: StepSection, snapshot: Snapshot) -> Runbook:
         steps=section.steps,
         links=tuple(sorted(links)),
     )
-
-
-def _section_of(snapshot: Snapshot, url: str) -> tuple[str, str] | None:
-    linked = find(snapshot, url)
-    return (linked.card.id, linked.heading) if linked else None
 
 
 def _links(steps: Sequence[RunbookStep]) -> set[str]:

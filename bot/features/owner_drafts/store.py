@@ -119,7 +119,7 @@ PERSONAL_TABLES = (
 )  # fmt: skip
 
 
-def create_draft_tables(engine: Engine) -> None:
+def create_tables(engine: Engine) -> None:
     migrate(engine, Base.metadata, "bot-owners")
 
 
@@ -143,7 +143,7 @@ class DraftStore:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._claiming = threading.Lock()
-        create_draft_tables(engine)
+        create_tables(engine)
 
     def add(self, suggestion: Suggestion) -> str:
         """Returns its key; an existing draft stays as it is."""
