@@ -183,10 +183,10 @@ def _section(
     words = " ".join((*path, chunk.document_title))
     if not has_roles and not any(map(has_steps, chunks)) and not _OF_ALERTS.search(words):
         return  # the section may be about something else of that name
+    links = tuple(target for one in chunks for _, target in _LINK.findall(one.text))
     yield RunbookEntry(
         kind="section", name=heading[0], exact=heading[1], chunk=chunk,
-        group=chunk.document_id,
-        cells=tuple(cells), quote=_beginning(chunk), links=_links(chunks),
+        group=chunk.document_id, cells=tuple(cells), quote=_beginning(chunk), links=links,
     )  # fmt: skip
 
 
@@ -340,10 +340,6 @@ def _beginning(chunk: Chunk) -> str:
 
 def _plain_text(text: str) -> str:
     return _LINK.sub(r"\1", text).replace("**", "").strip()
-
-
-def _links(chunks: Sequence[Chunk]) -> tuple[str, ...]:
-    return tuple(target for one in chunks for _, target in _LINK.findall(one.text))
 
 
 def _stands_in(name: str, text: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
 import structlog
@@ -59,14 +59,6 @@ class ThreadState(TypedDict):
     """Plain JSON; `store.FORMAT` changes with the fields."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Recalled:
-    turns: tuple[EarlierTurn, ...] = ()
-    """Oldest first."""
-    note: str = ""
-    """Why turns may be missing."""
-
-
 class ThreadMemory:
     """`recall` and `remember` never raise: a question is answered without them."""
 
@@ -81,20 +73,23 @@ class ThreadMemory:
         self._graph = graph.compile(checkpointer=ThreadCheckpoints(engine))
         self._has_tables = False
 
-    def recall(self, conversation: Conversation, domain: str) -> Recalled:
-        """The turns before this question, without itself when it is repeated after a crash."""
+    def recall(
+        self, conversation: Conversation, domain: str
+    ) -> tuple[tuple[EarlierTurn, ...], str]:
+        """(the turns before this question, oldest first, without itself when it is repeated after a
+        crash; why turns may be missing)."""
         try:
             self._make_tables()
             stored = self._graph.get_state(_config(conversation, domain)).values.get("turns", [])
             turns = _turns.validate_python(stored)
         except (Unreadable, ValidationError):
             self.forget(conversation.place)
-            return Recalled(note="what was kept of this thread can't be read: by its words alone")
+            return (), "what was kept of this thread can't be read: by its words alone"
         except (SQLAlchemyError, CopilotError) as error:
-            return Recalled(note=_log_unavailable(error))
+            return (), _log_unavailable(error)
         ids = [turn.id for turn in turns]
         end = ids.index(conversation.message) if conversation.message in ids else len(ids)
-        return Recalled(turns=turns[:end])
+        return turns[:end], ""
 
     def remember(self, conversation: Conversation, domain: str, turn: EarlierTurn) -> str:
         """Returns why it could not be stored; '' on success."""
@@ -163,10 +158,10 @@ def with_thread_memory(domain: str, memory: Callable[[], ThreadMemory]) -> AskWr
             if conversation is None:
                 return ask(question, progress)
             threads = memory()
-            recalled = threads.recall(conversation, domain)
-            answer = ask(replace(question, earlier=recalled.turns), progress)
-            if recalled.note or answer.path == "small_talk":
-                return _with_note(answer, recalled.note)
+            earlier, note = threads.recall(conversation, domain)
+            answer = ask(replace(question, earlier=earlier), progress)
+            if note or answer.path == "small_talk":
+                return _with_note(answer, note)
             turn = _turn(conversation, question, answer)
             return _with_note(answer, threads.remember(conversation, domain, turn))
 

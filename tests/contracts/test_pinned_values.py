@@ -208,13 +208,13 @@ def test_answers_of_questions() -> None:
 def test_threads(databases: Databases) -> None:
     """Read by the place that they were kept under."""
     talk = Conversation(place="slack/C0SECURITY/1.1", message="C0SECURITY:9.9", asker="U0DANA")
-    recalled = ThreadMemory(databases.old).recall(talk, "security")
-    assert recalled.note == ""
-    turns = json.loads(TypeAdapter(tuple[EarlierTurn, ...]).dump_json(recalled.turns))
+    earlier, note = ThreadMemory(databases.old).recall(talk, "security")
+    assert note == ""
+    turns = json.loads(TypeAdapter(tuple[EarlierTurn, ...]).dump_json(earlier))
     stored = json.loads(only("agent_threads")["checkpoint"])["checkpoint"]["channel_values"]
     assert turns == stored["turns"]
     memory = ThreadMemory(databases.new)
-    for turn in recalled.turns:
+    for turn in earlier:
         before = Conversation(place=talk.place, message=turn.id, asker=turn.asker)
         assert memory.remember(before, "security", turn) == ""
     assert memory.turns_at(talk.place) == ThreadMemory(databases.old).turns_at(talk.place)

@@ -165,7 +165,7 @@ def test_questions_asked_at_once_in_one_thread_are_all_kept(engine: Engine) -> N
         thread.start()
     for thread in workers:
         thread.join(60)
-    turns = ThreadMemory(engine).recall(talk("last"), "security").turns
+    turns, _ = ThreadMemory(engine).recall(talk("last"), "security")
     assert {turn.id for turn in turns} == {str(number) for number in range(count)}
     assert [notes(answer) for answer in results] == [()] * count
 
