@@ -166,6 +166,7 @@ DriveId = Annotated[
 NonBlank = Annotated[str, AfterValidator(_not_blank), Field(json_schema_extra={"pattern": r"\S"})]
 """Text that says something."""
 WholeNumber = Annotated[int, Strict()]
+Share = Annotated[float, Strict(), Field(ge=0.0, le=1.0)]
 Switch = Annotated[bool, Strict()]
 
 ShortForm = Annotated[
@@ -211,10 +212,8 @@ class CachePolicy(_Section):
     enabled: Switch = Field(
         True, description="Whether an answer is given again to the same question in other words"
     )
-    similarity: Annotated[float, Strict()] = Field(
+    similarity: Share = Field(
         0.7,
-        ge=0.0,
-        le=1.0,
         description="Least similarity of two questions (cosine) that can be the same; what they "
         "name, count, forbid and ask for has to agree besides",
     )
@@ -421,10 +420,8 @@ class Access(_Section):
 class CanaryPolicy(_Section):
     """Golden questions, looked for again before a new index is answered from."""
 
-    max_drop: Annotated[float, Strict()] = Field(
+    max_drop: Share = Field(
         0.05,
-        ge=0.0,
-        le=1.0,
         description="A new index that finds the evidence of fewer golden questions, by more than "
         "this share of them, is not answered from: the one before it stays, and the admins are "
         "told. 1: never",

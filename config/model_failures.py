@@ -26,8 +26,7 @@ def wait_before_retry(error: Exception, failures: int) -> float | None:
     pause = _retry_after(error)
     if pause is not None:
         return pause if pause <= _MAX_WAIT else None
-    wait: float = 0.4 * 2**failures * random.uniform(0.75, 1.25)  # noqa: S311 - jitter
-    return wait
+    return 0.4 * 2.0**failures * random.uniform(0.75, 1.25)  # noqa: S311 - jitter
 
 
 def is_outage(error: Exception) -> bool:

@@ -172,9 +172,6 @@ def with_schema(messages: Messages, reply: type[BaseModel]) -> Messages:
     return [(role, instruction), *rest]
 
 
-_MILLION = 1_000_000
-
-
 @dataclass(frozen=True, kw_only=True)
 class Prices:
     """US dollars for a million tokens."""
@@ -184,7 +181,7 @@ class Prices:
 
     def of(self, usage: Usage) -> float:
         spent = usage.input_tokens * self.input + usage.output_tokens * self.output
-        return round(spent / _MILLION, 6)
+        return round(spent / 1_000_000, 6)
 
 
 def read_prices(text: str) -> Prices:

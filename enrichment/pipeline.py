@@ -13,7 +13,7 @@ from enrichment.chunking.chunker import split
 from enrichment.chunking.pieces import CountTokens
 from enrichment.extractive.cards import extractive_card, extractive_chunks
 from enrichment.llm.budget import Budget
-from enrichment.llm.cards import AskedModel, enrich_card, enrich_passages
+from enrichment.llm.cards import DocumentModel, enrich_card, enrich_passages
 from enrichment.llm.pictures import PictureReport, Vision, with_descriptions
 from enrichment.llm.reply_cache import ReplyCache
 from enrichment.llm.tables import TableReport, with_verified_tables
@@ -58,15 +58,15 @@ def enrich(
     described = extractive_chunks(document, chunks)
     if model is None or cache is None:
         return Enriched(card=card, chunks=described)
-    asked_model = AskedModel(model=model, budget=budget or Budget(), cache=cache)
-    card = enrich_card(document, card, asked_model)
-    described = enrich_passages(document, described, asked_model)
+    client = DocumentModel(model=model, budget=budget or Budget(), cache=cache)
+    card = enrich_card(document, card, client)
+    described = enrich_passages(document, described, client)
     return Enriched(
-        card=replace(card, enriched_by="extractive") if asked_model.failures else card,
+        card=replace(card, enriched_by="extractive") if client.failures else card,
         chunks=described,
-        calls=asked_model.calls,
-        cached=asked_model.cached,
-        failures=tuple(asked_model.failures),
+        calls=client.calls,
+        cached=client.cached,
+        failures=tuple(client.failures),
     )
 
 
@@ -98,21 +98,18 @@ def prepare(
         document, tables = with_verified_tables(document, model=model, cache=cache, budget=budget)
     chunks = split(document, count_tokens=count_tokens, options=options, embed=embed)
     enriched = enrich(document, chunks, model=model, cache=cache, budget=budget)
+    card = replace(enriched.card, withheld=withheld)
     if vision is not None and model is None:
-        enriched = replace(enriched, card=replace(enriched.card, enriched_by=vision.model.name))
-    enriched = replace(
+        card = replace(card, enriched_by=vision.model.name)
+    failures = (*(tables.reasons if tables.failed else ()), *pictures.reasons)
+    if failures:
+        card = replace(card, enriched_by="extractive")
+    return replace(
         enriched,
+        card=card,
         tables=tables,
         pictures=pictures,
         calls=enriched.calls + pictures.asked,
         cached=enriched.cached + pictures.known,
-        card=replace(enriched.card, withheld=withheld),
-    )
-    failures = (*(tables.reasons if tables.failed else ()), *pictures.reasons)
-    if not failures:
-        return enriched
-    return replace(
-        enriched,
         failures=(*enriched.failures, *failures),
-        card=replace(enriched.card, enriched_by="extractive"),
     )

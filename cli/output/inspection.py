@@ -12,7 +12,7 @@ from config.errors import IndexUnavailable, UsageError
 from enrichment.chunk import DocumentCard, is_out_of_force, standing
 from index.search import Snapshot
 from index.store.documents import GenerationInfo
-from loaders.google.drive.source import AccessReport
+from loaders.google.drive.access import AccessReport
 
 
 def print_retrieved(response: Mapping[str, Any]) -> None:

@@ -42,7 +42,7 @@ def private_folder(folder: Path) -> Path:
         _warn(f"{folder} holds more than ours: its mode stays, and others may look into it")
         return folder
     paths = [path for path in (folder, *folder.rglob("*")) if _mode(path) & OTHERS]
-    foreign = [path for path in paths if not _tightened(path)]
+    foreign = [path for path in paths if not _close_to_others(path)]
     if foreign:
         _warn(
             f"others may read files in {folder}: {_whose(foreign[0])}; "
@@ -71,7 +71,7 @@ def _mode(path: Path) -> int:
     return 0 if stat.S_ISLNK(mode) else mode
 
 
-def _tightened(path: Path) -> bool:
+def _close_to_others(path: Path) -> bool:
     """Removes other users' access. False when that fails, as for another user's file."""
     try:
         path.chmod(stat.S_IMODE(_mode(path)) & ~OTHERS)

@@ -61,7 +61,7 @@ def _nodes(quantized: list[str]) -> Iterator[bytes]:
         f"{PREFIX}embeddings.{of}_embeddings.weight" for of in ("word", "position", "token_type")
     )
     norm = _norm(f"{PREFIX}embeddings.")
-    state = OUTPUT if LAYERS == 0 else "state.0"
+    state = "state.0"
     yield _node(
         "EmbedLayerNormalization",
         ["ids", "kinds", words, places, kinds, *norm, "mask"],

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from enrichment.chunk import Unit
-from enrichment.chunking.pieces import MAX_HEADING_CHARS, CountTokens, Piece, Stretch
+from enrichment.chunking.pieces import MAX_HEADING_CHARS, CountTokens, Piece, Stretch, grouped
 from loaders.document import Block
 
 MAX_FENCE_CHUNKS = 4
@@ -31,7 +31,7 @@ class CodeCutter:
 
     def code(self, block: Block, leads: tuple[Piece, ...], run: str) -> list[Piece]:
         """`run`: the block's id, used if it is cut. Every part has its own fence."""
-        groups = list(self._groups(block.text))
+        groups = self._groups(block.text)
         total = sum(len(lines) for lines in groups)
         pieces: list[Piece] = []
         first = 0
@@ -65,22 +65,13 @@ class CodeCutter:
             page=block.page,
         )
 
-    def _groups(self, code: str) -> Iterator[list[str]]:
+    def _groups(self, code: str) -> list[list[str]]:
         most = MAX_FENCE_CHUNKS * self.size
         lines = code.split("\n")
         if self.count_tokens(code) <= most:
-            yield lines
-            return
-        gathered: list[str] = []
-        tokens = 0
-        for line in _short_lines(lines, _CHARACTERS_FOR_TOKEN * self.size):
-            cost = max(1, self.count_tokens(line))
-            if gathered and tokens + cost > most:
-                yield gathered
-                gathered, tokens = [], 0
-            gathered.append(line)
-            tokens += cost
-        yield gathered
+            return [lines]
+        short_lines = _short_lines(lines, _CHARACTERS_FOR_TOKEN * self.size)
+        return list(grouped(short_lines, lambda line: max(1, self.count_tokens(line)), most))
 
 
 def drawn_tables_as_code(blocks: Sequence[Block]) -> list[Block]:

@@ -4,13 +4,14 @@ Also finds the chunks that are parts of one list or code block."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise, takewhile
-from typing import Literal
+from typing import Literal, TypeVar
 
 from enrichment.chunk import ChunkRun, ChunkTable, Unit
 
+Item = TypeVar("Item")
 CountTokens = Callable[[str], int]
 Joiner = Literal["\n\n", "\n", " "]
 
@@ -150,6 +151,21 @@ def _tail(group: Sequence[Piece], overlap: int) -> list[Piece]:
 
 def _tokens(group: Sequence[Piece]) -> int:
     return sum(piece.tokens for piece in group)
+
+
+def grouped(items: Iterable[Item], cost: Callable[[Item], int], most: int) -> Iterator[list[Item]]:
+    """Consecutive items whose costs add up to at most `most`; an item that costs more is alone."""
+    group: list[Item] = []
+    spent = 0
+    for item in items:
+        added = cost(item)
+        if group and spent + added > most:
+            yield group
+            group, spent = [], 0
+        group.append(item)
+        spent += added
+    if group:
+        yield group
 
 
 def runs_of(groups: Sequence[Sequence[Piece]]) -> list[tuple[ChunkRun, ...]]:

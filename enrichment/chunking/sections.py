@@ -123,10 +123,8 @@ class SectionCutter:
         """A paragraph's pieces before its lead-in, and the lead-in of the block that follows."""
         if not is_lead_in(block, following):
             return [], ()
-        if len(block.text) <= _MAX_LEAD_IN_CHARS:
-            pieces = self.text.paragraph(block)
-        else:
-            pieces = self.text.by_sentence(block)
+        is_short = len(block.text) <= _MAX_LEAD_IN_CHARS
+        pieces = self.text.paragraph(block) if is_short else self.text.by_sentence(block)
         return pieces[:-1], tuple(pieces[-1:])
 
     def _block(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from enrichment.chunk import ChunkTable, Unit
-from enrichment.chunking.pieces import MAX_HEADING_CHARS, CountTokens, Piece
+from enrichment.chunking.pieces import MAX_HEADING_CHARS, CountTokens, Piece, grouped
 from loaders.document import Block, Cell, Table
 from loaders.tables.headers import header_paths
 
@@ -170,15 +170,8 @@ class TableCutter:
         """Ranges of consecutive rows, filled from the top: a row added below doesn't change the
         groups above, nor their ids and vectors."""
         most = max(spare, self.size // 3)
-        groups: list[range] = []
-        start, spent = 0, 0
-        for index, line in enumerate(lines):
-            cost = self.count_tokens(line)
-            if index > start and spent + cost > most:
-                groups.append(range(start, index))
-                start, spent = index, 0
-            spent += cost
-        return [*groups, range(start, len(lines))]
+        groups = grouped(range(len(lines)), lambda row: self.count_tokens(lines[row]), most)
+        return [range(rows[0], rows[-1] + 1) for rows in groups]
 
     def _piece(
         self,

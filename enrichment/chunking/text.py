@@ -11,7 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from enrichment.chunk import Unit
-from enrichment.chunking.pieces import MAX_HEADING_CHARS, CountTokens, Joiner, Piece, joined
+from enrichment.chunking.pieces import (
+    MAX_HEADING_CHARS,
+    CountTokens,
+    Joiner,
+    Piece,
+    grouped,
+    joined,
+)
 from enrichment.language.words import sentences
 from loaders.document import Block, Image, images_of
 from loaders.text.markdown import escape
@@ -115,20 +122,7 @@ class TextCutter:
             if self.count_tokens(sentence) <= self.size:
                 yield sentence
             else:
-                yield from self._packed_words(sentence)
-
-    def _packed_words(self, sentence: str) -> Iterator[str]:
-        gathered: list[str] = []
-        tokens = 0
-        for word in _words(sentence):
-            cost = self.count_tokens(word)
-            if gathered and tokens + cost > self.size:
-                yield " ".join(gathered)
-                gathered, tokens = [], 0
-            gathered.append(word)
-            tokens += cost
-        if gathered:
-            yield " ".join(gathered)
+                yield from map(" ".join, grouped(_words(sentence), self.count_tokens, self.size))
 
     def _units(self, kind: Literal["sentence", "item"], texts: Iterable[str]) -> tuple[Unit, ...]:
         """Units without bare links, which would match every question about their target."""

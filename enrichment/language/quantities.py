@@ -117,8 +117,7 @@ def quantities(text: str) -> tuple[Quantity, ...]:
             next_date += 1
         if next_date < len(date_spans) and match.end() > date_spans[next_date][0]:
             continue
-        quantity = _quantity(text, match)
-        if quantity:
+        if quantity := _quantity(text, match):
             quantities.append(quantity)
     shared = _units_shared(text, quantities)
     return tuple(sorted([*dates, *shared], key=lambda one: one.start))
@@ -132,9 +131,7 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
         ordinal = _ORDINAL.match(text, end)
         end = ordinal.end() if ordinal else end
     else:
-        lowered = word.lower()
-        number = _number_of(lowered)
-        value = f"{number:g}"
+        value = f"{_number_of(word.lower()):g}"
     measure, base, unit_end = _unit(text, end, (currency or "").strip())
     if not digits and not measure and word.lower() in _AS_IN_ONE:
         return None
@@ -189,15 +186,11 @@ def _units_shared(text: str, quantities: list[Quantity]) -> list[Quantity]:
         ):
             continue
         unit = text[following.start : following.end][len(_leading(following.text)) :]
-        again = quantities_of_one(f"{this.text}{unit}")
-        if again:
-            shared[place] = replace(this, value=again.value, measure=again.measure)
+        wording = f"{this.text}{unit}"
+        number = _NUMBER.match(wording)
+        if number and (whole := _quantity(wording, number)):
+            shared[place] = replace(this, value=whole.value, measure=whole.measure)
     return shared
-
-
-def quantities_of_one(text: str) -> Quantity | None:
-    match = _NUMBER.match(text)
-    return _quantity(text, match) if match else None
 
 
 def _leading(number: str) -> str:

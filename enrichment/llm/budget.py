@@ -6,19 +6,15 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Lock, Semaphore
-from typing import TypeVar
 
 import structlog
-from pydantic import BaseModel
 
 from config.errors import InvalidModelOutput, ModelFailure, ModelUnavailable
-from config.models import ChatModel, Prompt, Usage
+from config.models import ChatModel, Prompt, Reply, Usage
 from enrichment.llm.ledger import PATIENCE_SECONDS, Ledger, LocalLedger, ModelPace
 from telemetry import metrics
 
 log = structlog.get_logger()
-
-Reply = TypeVar("Reply", bound=BaseModel)
 
 CALLS = 20_000
 TOKENS = 50_000_000

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 from pydantic import BaseModel, Field
 
 from config.errors import ModelError
-from config.models import ChatModel, Prompt
+from config.models import ChatModel, Prompt, Reply
 from config.prompts import Foreign
 from enrichment.chunk import Chunk, DocumentCard, Entity, EntityKind, Faq
 from enrichment.extractive.profile import DocumentType
@@ -23,8 +22,6 @@ from enrichment.llm.reply_cache import ReplyCache, cache_key
 from enrichment.safety.grounding import GroundingText
 from enrichment.safety.injection import addressing
 from loaders.document import Document
-
-Reply = TypeVar("Reply", bound=BaseModel)
 
 _DOCUMENT_CHARACTERS = 24_000
 _BATCH_CHARACTERS = 10_000
@@ -62,7 +59,7 @@ class PassagesReply(BaseModel):
 
 
 @dataclass
-class AskedModel:
+class DocumentModel:
     """A model with its budget and cache; counts the requests of one document."""
 
     model: ChatModel
@@ -92,11 +89,11 @@ class AskedModel:
         return reply
 
 
-def enrich_card(document: Document, card: DocumentCard, asked_model: AskedModel) -> DocumentCard:
+def enrich_card(document: Document, card: DocumentCard, client: DocumentModel) -> DocumentCard:
     """The card with the model's description, or `card` itself when the model failed."""
     text = _document_text(document)
     prompt = render("enrich_document", document=Foreign(f"document | {document.title}", text))
-    reply = asked_model.cached_reply(prompt, DocumentReply)
+    reply = client.cached_reply(prompt, DocumentReply)
     if reply is None:
         return card
     whole = "\n".join((document.title, text))
@@ -114,12 +111,12 @@ def enrich_card(document: Document, card: DocumentCard, asked_model: AskedModel)
         faqs=tuple(faqs[:8]) or card.faqs,
         keywords=_merged(_names(reply.keywords), card.keywords, most=20),
         document_type=reply.document_type,
-        enriched_by=asked_model.model.name,
+        enriched_by=client.model.name,
     )
 
 
 def enrich_passages(
-    document: Document, chunks: Sequence[Chunk], asked_model: AskedModel
+    document: Document, chunks: Sequence[Chunk], client: DocumentModel
 ) -> tuple[Chunk, ...]:
     """The same chunks in the same order; a chunk without a reply stays unchanged.
 
@@ -127,18 +124,18 @@ def enrich_passages(
     replies: dict[str, PassageReply] = {}
     unknown: list[Chunk] = []
     for chunk in chunks:
-        key = cache_key(_passage_prompt(document, [chunk]), asked_model.model.name)
-        cached = asked_model.cache.find(key, PassageReply)
+        key = cache_key(_passage_prompt(document, [chunk]), client.model.name)
+        cached = client.cache.find(key, PassageReply)
         if cached is None:
             unknown.append(chunk)
         else:
-            asked_model.cached += 1
+            client.cached += 1
             replies[chunk.id] = cached
     for batch in _batches(unknown):
-        for chunk, reply in _ask_batch(document, batch, asked_model):
+        for chunk, reply in _ask_batch(document, batch, client):
             prompt = _passage_prompt(document, [chunk])
-            asked_model.cache.save(
-                cache_key(prompt, asked_model.model.name), prompt, asked_model.model.name, reply
+            client.cache.save(
+                cache_key(prompt, client.model.name), prompt, client.model.name, reply
             )
             replies[chunk.id] = reply
     return tuple(_with_reply(chunk, replies.get(chunk.id)) for chunk in chunks)
@@ -159,10 +156,10 @@ def _names(keywords: Sequence[str]) -> list[str]:
 
 
 def _ask_batch(
-    document: Document, batch: Sequence[Chunk], asked_model: AskedModel
+    document: Document, batch: Sequence[Chunk], client: DocumentModel
 ) -> Iterator[tuple[Chunk, PassageReply]]:
     prompt = _passage_prompt(document, batch)
-    reply = asked_model.reply(prompt, PassagesReply)
+    reply = client.reply(prompt, PassagesReply)
     if reply is None:
         return
     by_number = {passage.number: passage for passage in reply.passages}
@@ -170,7 +167,7 @@ def _ask_batch(
         if number in by_number:
             yield chunk, by_number[number].model_copy(update={"number": 1})
         else:
-            asked_model.failures.append(f"{prompt.name}: no answer for passage {number}")
+            client.failures.append(f"{prompt.name}: no answer for passage {number}")
 
 
 def _with_reply(chunk: Chunk, reply: PassageReply | None) -> Chunk:

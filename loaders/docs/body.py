@@ -151,20 +151,17 @@ class TabReader:
             self.writer.add("code", text, text)
 
     def _table(self, table: Node, depth: int) -> None:
-        if self._is_box(table):
-            row = next(table.children("tableRows"))
+        rows = list(table.children("tableRows"))
+        cells = list(rows[0].children("tableCells")) if len(rows) == 1 else []
+        if len(cells) == 1:  # a frame around text
             self._quoted += 1
-            self._content(next(row.children("tableCells")), depth + 1)
+            self._content(cells[0], depth + 1)
             self._quoted -= 1
             return
         grid = self._tables.read(table, depth + 1)
         if grid and any(cell.text or cell.markdown for row in grid.rows for cell in row):
             self.writer.add("table", outline(grid), "", table=grid)
         self._hand_over_notes()
-
-    def _is_box(self, table: Node) -> bool:
-        rows = list(table.children("tableRows"))
-        return len(rows) == 1 and len(list(rows[0].children("tableCells"))) == 1
 
     def _footnote(self, reference: Node) -> str:
         name = reference.text("footnoteId")

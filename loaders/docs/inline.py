@@ -39,7 +39,7 @@ class Elements:
     dropdowns: Mapping[str, Node]
     footnote: Callable[[Node], str]
     """Stores the footnote of a reference and returns its label; '' when there is none."""
-    characters: int = field(default=0)
+    characters: int = 0
 
     def pieces(self, paragraph: Node) -> list[Piece]:
         """Pieces in reading order, without the newline that ends every paragraph."""
@@ -51,12 +51,11 @@ class Elements:
         ids = paragraph.value.get("positionedObjectIds")
         for name in ids if isinstance(ids, list) else ():
             pieces.append(self._image(paragraph, name, self.positioned_objects))
-        last = next((i for i in reversed(range(len(pieces))) if isinstance(pieces[i], Span)), -1)
-        if last >= 0:
-            span = pieces[last]
-            assert isinstance(span, Span)  # noqa: S101  # chosen so above
-            if span.markdown is None and span.text.endswith("\n"):
-                pieces[last] = replace(span, text=span.text[:-1])
+        for place, piece in reversed(list(enumerate(pieces))):
+            if isinstance(piece, Span):
+                if piece.markdown is None and piece.text.endswith("\n"):
+                    pieces[place] = replace(piece, text=piece.text[:-1])
+                break
         return pieces
 
     def _check_gap(self, element: Node, end: int | None) -> int | None:

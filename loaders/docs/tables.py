@@ -1,6 +1,4 @@
-"""Google Docs tables → rectangular grids.
-
-Cells hold paragraphs, lists, pictures and tables."""
+"""Google Docs tables → rectangular grids. Cells hold paragraphs, lists, pictures and tables."""
 
 from __future__ import annotations
 

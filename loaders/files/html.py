@@ -13,7 +13,7 @@ from loaders.assemble import BlockWriter, Metadata, make_document
 from loaders.document import MAX_MARKUP_NESTING, BlockKind, Document, Tab, check_size, too_deep
 from loaders.files.google_export import simplify_export
 from loaders.files.html_inline import attribute, inline, item_markers, list_level, take_footnotes
-from loaders.files.html_tables import is_block, read_table, to_image
+from loaders.files.html_tables import images_in, is_block, read_table, to_image
 from loaders.tables.headers import outline, own_cells
 from loaders.text.markdown import clean
 
@@ -45,8 +45,7 @@ def write_html(soup: BeautifulSoup, writer: BlockWriter, name: str) -> None:
         if element.name in ("iframe", "object", "svg"):
             writer.warn(f"skipped an embedded <{element.name}>")
         element.decompose()
-    footnotes = take_footnotes(soup)
-    _Walk(writer, name, footnotes).children(soup.body or soup)
+    _Walk(writer, name, take_footnotes(soup), writer.url).children(soup.body or soup)
 
 
 def _check_depth(soup: BeautifulSoup, name: str) -> None:
@@ -69,13 +68,11 @@ class _Walk:
     writer: BlockWriter
     name: str
     footnotes: dict[str, tuple[str, str]]
-    quoted: bool = False
-    base: str = ""
+    base: str
+    """The document's URL."""
     slugs: dict[str, int] = field(default_factory=dict)
+    quoted: bool = False
     tables: int = 0
-
-    def __post_init__(self) -> None:
-        self.base = self.writer.url
 
     def children(self, element: Tag) -> None:
         waiting: list[PageElement] = []
@@ -115,12 +112,7 @@ class _Walk:
         self._text(nodes, "quote" if self.quoted else "paragraph")
 
     def _text(self, nodes: list[PageElement], kind: BlockKind, **details: object) -> None:
-        images = [
-            image
-            for node in nodes
-            if isinstance(node, Tag)
-            for image in ([node] if node.name == "img" else node.find_all("img"))
-        ]
+        images = images_in(nodes)
         for image in images:
             image.extract()
         pictures = {id(image) for image in images}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from bs4 import Tag
@@ -60,6 +60,12 @@ def is_block(node: PageElement) -> bool:
         node.name in BLOCKS
         or any(isinstance(inner, Tag) and inner.name in BLOCKS for inner in node.descendants)
     )
+
+
+def images_in(nodes: Iterable[PageElement]) -> list[Tag]:
+    """The `<img>` elements, in order."""
+    tags = (node for node in nodes if isinstance(node, Tag))
+    return [img for tag in tags for img in ([tag] if tag.name == "img" else tag.find_all("img"))]
 
 
 def to_image(element: Tag) -> Image:
@@ -144,10 +150,7 @@ def _flush(waiting: list[PageElement], content: CellContent) -> None:
     text, markdown = inline(nodes)
     if text or markdown:
         content.lines.append(Line(text=text, markdown=markdown))
-    for node in nodes:
-        if isinstance(node, Tag):
-            images = [node] if node.name == "img" else node.find_all("img")
-            content.images += [to_image(image) for image in images]
+    content.images += map(to_image, images_in(nodes))
 
 
 def _is_bold(cell: Tag) -> bool:

@@ -10,11 +10,9 @@ from typing import Any, Unpack
 
 from bs4 import BeautifulSoup
 from markdown_it import MarkdownIt
-from markdown_it.renderer import RendererProtocol
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
-from markdown_it.utils import EnvType, OptionsDict
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
@@ -180,13 +178,7 @@ def _whole_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return True
 
 
-def _html_or_text(
-    renderer: RendererProtocol,
-    tokens: Sequence[Token],
-    index: int,
-    options: OptionsDict,
-    env: EnvType,
-) -> str:
+def _html_or_text(_: object, tokens: Sequence[Token], index: int, *_options: object) -> str:
     """Escapes tags that are not HTML elements: `<id>` in a sentence is a placeholder."""
     content = tokens[index].content
 

@@ -33,11 +33,8 @@ def expand_paths(
     paths: set[Path] = set()
     notes: dict[str, None] = {}
     for pattern in patterns:
-        excerpt = (
-            pattern
-            if len(pattern) <= _MAX_PATTERN_CHARS
-            else pattern[: _MAX_PATTERN_CHARS - 1] + "…"
-        )
+        is_long = len(pattern) > _MAX_PATTERN_CHARS
+        excerpt = f"{pattern[: _MAX_PATTERN_CHARS - 1]}…" if is_long else pattern
         if ".." in Path(pattern).parts[_fixed(Path(pattern).parts) :]:
             raise ConfigError(
                 f"{excerpt!r} goes up behind a wildcard", remedy="begin with the folder it means"
@@ -146,9 +143,8 @@ class _Matches:
 
     def _file(self, entry: os.DirEntry[str]) -> None:
         path = Path(entry.path)
-        is_readable = path.suffix.lower() in self.suffixes and not entry.name.startswith(
-            (".", "~$")
-        )
+        is_hidden = entry.name.startswith((".", "~$"))
+        is_readable = path.suffix.lower() in self.suffixes and not is_hidden
         if not (is_readable or self.single) or not self._is_below(entry) or entry.is_dir():
             return
         if entry.is_file():

@@ -224,7 +224,8 @@ class GoogleClient:
     def _once(self, request: Any) -> Any:
         with self._translated(), self._connection() as connection:
             answer = request.execute(http=connection)
-        if isinstance(answer, str) or (isinstance(answer, bytes) and not _is_media(request)):
+        is_media = "alt=media" in request.uri or "/export?" in request.uri
+        if isinstance(answer, str) or (isinstance(answer, bytes) and not is_media):
             # googleapiclient returns a body that is not JSON unchanged.
             raise _Stumble(MALFORMED)
         return answer
@@ -322,10 +323,6 @@ def _backoff(attempt: int) -> float:
 
 def _broken(error: Exception) -> GoogleRefused:
     return GoogleRefused(0, type(error).__name__, "the connection broke", temporary=True)
-
-
-def _is_media(request: Any) -> bool:
-    return "alt=media" in request.uri or "/export?" in request.uri
 
 
 def _close_all(connections: list[Any]) -> None:

@@ -91,17 +91,17 @@ def _open(data: bytes, kind: str) -> tuple[int, int, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about its own size limit and odd metadata
         try:
-            opened = Image.open(io.BytesIO(data), formats=[kind])
+            original = Image.open(io.BytesIO(data), formats=[kind])
         except Image.DecompressionBombError as error:
             raise PictureRefused("has far too many pixels") from error
-        with opened:
-            width, height = opened.size
+        with original:
+            width, height = original.size
             if width * height > MAX_PIXELS:
                 raise PictureRefused(
                     f"has {width:,} × {height:,} pixels, more than the "
                     f"{MAX_PIXELS // 1_000_000} million that I open"
                 )
-            upright = ImageOps.exif_transpose(opened) or opened
+            upright = ImageOps.exif_transpose(original) or original
             upright.thumbnail((MAX_SIDE, MAX_SIDE))
             return width, height, _on_white(upright)
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any
 
-from loaders.document import Permission, PermissionKind
+from loaders.document import Permission
 from loaders.google.client import GoogleClient
 from loaders.google.errors import GoogleRefused
 
@@ -109,24 +109,23 @@ def read_file(resource: Mapping[str, Any]) -> DriveFile:
     )
 
 
+_VALUE_FIELDS: Mapping[Any, str] = {
+    "user": "emailAddress", "group": "emailAddress", "domain": "domain", "anyone": "",
+}  # fmt: skip
+"""Kind of a permission → its field with the reader."""
+
+
 def read_permission(resource: Mapping[str, Any]) -> Permission | None:
     """A Drive v3 permission → a reader. None for a deleted account and for a `view` permission.
 
     A `view` grants sight of the file's metadata or its published version, not of the file."""
-    kind = resource.get("type")
-    kinds: Mapping[Any, tuple[PermissionKind, str]] = {
-        "user": ("user", "emailAddress"),
-        "group": ("group", "emailAddress"),
-        "domain": ("domain", "domain"),
-        "anyone": ("anyone", ""),
-    }
-    if resource.get("deleted") or resource.get("view") or kind not in kinds:
+    kind: Any = resource.get("type")
+    if resource.get("deleted") or resource.get("view") or kind not in _VALUE_FIELDS:
         return None
-    name, field = kinds[kind]
-    value = str(resource.get(field) or "") if field else ""
-    if field and not value:
+    value = str(resource.get(_VALUE_FIELDS[kind]) or "")
+    if not value and kind != "anyone":
         return None
-    return Permission(kind=name, value=value, expires_at=_time(resource.get("expirationTime")))
+    return Permission(kind=kind, value=value, expires_at=_time(resource.get("expirationTime")))
 
 
 def _is_locked(resource: Mapping[str, Any]) -> bool:

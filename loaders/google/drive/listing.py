@@ -1,6 +1,4 @@
-"""Lists a whole source.
-
-Visits subfolders, follows shortcuts and lists each file once."""
+"""Lists a whole source. Visits subfolders, follows shortcuts and lists each file once."""
 
 from __future__ import annotations
 

@@ -43,8 +43,6 @@ from loaders.google.services import read_credentials
 from loaders.pictures.document_pictures import Fetch, PictureCollector
 from loaders.source import IndexedDocument, SourceChanges
 
-__all__ = ["AccessReport", "DriveFile", "GoogleDrive", "SyncPlan", "open_drive"]
-
 FIRST_SHEET_ONLY = "a CSV export holds the first sheet only"
 
 

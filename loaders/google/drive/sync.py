@@ -37,15 +37,9 @@ class Cursor:
     """Ids of the documents that existed, loaded or not."""
 
     def to_text(self) -> str:
-        stored = {
-            "cursor": VERSION,
-            "source": self.source,
-            "tokens": dict(self.tokens),
-            "folders": sorted(self.folders),
-            "shortcuts": dict(self.shortcuts),
-            "files": sorted(self.files),
-        }
-        return json.dumps(stored, separators=(",", ":"))
+        """One line of JSON. Sets become sorted lists."""
+        stored = {"cursor": VERSION, **vars(self)}
+        return json.dumps(stored, separators=(",", ":"), default=sorted)
 
 
 def name_source(source: GoogleDriveSource, *, account: str, host: str) -> str:
@@ -216,13 +210,13 @@ class _Scope:
             return True
         if change.file is None or not change.file.is_container:
             return False
-        return self._holds(change.file)
+        return self._contains(change.file)
 
     def is_ours(self, file: DriveFile) -> bool:
         """Whether it is a document of the source, readable or not."""
-        return self._holds(file) and file.is_document
+        return self._contains(file) and file.is_document
 
-    def _holds(self, file: DriveFile) -> bool:
+    def _contains(self, file: DriveFile) -> bool:
         is_configured = file.id in self.source.documents or file.id in self.source.folders
         linked = file.id in self.last.shortcuts.values()
         inside = not self.last.folders.isdisjoint(file.parents)

@@ -13,7 +13,8 @@ from config.domain import GoogleDriveSource
 from config.errors import LoadError
 from config.settings import Settings
 from loaders.document import Document
-from loaders.google.drive.source import GoogleDrive, SyncPlan, open_drive
+from loaders.google.drive.source import GoogleDrive, open_drive
+from loaders.google.drive.sync import SyncPlan
 from playground.google.memory_drive import FOLDER
 from playground.google_stand_in import GoogleStandIn, StoredFile
 
