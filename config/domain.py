@@ -12,9 +12,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
@@ -34,7 +32,7 @@ from config.parsing.schedules import (
     shortest_gap,
     time_zone_problem,
 )
-from config.tool_server import ToolServer, invalid
+from config.tool_server import Section, ToolServer, invalid
 
 
 @dataclass(frozen=True)
@@ -182,20 +180,17 @@ Meaning = Annotated[
 Meanings = Annotated[list[Meaning], Field(min_length=1, max_length=5)]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class GoogleDriveSource(Section):
+    folders: list[DriveId] = Field([])
+    """Folder ids, read with all their subfolders"""
+    documents: list[DriveId] = Field([])
+    """Single file ids"""
 
 
-class GoogleDriveSource(_Section):
-    folders: list[DriveId] = Field([], description="Folder ids, read with all their subfolders")
-    documents: list[DriveId] = Field([], description="Single file ids")
-
-
-class Sources(_Section):
+class Sources(Section):
     google_drive: GoogleDriveSource = GoogleDriveSource()
-    files: list[NonBlank] = Field(
-        [], description="Files, folders or globs, relative to the domain file or working directory"
-    )
+    files: list[NonBlank] = Field([])
+    """Files, folders or globs, relative to the domain file or working directory"""
 
     def used_keys(self) -> frozenset[str]:
         """Keys under which the domain file names documents."""
@@ -206,111 +201,69 @@ class Sources(_Section):
         )
 
 
-class CachePolicy(_Section):
+class CachePolicy(Section):
     """Answers of a model, given again when the same is asked in other words."""
 
-    enabled: Switch = Field(
-        True, description="Whether an answer is given again to the same question in other words"
-    )
-    similarity: Share = Field(
-        0.7,
-        description="Least similarity of two questions (cosine) that can be the same; what they "
-        "name, count, forbid and ask for has to agree besides",
-    )
-    days: WholeNumber = Field(
-        7, ge=1, le=365, description="An answer is given again this long, if no document changed"
-    )
+    enabled: Switch = True
+    """Whether an answer is given again to the same question in other words"""
+    similarity: Share = 0.7
+    """Least similarity of two questions (cosine) that can be the same; what they name, count,
+    forbid and ask for has to agree besides"""
+    days: WholeNumber = Field(7, ge=1, le=365)
+    """An answer is given again this long, if no document changed"""
 
 
-class AnswerPolicy(_Section):
-    when: Literal["mention", "question", "always"] = Field(
-        "mention", description="Answer only mentions, also unmentioned questions, or every message"
-    )
-    effort: Literal["fast", "standard", "thorough"] = Field(
-        "standard",
-        description="`fast` searches all documents without choosing among them first; `thorough` "
-        "judges what was found and criticises the answer, usually with 5 calls of a model, 20 at "
-        "most",
-    )
-    follow_ups: Literal["mention", "thread"] = Field(
-        "thread", description="Whether a follow-up in a thread needs a mention"
-    )
-    instructions: str = Field("", description="House rules for the answerer, in plain words")
-    context_characters: WholeNumber | None = Field(
-        None,
-        ge=1_000,
-        le=200_000,
-        description="At most so much context for the answerer, filled as far as it helps; left "
-        "out: 24,000 with a model, 12,000 without",
-    )
-    alert_bots: list[BotId] = Field(
-        [], description="Bot or app ids (B…, A…) whose alerts are answered; other bots never are"
-    )
-    max_wrong: Annotated[float, Strict()] | None = Field(
-        None,
-        gt=0,
-        le=0.5,
-        description="Share of wrong answers that there may be among those shown without reserve, "
-        "e.g. 0.05; for the rest a human is offered first. `oncall evaluate` finds the threshold",
-    )
-    links: list[Host] = Field(
-        [],
-        description="Hosts that an answer may link to besides its citations, e.g. wiki.example.com",
-    )
+class AnswerPolicy(Section):
+    when: Literal["mention", "question", "always"] = "mention"
+    """Answer only mentions, also unmentioned questions, or every message"""
+    effort: Literal["fast", "standard", "thorough"] = "standard"
+    """`fast` searches all documents without choosing among them first; `thorough` judges what was
+    found and criticises the answer, usually with 5 calls of a model, 20 at most"""
+    follow_ups: Literal["mention", "thread"] = "thread"
+    """Whether a follow-up in a thread needs a mention"""
+    instructions: str = ""
+    """House rules for the answerer, in plain words"""
+    context_characters: WholeNumber | None = Field(None, ge=1_000, le=200_000)
+    """At most so much context for the answerer, filled as far as it helps; left out: 24,000 with a
+    model, 12,000 without"""
+    alert_bots: list[BotId] = Field([])
+    """Bot or app ids (B…, A…) whose alerts are answered; other bots never are"""
+    max_wrong: Annotated[float, Strict()] | None = Field(None, gt=0, le=0.5)
+    """Share of wrong answers that there may be among those shown without reserve, e.g. 0.05; for
+    the rest a human is offered first. `oncall evaluate` finds the threshold"""
+    links: list[Host] = Field([])
+    """Hosts that an answer may link to besides its citations, e.g. wiki.example.com"""
     cache: CachePolicy = CachePolicy()
-    link_previews: Switch = Field(
-        True,
-        description="Whether a link to one of the documents, posted in a channel of this domain, "
-        "is shown with title, heading, excerpt, age and owner; never of what somebody there may "
-        "not read",
-    )
-    earlier_threads: Switch = Field(
-        False,
-        description="Whether up to three earlier threads of public channels are linked under an "
-        "answer, found by Slack with the asker's own permissions (needs `search:read.public`)",
-    )
+    link_previews: Switch = True
+    """Whether a link to one of the documents, posted in a channel of this domain, is shown with
+    title, heading, excerpt, age and owner; never of what somebody there may not read"""
+    earlier_threads: Switch = False
+    """Whether up to three earlier threads of public channels are linked under an answer, found by
+    Slack with the asker's own permissions (needs `search:read.public`)"""
 
 
-class RetrievalPolicy(_Section):
-    top_k: WholeNumber = Field(
-        8,
-        ge=1,
-        le=200,
-        description="Passages that `oncall retrieve` and `/api/retrieve` return unless told",
-    )
-    hyde: Switch = Field(
-        False, description="Also search with a hypothetical answer (needs a model)"
-    )
-    rerank: Literal["none", "cross_encoder", "model"] = Field(
-        "none",
-        description="Who judges the best 15 passages again before the answerer reads them: nobody, "
-        "the model of `ONCALL_CROSS_ENCODER`, or the chat model in one more call",
-    )
+class RetrievalPolicy(Section):
+    top_k: WholeNumber = Field(8, ge=1, le=200)
+    """Passages that `oncall retrieve` and `/api/retrieve` return unless told"""
+    hyde: Switch = False
+    """Also search with a hypothetical answer (needs a model)"""
+    rerank: Literal["none", "cross_encoder", "model"] = "none"
+    """Who judges the best 15 passages again before the answerer reads them: nobody, the model of
+    `ONCALL_CROSS_ENCODER`, or the chat model in one more call"""
 
 
-class ChunkOptions(_Section):
+class ChunkOptions(Section):
     """Sizes in tokens of the embedder. Measured: docs/enrichment.md."""
 
-    size: WholeNumber = Field(160, ge=10, le=1_000_000, description="Most tokens of a text chunk")
-    table_size: WholeNumber = Field(
-        200,
-        ge=10,
-        le=1_000_000,
-        description="A table up to this size stays whole; a longer one becomes groups of rows",
-    )
-    overlap: WholeNumber = Field(
-        0,
-        ge=0,
-        description="Tokens of text repeated from the chunk before, on top of `size`, in whole "
-        "sentences or paragraphs",
-    )
-    semantic_threshold: Annotated[float, Strict()] | None = Field(
-        None,
-        ge=-1.0,
-        le=1.0,
-        description="Also begin a chunk where neighbouring sentences of long prose are less "
-        "similar (cosine)",
-    )
+    size: WholeNumber = Field(160, ge=10, le=1_000_000)
+    """Most tokens of a text chunk"""
+    table_size: WholeNumber = Field(200, ge=10, le=1_000_000)
+    """A table up to this size stays whole; a longer one becomes groups of rows"""
+    overlap: WholeNumber = Field(0, ge=0)
+    """Tokens of text repeated from the chunk before, on top of `size`, in whole sentences or
+    paragraphs"""
+    semantic_threshold: Annotated[float, Strict()] | None = Field(None, ge=-1.0, le=1.0)
+    """Also begin a chunk where neighbouring sentences of long prose are less similar (cosine)"""
 
     @model_validator(mode="after")
     def _overlap_fits(self) -> Self:
@@ -319,23 +272,24 @@ class ChunkOptions(_Section):
         return self
 
 
-class Example(_Section):
+class Example(Section):
     question: NonBlank
     documents: list[NonBlank] = Field(min_length=1)
 
 
-class EscalationLevel(_Section):
+class EscalationLevel(Section):
     """Who is called when nobody before them has taken a hand-off."""
 
-    usergroup: GroupId = Field("", description="Slack user group id, S…")
-    user: UserId = Field("", description="Slack user id, U…")
-    rota: str = Field("", description="Whoever has the shift of this rota, by URL or path")
-    after_minutes: WholeNumber = Field(
-        ge=1, le=10_080, description="After the call before this one, while nobody has taken it"
-    )
-    name: Annotated[str, StringConstraints(max_length=60), AfterValidator(_one_line)] = Field(
-        "", description="What the team calls them, as in Security leads; shown where they are"
-    )
+    usergroup: GroupId = ""
+    """Slack user group id, S…"""
+    user: UserId = ""
+    """Slack user id, U…"""
+    rota: str = ""
+    """Whoever has the shift of this rota, by URL or path"""
+    after_minutes: WholeNumber = Field(ge=1, le=10_080)
+    """After the call before this one, while nobody has taken it"""
+    name: Annotated[str, StringConstraints(max_length=60), AfterValidator(_one_line)] = ""
+    """What the team calls them, as in Security leads; shown where they are"""
 
     @model_validator(mode="after")
     def _calls_one(self) -> Self:
@@ -344,142 +298,108 @@ class EscalationLevel(_Section):
         return self
 
 
-class Escalation(_Section):
+class Escalation(Section):
     """Whom *Ask a human* calls, and who is called when nobody comes."""
 
-    usergroup: GroupId = Field("", description="Slack user group id, S…")
-    user: UserId = Field("", description="Slack user id, U…")
-    rota: str = Field("", description="Who is on call now: an iCal or YAML rota, by URL or path")
+    usergroup: GroupId = ""
+    """Slack user group id, S…"""
+    user: UserId = ""
+    """Slack user id, U…"""
+    rota: str = ""
+    """Who is on call now: an iCal or YAML rota, by URL or path"""
     message: str = ""
-    remind_minutes: WholeNumber = Field(
-        15,
-        ge=0,
-        le=10_080,
-        description="The same people, or whoever has the shift by then, are called once more after "
-        "so long, while nobody has taken it. 0: never",
-    )
-    levels: list[EscalationLevel] = Field(
-        [], max_length=10, description="Who is called next, one after another"
-    )
-    time_zone: Annotated[str, AfterValidator(_time_zone)] | None = Field(
-        None,
-        description="Of times in a rota that name no zone, where a calendar names none either, and "
-        "of those that are said in Slack, as in Europe/Berlin; left out: the calendar's own, else "
-        "UTC",
-    )
+    remind_minutes: WholeNumber = Field(15, ge=0, le=10_080)
+    """The same people, or whoever has the shift by then, are called once more after so long, while
+    nobody has taken it. 0: never"""
+    levels: list[EscalationLevel] = Field([], max_length=10)
+    """Who is called next, one after another"""
+    time_zone: Annotated[str, AfterValidator(_time_zone)] | None = None
+    """Of times in a rota that name no zone, where a calendar names none either, and of those that
+    are said in Slack, as in Europe/Berlin; left out: the calendar's own, else UTC"""
 
 
-class DigestPolicy(_Section):
+class DigestPolicy(Section):
     """What is open when a shift begins. A text alone is `at`."""
 
     at: Annotated[NonBlank, AfterValidator(_cron_or_shift_change)] = Field(
-        description="`shift_change`: whenever somebody's shift in `escalation.rota` begins; or a "
-        "cron expression",
-        json_schema_extra={"examples": [SHIFT_CHANGE, "0 9 * * 1-5"]},
+        json_schema_extra={"examples": [SHIFT_CHANGE, "0 9 * * 1-5"]}
     )
-    time_zone: Annotated[str, AfterValidator(_time_zone)] | None = Field(
-        None, description="Whose clock a cron is read by; left out: as `escalation.time_zone`"
-    )
-    to: Literal["channel", "on_call"] = Field(
-        "channel",
-        description="Where it is sent: the domain's first channel, or whoever is on call, as a "
-        "direct message, and the channel where that is nobody",
-    )
+    """`shift_change`: whenever somebody's shift in `escalation.rota` begins; or a cron
+    expression"""
+    time_zone: Annotated[str, AfterValidator(_time_zone)] | None = None
+    """Whose clock a cron is read by; left out: as `escalation.time_zone`"""
+    to: Literal["channel", "on_call"] = "channel"
+    """Where it is sent: the domain's first channel, or whoever is on call, as a direct message, and
+    the channel where that is nobody"""
 
 
-class Limits(_Section):
-    questions_per_user_per_hour: WholeNumber = Field(
-        30, ge=1, description="Of this domain; questions to others don't count"
-    )
+class Limits(Section):
+    questions_per_user_per_hour: WholeNumber = Field(30, ge=1)
+    """Of this domain; questions to others don't count"""
     questions_per_channel_per_hour: WholeNumber = Field(600, ge=1)
-    tokens_per_day: WholeNumber = Field(2_000_000, ge=0, description="0: no limit")
+    tokens_per_day: WholeNumber = Field(2_000_000, ge=0)
+    """0: no limit"""
 
 
-class Access(_Section):
-    audience: Literal["channel", "asker"] = Field(
-        "channel", description="Answer from all documents, or only from those the asker may read"
-    )
-    external: Switch = Field(
-        False,
-        description="Also answer guests, and people of other organisations (Slack Connect), who "
-        "are in one of the channels",
-    )
-    files: Literal["nobody", "everyone"] = Field(
-        "nobody",
-        description="With `audience: asker`: who may read the files of `sources.files`, "
-        "which say nothing of readers themselves",
-    )
-    groups: dict[GroupAddress, list[Member]] = Field(
-        {},
-        max_length=500,
-        description="With `audience: asker`: who is in a Google group, where the directory can't "
-        "be asked: e-mail addresses, and ids of Slack user groups (S…)",
-    )
+class Access(Section):
+    audience: Literal["channel", "asker"] = "channel"
+    """Answer from all documents, or only from those the asker may read"""
+    external: Switch = False
+    """Also answer guests, and people of other organisations (Slack Connect), who are in one of the
+    channels"""
+    files: Literal["nobody", "everyone"] = "nobody"
+    """With `audience: asker`: who may read the files of `sources.files`, which say nothing of
+    readers themselves"""
+    groups: dict[GroupAddress, list[Member]] = Field({}, max_length=500)
+    """With `audience: asker`: who is in a Google group, where the directory can't be asked: e-mail
+    addresses, and ids of Slack user groups (S…)"""
 
 
-class CanaryPolicy(_Section):
+class CanaryPolicy(Section):
     """Golden questions, looked for again before a new index is answered from."""
 
-    max_drop: Share = Field(
-        0.05,
-        description="A new index that finds the evidence of fewer golden questions, by more than "
-        "this share of them, is not answered from: the one before it stays, and the admins are "
-        "told. 1: never",
-    )
-    min_lost: WholeNumber = Field(
-        2, ge=1, description="A drop counts from so many questions on, however few there are"
-    )
+    max_drop: Share = 0.05
+    """A new index that finds the evidence of fewer golden questions, by more than this share of
+    them, is not answered from: the one before it stays, and the admins are told. 1: never"""
+    min_lost: WholeNumber = Field(2, ge=1)
+    """A drop counts from so many questions on, however few there are"""
 
 
-class EvaluationPolicy(_Section):
-    golden: list[NonBlank] = Field(
-        [],
-        description="Golden question files of this domain, relative to the domain file; asked "
-        "again when documents, this file or the product change",
-    )
+class EvaluationPolicy(Section):
+    golden: list[NonBlank] = Field([])
+    """Golden question files of this domain, relative to the domain file; asked again when
+    documents, this file or the product change"""
     canary: CanaryPolicy = CanaryPolicy()
 
 
-class RetentionPolicy(_Section):
-    days: WholeNumber = Field(
-        180,
-        ge=1,
-        le=3_650,
-        description="Questions are kept this long, with their answers, feedback and hand-offs",
-    )
+class RetentionPolicy(Section):
+    days: WholeNumber = Field(180, ge=1, le=3_650)
+    """Questions are kept this long, with their answers, feedback and hand-offs"""
 
 
-class AgingPolicy(_Section):
+class AgingPolicy(Section):
     """Documents that may be out of date."""
 
-    review_months: WholeNumber = Field(
-        12,
-        ge=1,
-        le=120,
-        description="A document that is cited and didn't change for so many months is listed as "
-        "one to look over, for admins and in `oncall docs stale`; one past the review date that it "
-        "states itself always is",
-    )
-    remind: Switch = Field(
-        True,
-        description="Whether the owners of such documents are told: at most three documents a "
-        "week, each at most once a quarter",
-    )
+    review_months: WholeNumber = Field(12, ge=1, le=120)
+    """A document that is cited and didn't change for so many months is listed as one to look over,
+    for admins and in `oncall docs stale`; one past the review date that it states itself always
+    is"""
+    remind: Switch = True
+    """Whether the owners of such documents are told: at most three documents a week, each at most
+    once a quarter"""
 
 
-class Refresh(_Section):
+class Refresh(Section):
     """When `oncall jobs run` loads what changed. A text alone is the cron expression."""
 
     cron: Annotated[NonBlank, AfterValidator(_cron)] = Field(
-        description="Five fields: minute, hour, day of the month, month, day of the week",
-        json_schema_extra={"examples": ["0 3 * * *", "*/30 6-20 * * 1-5"]},
+        json_schema_extra={"examples": ["0 3 * * *", "*/30 6-20 * * 1-5"]}
     )
-    time_zone: Annotated[NonBlank, AfterValidator(_time_zone)] = Field(
-        "UTC", description="Whose clock `cron` is read by, as in Europe/Berlin"
-    )
-    jitter_minutes: WholeNumber = Field(
-        0, ge=0, le=60, description="A run begins up to so much later: not all domains at once"
-    )
+    """Five fields: minute, hour, day of the month, month, day of the week"""
+    time_zone: Annotated[NonBlank, AfterValidator(_time_zone)] = "UTC"
+    """Whose clock `cron` is read by, as in Europe/Berlin"""
+    jitter_minutes: WholeNumber = Field(0, ge=0, le=60)
+    """A run begins up to so much later: not all domains at once"""
 
     @model_validator(mode="after")
     def _jitter_fits(self) -> Self:
@@ -490,21 +410,18 @@ class Refresh(_Section):
         return self
 
 
-class GapsPolicy(_Section):
+class GapsPolicy(Section):
     """What was asked in vain, put together: see docs/gaps.md."""
 
     report: Annotated[NonBlank, AfterValidator(_cron)] | None = Field(
-        None,
-        description="When a report of them is sent, e.g. `0 9 * * 1` for Mondays at nine; left "
-        "out: never. One with nothing to tell isn't sent",
-        json_schema_extra={"examples": ["0 9 * * 1"]},
+        None, json_schema_extra={"examples": ["0 9 * * 1"]}
     )
-    time_zone: Annotated[NonBlank, AfterValidator(_time_zone)] = Field(
-        "UTC", description="Whose clock `report` is read by, as in Europe/Berlin"
-    )
-    to: Literal["admins", "channel"] = Field(
-        "admins", description="Who gets it: each admin directly, or the first of the channels"
-    )
+    """When a report of them is sent, e.g. `0 9 * * 1` for Mondays at nine; left out: never. One
+    with nothing to tell isn't sent"""
+    time_zone: Annotated[NonBlank, AfterValidator(_time_zone)] = "UTC"
+    """Whose clock `report` is read by, as in Europe/Berlin"""
+    to: Literal["admins", "channel"] = "admins"
+    """Who gets it: each admin directly, or the first of the channels"""
 
 
 def _cron_alone(value: object) -> object:
@@ -517,34 +434,30 @@ def _digest_in_short(value: object) -> object:
     return {"at": value} if isinstance(value, str) else value
 
 
-class Domain(_Section):
+class Domain(Section):
     """One help channel and the documents behind it."""
 
     domain: DomainId
     title: NonBlank
-    channels: list[ChannelId] = Field([], description="Slack channel ids: names change, ids don't")
-    admins: list[Annotated[UserId, AfterValidator(_not_blank)]] = Field(
-        [], description="Slack user ids"
-    )
+    channels: list[ChannelId] = Field([])
+    """Slack channel ids: names change, ids don't"""
+    admins: list[Annotated[UserId, AfterValidator(_not_blank)]] = Field([])
+    """Slack user ids"""
     sources: Sources
     answer: AnswerPolicy = AnswerPolicy()
     retrieval: RetrievalPolicy = RetrievalPolicy()
     chunks: ChunkOptions = ChunkOptions()
-    examples: list[Example] = Field([], description="Few-shot for the source identifier")
-    glossary: dict[ShortForm, Meanings] = Field(
-        {},
-        max_length=200,
-        description="What the team's short forms mean, e.g. `SG: [Singapore]`: searched both ways, "
-        "and told to the model",
-    )
+    examples: list[Example] = Field([])
+    """Few-shot for the source identifier"""
+    glossary: dict[ShortForm, Meanings] = Field({}, max_length=200)
+    """What the team's short forms mean, e.g. `SG: [Singapore]`: searched both ways, and told to the
+    model"""
     escalation: Escalation = Escalation()
     digest: Annotated[
         DigestPolicy | None,
         BeforeValidator(_digest_in_short, json_schema_input_type=str | DigestPolicy),
-    ] = Field(
-        None,
-        description="What is open, told when a shift begins: `shift_change`, or a cron expression",
-    )
+    ] = None
+    """What is open, told when a shift begins: `shift_change`, or a cron expression"""
     limits: Limits = Limits()
     access: Access = Access()
     retention: RetentionPolicy = RetentionPolicy()
@@ -552,14 +465,12 @@ class Domain(_Section):
     evaluation: EvaluationPolicy = EvaluationPolicy()
     refresh: Annotated[
         Refresh | None, BeforeValidator(_cron_alone, json_schema_input_type=str | Refresh)
-    ] = Field(None, description="When `oncall jobs run` loads what changed, e.g. `0 3 * * *`")
+    ] = None
+    """When `oncall jobs run` loads what changed, e.g. `0 3 * * *`"""
     gaps: GapsPolicy = GapsPolicy()
-    tools: list[ToolServer] = Field(
-        [],
-        max_length=5,
-        description="MCP servers whose reading tools the answerer may ask, with a model and unless "
-        "`effort` is `fast`: who is on call, what a service depends on",
-    )
+    tools: list[ToolServer] = Field([], max_length=5)
+    """MCP servers whose reading tools the answerer may ask, with a model and unless `effort` is
+    `fast`: who is on call, what a service depends on"""
     _path: Path = PrivateAttr(default_factory=Path)
 
     @model_validator(mode="after")

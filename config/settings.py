@@ -27,7 +27,7 @@ from pydantic_settings import (
 from config.errors import ConfigError
 from config.parsing.secret_files import secrets_from_files
 from config.providers import OPENAI, check_model_name, provider_and_model
-from config.tool_server import TOKEN_VARIABLE
+from config.tool_server import TOKEN_VARIABLE, describe_fields
 from telemetry.logs import LogFormat, LogLevel
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def _variable_of(field: str) -> AliasChoices:
 class Settings(BaseSettings):
     """Environment variables, also from `.env` in the working directory.
 
-    A field's variable is its name in capitals, after `ONCALL_` unless other programs know it."""
+    A field's variable is its name in capitals, after `ONCALL_` unless other programs know it. Its
+    docstring is the variable's description."""
 
     model_config = SettingsConfigDict(
         alias_generator=AliasGenerator(validation_alias=_variable_of),
@@ -57,199 +58,135 @@ class Settings(BaseSettings):
         extra="ignore",
         populate_by_name=True,
         env_ignore_empty=True,
+        defer_build=True,
     )
 
-    slack_bot_token: SecretStr | None = Field(None, description="Bot token, xoxb-…")
-    slack_app_token: SecretStr | None = Field(None, description="App token for Socket Mode, xapp-…")
-    slack_signing_secret: SecretStr | None = Field(
-        None, description="Checks HTTP requests from Slack"
-    )
-    slack_api_url: str = Field("https://slack.com/api/", description="Slack's Web API")
+    slack_bot_token: SecretStr | None = None
+    """Bot token, xoxb-…"""
+    slack_app_token: SecretStr | None = None
+    """App token for Socket Mode, xapp-…"""
+    slack_signing_secret: SecretStr | None = None
+    """Checks HTTP requests from Slack"""
+    slack_api_url: str = "https://slack.com/api/"
+    """Slack's Web API"""
 
-    openai_api_key: SecretStr | None = Field(
-        None, description="Key of the OpenAI-compatible server"
-    )
-    openai_base_url: str | None = Field(None, description="Any OpenAI-compatible server")
-    chat_model: str | None = Field(
-        None,
-        description="Chat model of that server, or `provider:name` of another "
-        "(`anthropic:…`, `google_genai:…`, `ollama:…`, `azure_openai:…`, `bedrock:…`); "
-        "without one, answers are extractive",
-    )
-    judge_model: str | None = Field(
-        None,
-        description="Chat model that judges answers in `oncall evaluate --judge`, named like "
-        "`ONCALL_CHAT_MODEL`; without one, the chat model judges its own answers, and the report "
-        "says so",
-    )
-    vision_model: str | None = Field(
-        None,
-        description="Chat model that sees, named like `ONCALL_CHAT_MODEL`, and often the same: it "
-        "describes the pictures of documents, and reads screenshots in questions; without one, "
-        "pictures are not looked at",
-    )
-    embedding_model: str = Field(
-        "all-MiniLM-L6-v2",
-        description="Embedding model; the default one is local, knows English and needs no key. "
-        "Any other is asked of that server, a multilingual one for instance; `oncall ingest` then "
-        "embeds every document again",
-    )
+    openai_api_key: SecretStr | None = None
+    """Key of the OpenAI-compatible server"""
+    openai_base_url: str | None = None
+    """Any OpenAI-compatible server"""
+    chat_model: str | None = None
+    """Chat model of that server, or `provider:name` of another (`anthropic:…`, `google_genai:…`,
+    `ollama:…`, `azure_openai:…`, `bedrock:…`); without one, answers are extractive"""
+    judge_model: str | None = None
+    """Chat model that judges answers in `oncall evaluate --judge`, named like `ONCALL_CHAT_MODEL`;
+    without one, the chat model judges its own answers, and the report says so"""
+    vision_model: str | None = None
+    """Chat model that sees, named like `ONCALL_CHAT_MODEL`, and often the same: it describes the
+    pictures of documents, and reads screenshots in questions; without one, pictures are not looked
+    at"""
+    embedding_model: str = "all-MiniLM-L6-v2"
+    """Embedding model; the default one is local, knows English and needs no key. Any other is asked
+    of that server, a multilingual one for instance; `oncall ingest` then embeds every document
+    again"""
 
-    embeddings_at_once: int = Field(
-        4,
-        ge=1,
-        le=64,
-        description="Requests of up to 128 texts that a process has in flight at an embeddings "
-        "server; the local model does without",
-    )
-    cross_encoder: str | None = Field(
-        None,
-        description="Cross-encoder, by name or folder, that judges passages again in the `rerank` "
-        "and `advanced` pipelines, before the chat model does; needs the `rerank` extra",
-    )
+    embeddings_at_once: int = Field(4, ge=1, le=64)
+    """Requests of up to 128 texts that a process has in flight at an embeddings server; the local
+    model does without"""
+    cross_encoder: str | None = None
+    """Cross-encoder, by name or folder, that judges passages again in the `rerank` and `advanced`
+    pipelines, before the chat model does; needs the `rerank` extra"""
 
-    entailment_model: str | None = Field(
-        None,
-        description="Model for natural language inference, by name or folder, that checks what a "
-        "chat model wrote against what it cites; needs the `rerank` extra",
-    )
+    entailment_model: str | None = None
+    """Model for natural language inference, by name or folder, that checks what a chat model wrote
+    against what it cites; needs the `rerank` extra"""
 
     google_credentials: Path | None = Field(
-        None,
-        validation_alias=AliasChoices("GOOGLE_APPLICATION_CREDENTIALS"),
-        description="Service account key file",
+        None, validation_alias=AliasChoices("GOOGLE_APPLICATION_CREDENTIALS")
     )
-    google_delegate: str | None = Field(
-        None, description="Read Drive as this user (domain-wide delegation)"
-    )
-    google_groups_admin: str | None = Field(
-        None,
-        description="Read who is in Google groups as this administrator (domain-wide delegation), "
-        "or as the service account itself when it is named and has the role Groups Reader",
-    )
-    google_comments: bool = Field(
-        False,
-        description="`on` writes what the owner of a document accepted as a comment on it, as the "
-        "service account, which needs the role Commenter there; otherwise the owner copies it",
-    )
-    google_api_url: str | None = Field(None, description="Another host for Docs, Drive and tokens")
-    google_reads_per_minute: int = Field(
-        300,
-        ge=10,
-        description="Docs read quota per user of your Google project; we stay a tenth below it",
-    )
+    """Service account key file"""
+    google_delegate: str | None = None
+    """Read Drive as this user (domain-wide delegation)"""
+    google_groups_admin: str | None = None
+    """Read who is in Google groups as this administrator (domain-wide delegation), or as the
+    service account itself when it is named and has the role Groups Reader"""
+    google_comments: bool = False
+    """`on` writes what the owner of a document accepted as a comment on it, as the service account,
+    which needs the role Commenter there; otherwise the owner copies it"""
+    google_api_url: str | None = None
+    """Another host for Docs, Drive and tokens"""
+    google_reads_per_minute: int = Field(300, ge=10)
+    """Docs read quota per user of your Google project; we stay a tenth below it"""
 
-    api_token: SecretStr | None = Field(
-        None,
-        description="The operator's token of the HTTP API: opens every domain, as nobody in "
-        "particular; `oncall token create` makes narrower ones",
-    )
-    api_requests_per_minute: int = Field(
-        120, ge=1, description="Requests that each token may make, counted in each process"
-    )
-    api_docs: bool = Field(
-        False,
-        description="Serve /docs and /openapi.json to whoever may use the API; the page loads "
-        "its script from a public server",
-    )
-    metrics: Literal["token", "open", "off"] = Field(
-        "token",
-        description="/metrics of `oncall serve`: for tokens made with `--metrics`, for everyone, "
-        "or not at all; `off` counts on the health port of `oncall bot` too, where they are open",
-    )
-    tool_commands: bool = Field(
-        False,
-        description="`on` lets domain files name commands that are started as tool servers, with "
-        "all rights of this process; servers at an address need no leave",
-    )
-    database_url: str | None = Field(
-        None, description="PostgreSQL; SQLite in the data folder without it"
-    )
-    chroma_url: str | None = Field(
-        None,
-        description="A Chroma server: machines share vectors by it, so that none embeds what "
-        "another has embedded; searches don't ask it",
-    )
-    index_memory_mb: float = Field(
-        1_500.0,
-        gt=0,
-        description="Memory of open indexes: beyond it, the domain that was asked longest ago is "
-        "closed, and opened again when it is asked",
-    )
-    open_domains: int = Field(
-        100, ge=1, description="Domains whose index is open at once in one process; likewise"
-    )
+    api_token: SecretStr | None = None
+    """The operator's token of the HTTP API: opens every domain, as nobody in particular; `oncall
+    token create` makes narrower ones"""
+    api_requests_per_minute: int = Field(120, ge=1)
+    """Requests that each token may make, counted in each process"""
+    api_docs: bool = False
+    """Serve /docs and /openapi.json to whoever may use the API; the page loads its script from a
+    public server"""
+    metrics: Literal["token", "open", "off"] = "token"
+    """/metrics of `oncall serve`: for tokens made with `--metrics`, for everyone, or not at all;
+    `off` counts on the health port of `oncall bot` too, where they are open"""
+    tool_commands: bool = False
+    """`on` lets domain files name commands that are started as tool servers, with all rights of
+    this process; servers at an address need no leave"""
+    database_url: str | None = None
+    """PostgreSQL; SQLite in the data folder without it"""
+    chroma_url: str | None = None
+    """A Chroma server: machines share vectors by it, so that none embeds what another has embedded;
+    searches don't ask it"""
+    index_memory_mb: float = Field(1_500.0, gt=0)
+    """Memory of open indexes: beyond it, the domain that was asked longest ago is closed, and
+    opened again when it is asked"""
+    open_domains: int = Field(100, ge=1)
+    """Domains whose index is open at once in one process; likewise"""
     keyword_engine: Literal["bm25s", "rank_bm25"] = Field(
-        "bm25s",
-        validation_alias=AliasChoices("ONCALL_KEYWORDS"),
-        description="BM25 by `bm25s` (columns on disk) or by `rank_bm25` (plain, in memory, for "
-        "small corpora); both rank alike",
+        "bm25s", validation_alias=AliasChoices("ONCALL_KEYWORDS")
     )
-    document_seconds: float = Field(
-        120.0,
-        gt=0,
-        description="Computing time after which a document is given up and reported, once while "
-        "it is read and once while it is split and described; waiting is not counted",
-    )
-    enrich_at_once: int = Field(
-        8,
-        ge=1,
-        le=256,
-        description="Requests to the chat model that an ingest run has in flight, in each process "
-        "that works on it",
-    )
-    enrich_per_minute: int = Field(
-        0,
-        ge=0,
-        description="Requests that ingest runs begin in a minute, in all processes that share "
-        "`DATABASE_URL`; 0 for as many as the model takes",
-    )
-    enrich_calls: int = Field(
-        20_000,
-        ge=0,
-        description="Requests to the chat model that one ingest run may make; what is left stays "
-        "extractive until the next",
-    )
-    enrich_tokens: int = Field(50_000_000, ge=0, description="Likewise, tokens in and out")
-    enrich_dollars: float | None = Field(
-        None, ge=0, description="Likewise, US dollars; needs `ONCALL_PRICES`"
-    )
-    config_dir: Path = Field(Path("config"), description="Its `domains/*.yaml` are the domains")
-    data_dir: Path = Field(Path("var"), description="Everything embedded lives here")
+    """BM25 by `bm25s` (columns on disk) or by `rank_bm25` (plain, in memory, for small corpora);
+    both rank alike"""
+    document_seconds: float = Field(120.0, gt=0)
+    """Computing time after which a document is given up and reported, once while it is read and
+    once while it is split and described; waiting is not counted"""
+    enrich_at_once: int = Field(8, ge=1, le=256)
+    """Requests to the chat model that an ingest run has in flight, in each process that works on
+    it"""
+    enrich_per_minute: int = Field(0, ge=0)
+    """Requests that ingest runs begin in a minute, in all processes that share `DATABASE_URL`; 0
+    for as many as the model takes"""
+    enrich_calls: int = Field(20_000, ge=0)
+    """Requests to the chat model that one ingest run may make; what is left stays extractive until
+    the next"""
+    enrich_tokens: int = Field(50_000_000, ge=0)
+    """Likewise, tokens in and out"""
+    enrich_dollars: float | None = Field(None, ge=0)
+    """Likewise, US dollars; needs `ONCALL_PRICES`"""
+    config_dir: Path = Path("config")
+    """Its `domains/*.yaml` are the domains"""
+    data_dir: Path = Path("var")
+    """Everything embedded lives here"""
 
-    audit_days: int = Field(
-        400,
-        ge=30,
-        le=3_650,
-        description="Days that the audit log keeps who was shown which documents",
-    )
+    audit_days: int = Field(400, ge=30, le=3_650)
+    """Days that the audit log keeps who was shown which documents"""
 
-    log_level: LogLevel | None = Field(
-        None,
-        description="`debug`, `info`, `warning` or `error`; without it `info`, and `warning` for "
-        "`oncall demo` and for `oncall ask` on a terminal",
-    )
-    log_format: LogFormat = Field(
-        "auto",
-        description="`console`, `json` (one object a line), or `auto`: console on a terminal",
-    )
-    log_words: bool = Field(
-        False,
-        description="`on` puts the words of questions and answers into the log's line of each "
-        "question; whoever reads the log then reads what people asked",
-    )
-    prices: str | None = Field(
-        None,
-        description="US dollars for a million tokens of the chat model, in and out, as "
-        "`0.25/2.00`: costs are then logged and counted",
-    )
+    log_level: LogLevel | None = None
+    """`debug`, `info`, `warning` or `error`; without it `info`, and `warning` for `oncall demo` and
+    for `oncall ask` on a terminal"""
+    log_format: LogFormat = "auto"
+    """`console`, `json` (one object a line), or `auto`: console on a terminal"""
+    log_words: bool = False
+    """`on` puts the words of questions and answers into the log's line of each question; whoever
+    reads the log then reads what people asked"""
+    prices: str | None = None
+    """US dollars for a million tokens of the chat model, in and out, as `0.25/2.00`: costs are then
+    logged and counted"""
     traces: str | None = Field(
-        None,
-        validation_alias=AliasChoices("ONCALL_TRACES", "OTEL_EXPORTER_OTLP_ENDPOINT"),
-        description="OpenTelemetry traces go to this OTLP endpoint, as `http://collector:4317`; "
-        "none are made without it. OpenTelemetry's own `OTEL_EXPORTER_OTLP_ENDPOINT` counts too, "
-        "as its other variables do",
+        None, validation_alias=AliasChoices("ONCALL_TRACES", "OTEL_EXPORTER_OTLP_ENDPOINT")
     )
+    """OpenTelemetry traces go to this OTLP endpoint, as `http://collector:4317`; none are made
+    without it. OpenTelemetry's own `OTEL_EXPORTER_OTLP_ENDPOINT` counts too, as its other variables
+    do"""
 
     @field_validator("prices")
     @classmethod
@@ -335,6 +272,9 @@ class Settings(BaseSettings):
             raise ConfigError(
                 "missing settings: " + ", ".join(missing), remedy="export them or put them in .env"
             )
+
+
+describe_fields(Settings)
 
 
 def read_settings() -> Settings:

@@ -1,9 +1,14 @@
-"""An MCP server that a domain file allows the answerer to call."""
+"""Sections of a domain file, and the one about an MCP server that the answerer may call."""
 
 from __future__ import annotations
 
+import ast
 import re
-from typing import Annotated, Self
+import sys
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -24,36 +29,61 @@ def invalid(problem: str) -> PydanticCustomError:
     return PydanticCustomError("form", "{problem}", {"problem": problem})
 
 
-class ToolServer(BaseModel):
+def describe_fields(model: type[BaseModel]) -> None:
+    """Makes the docstring of each field its description, on one line. `model`: with `defer_build`.
+
+    pydantic's `use_attribute_docstrings` keeps line breaks, and would add 50 ms to each start: it
+    reads a module again for each of its classes."""
+    docstrings = _attribute_docstrings(str(sys.modules[model.__module__].__file__))
+    for name, field in model.model_fields.items():
+        field.description = docstrings.get((model.__name__, name))
+    model.model_rebuild()
+
+
+@cache
+def _attribute_docstrings(module: str) -> dict[tuple[str, str], str]:
+    """(class, attribute) → docstring, on one line."""
+    docstrings: dict[tuple[str, str], str] = {}
+    tree = ast.parse(Path(module).read_text(encoding="utf-8"))
+    for each in (node for node in tree.body if isinstance(node, ast.ClassDef)):
+        for pair in pairwise(each.body):
+            match pair:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str(text))),
+                ):
+                    docstrings[each.name, name] = " ".join(text.split())
+    return docstrings
+
+
+class Section(BaseModel):
+    """Its fields' docstrings are the descriptions in the JSON schema of domain files."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        describe_fields(cls)
+
+
+class ToolServer(Section):
     """An MCP server. Of its tools the listed ones are asked, if they only read."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: ServerName = Field(description="What replies call it, e.g. `PagerDuty`")
-    what: Annotated[str, Field(pattern=r"^\S[^\r\n]{1,78}\S$")] = Field(
-        description="What it is asked about, e.g. `who is on call`: the model and people read it"
-    )
-    allow: list[ToolName] = Field(
-        min_length=1,
-        max_length=10,
-        description="Tools that may be asked, by name; only those that the server marks as "
-        "reading (`readOnlyHint`) are",
-    )
-    url: str = Field(
-        "", max_length=2_000, description="Its address (streamable HTTP); https, or this machine"
-    )
-    command: list[Word] = Field(
-        [],
-        max_length=30,
-        description="Or a command that is started as the server (stdio), each word by itself; "
-        "needs `ONCALL_TOOL_COMMANDS`",
-    )
-    token: str = Field(
-        "",
-        pattern=f"^({TOKEN_VARIABLE})?$",
-        description="Variable that holds its token, `ONCALL_TOOL_…_TOKEN`: sent as a bearer token, "
-        "or handed to the command",
-    )
+    name: ServerName
+    """What replies call it, e.g. `PagerDuty`"""
+    what: Annotated[str, Field(pattern=r"^\S[^\r\n]{1,78}\S$")]
+    """What it is asked about, e.g. `who is on call`: the model and people read it"""
+    allow: list[ToolName] = Field(min_length=1, max_length=10)
+    """Tools that may be asked, by name; only those that the server marks as reading
+    (`readOnlyHint`) are"""
+    url: str = Field("", max_length=2_000)
+    """Its address (streamable HTTP); https, or this machine"""
+    command: list[Word] = Field([], max_length=30)
+    """Or a command that is started as the server (stdio), each word by itself; needs
+    `ONCALL_TOOL_COMMANDS`"""
+    token: str = Field("", pattern=f"^({TOKEN_VARIABLE})?$")
+    """Variable that holds its token, `ONCALL_TOOL_…_TOKEN`: sent as a bearer token, or handed to
+    the command"""
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
