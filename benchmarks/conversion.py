@@ -23,7 +23,7 @@ from rich.table import Table
 
 from loaders.docs.response import parse_document
 from loaders.document import Document
-from loaders.output import convert_google_docs
+from loaders.output import document_to_markdown
 
 ROOT = Path(__file__).parents[1]
 
@@ -54,7 +54,7 @@ def main() -> None:
     rows: list[tuple[str, Convert | None, int]] = [
         (
             "oncall-copilot, Docs JSON",
-            lambda sample: convert_google_docs(sample.response),
+            lambda sample: document_to_markdown(parse_document(sample.response)),
             json_size,
         ),
         ("markdownify, HTML", _markdownify, html_size),
@@ -87,7 +87,7 @@ def _saved(folder: Path) -> list[Sample]:
     for path in sorted(folder.rglob("*.json")):
         response = json.loads(path.read_text())
         if isinstance(response, dict) and {"body", "tabs"} & response.keys():
-            samples.append(_sample(response, convert_google_docs(response)))
+            samples.append(_sample(response, document_to_markdown(parse_document(response))))
     return samples
 
 

@@ -30,8 +30,6 @@ class Unit:
 
 @dataclass(frozen=True, kw_only=True)
 class ChunkTable:
-    """The table rows of a chunk."""
-
     id: str
     """Same for all row groups of one table."""
     caption: str

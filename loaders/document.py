@@ -130,8 +130,6 @@ class Permission:
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """A loaded document."""
-
     id: str
     """Google file id, the front matter's `id`, or the path's stem.
 

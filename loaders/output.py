@@ -8,7 +8,6 @@ from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Any
 
-from loaders.docs.response import parse_document
 from loaders.document import Block, Document, Tab, Table
 from loaders.tables.headers import own_cells
 from loaders.tables.markdown import table_to_markdown
@@ -42,11 +41,6 @@ def document_to_markdown(document: Document) -> str:
         previous = block.kind if text else previous
     pieces += [_tab(tab) for tab in waiting]
     return "\n\n".join(pieces) + "\n" if pieces else ""
-
-
-def convert_google_docs(response: Mapping[str, Any]) -> str:
-    """A `documents.get` response as markdown."""
-    return document_to_markdown(parse_document(response))
 
 
 def _tab(tab: Tab) -> str:

@@ -79,16 +79,14 @@ class TextCutter:
 
     def by_sentence(self, block: Block) -> list[Piece]:
         """One piece per sentence, even for a short paragraph."""
-        parts = self._short_sentences(block.markdown)
-        return list(self._sentence_pieces(block, parts, "", "\n\n", ()))
+        return self._split(block, block.markdown, "", "\n\n", ())
 
     def _fitting(
         self, block: Block, markdown: str, prefix: str, joiner: Joiner, leads: tuple[Piece, ...]
     ) -> list[Piece]:
         text = _prefixed(prefix, markdown)
         if self.count_tokens(text) > self.size:
-            parts = self._short_sentences(markdown)
-            return list(self._sentence_pieces(block, parts, prefix, joiner, leads))
+            return self._split(block, markdown, prefix, joiner, leads)
         if says_only_where(markdown):
             units: tuple[Unit, ...] = ()
         elif block.kind == "list_item":
@@ -97,25 +95,19 @@ class TextCutter:
             units = self._units("sentence", sentences(block.text))
         return [self._piece(block, text, block.text, units, leads, joiner)]
 
-    def _sentence_pieces(
-        self,
-        block: Block,
-        parts: Iterable[str],
-        prefix: str,
-        joiner: Joiner,
-        leads: tuple[Piece, ...],
-    ) -> Iterator[Piece]:
-        quoted = prefix == "> "
-        for number, sentence in enumerate(parts):
+    def _split(
+        self, block: Block, markdown: str, prefix: str, joiner: Joiner, leads: tuple[Piece, ...]
+    ) -> list[Piece]:
+        """One piece per sentence. The prefix begins the first one, or each one of a quote."""
+        pieces: list[Piece] = []
+        is_quote = prefix == "> "
+        for sentence in self._short_sentences(markdown):
+            text = _prefixed(prefix, sentence) if is_quote or not pieces else sentence
             plain = plain_text(sentence)
-            yield self._piece(
-                block,
-                _prefixed(prefix, sentence) if quoted or not number else sentence,
-                plain,
-                self._units("sentence", [plain]),
-                leads,
-                joiner if not number else "\n" if quoted else " ",
-            )
+            units = self._units("sentence", [plain])
+            pieces.append(self._piece(block, text, plain, units, leads, joiner))
+            joiner = "\n" if is_quote else " "
+        return pieces
 
     def _short_sentences(self, markdown: str) -> Iterator[str]:
         for sentence in sentences(markdown):

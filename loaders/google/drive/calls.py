@@ -46,8 +46,6 @@ VAGUE_TYPES = frozenset({"text/plain", "application/octet-stream"})
 
 @dataclass(frozen=True, kw_only=True)
 class DriveFile:
-    """A file's metadata in Drive."""
-
     id: str
     name: str
     mime_type: str
@@ -69,7 +67,6 @@ class DriveFile:
 
     @property
     def is_container(self) -> bool:
-        """Whether it is a folder or a shortcut."""
         return self.mime_type in {FOLDER, SHORTCUT}
 
     @property
