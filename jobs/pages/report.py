@@ -23,7 +23,6 @@ from jobs.evaluation.report import EvaluationReport
 from jobs.pages import figures
 from jobs.pages.metric_names import figure, in_order, named
 from jobs.pages.questions import REL, PassageStore, answer_html, is_web
-from jobs.pages.verdicts import accepted, by_confidence, sort_of, worst
 
 PAGE_RUNS = 10
 """Maximum runs that a page lists, including its own."""
@@ -45,8 +44,8 @@ def as_page(report: EvaluationReport, runs: Sequence[KeptRun] = ()) -> str:
         headlines=figures.headlines(report),
         shares=figures.reply_shares(report),
         scores=[(str(score), scores[score]) for score in range(6)],
-        bins=by_confidence(report.questions, judged=judged),
-        worst=worst(report),
+        bins=figures.by_confidence(report.questions, judged=judged),
+        worst=figures.worst(report),
         filters=_filters(report, changes),
         passages=PassageStore(),
         style=_asset("report.css"),
@@ -78,11 +77,11 @@ def _templates() -> Environment:
         digest=_digest, json=json.dumps, percent="{:.0%}".format, px="{:.1f}".format
     )
     environment.globals.update(
-        AMOUNTS=AMOUNTS, REL=REL, SHORT_LIST=figures.SHORT_LIST, accepted=accepted,
+        AMOUNTS=AMOUNTS, REL=REL, SHORT_LIST=figures.SHORT_LIST, accepted=figures.accepted,
         answer_html=answer_html, direction=figures.direction, earlier_values=figures.earlier_values,
         figure=figure, histogram=figures.histogram, in_order=in_order, is_web=is_web, max=max,
         measured_in=figures.measured_in, min=min, moved_metrics=figures.moved_metrics, named=named,
-        sort_of=sort_of, spending=figures.spending, waiting=figures.waiting,
+        sort_of=figures.sort_of, spending=figures.spending, waiting=figures.waiting,
     )  # fmt: skip
     return environment
 
@@ -118,7 +117,7 @@ def _filters(
     return [
         ("kind", "Kind", _once(one.kind for one in questions)),
         ("tag", "Tag", _once(tag for one in questions for tag in one.tags)),
-        ("reply", "Reply", _once(sort_of(one) for one in questions)),
+        ("reply", "Reply", _once(figures.sort_of(one) for one in questions)),
         ("accepted", "Verdict", [("yes", "accepted"), ("no", "not accepted"), ("-", "can't tell")]),
         ("score", "Score", scores),
         ("change", "Change", _once(changes.values())),

@@ -12,10 +12,10 @@ import jsonschema
 import pytest
 
 from jobs.evaluation.report import EvaluationReport
+from jobs.pages.figures import by_confidence, worst
 from jobs.pages.metric_names import figure, in_order, named
 from jobs.pages.questions import answer_html, is_web, marked_places
 from jobs.pages.report import as_page
-from jobs.pages.verdicts import by_confidence, worst
 from tests.chromium import launched, needs_chromium
 from tests.jobs.evaluation.made_up_report import made_up_report
 
