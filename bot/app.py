@@ -18,8 +18,7 @@ from agents.routing.router import DomainRouter
 from bot.access.gate import Gate
 from bot.background import Warm, Warming
 from bot.blocks.kit import Json
-from bot.bus.dispatch import Dispatcher
-from bot.bus.events import Event, SlackEvent
+from bot.bus.events import Dispatcher, Event, SlackEvent
 from bot.bus.inbox import Inbox
 from bot.bus.timers import Clock, TimerStore
 from bot.connection import bolt_app, connect, inbox_url, lease_for, notify_each, reach_slack

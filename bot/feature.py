@@ -15,8 +15,14 @@ from sqlalchemy import Engine
 from agents.answer import Answer
 from bot.access.gate import Gate
 from bot.blocks.kit import Json
-from bot.bus.dispatch import Handlers, MessageHook, TimerHandlers
-from bot.bus.events import Enqueue, Suggestion, SuggestionMade
+from bot.bus.events import (
+    Enqueue,
+    Handlers,
+    MessageHook,
+    Suggestion,
+    SuggestionMade,
+    TimerHandlers,
+)
 from bot.bus.timers import TimerStore
 from bot.connection import Identity
 from bot.questions.store import QuestionRecord

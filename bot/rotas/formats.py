@@ -256,17 +256,13 @@ def _shift(loader: yaml.SafeLoader, node: yaml.Node, zone: tzinfo) -> Shift:
 
 
 def _time(value: object, zone: tzinfo) -> datetime:
-    if isinstance(value, datetime):
-        moment = value
-    elif isinstance(value, date):
-        moment = datetime(value.year, value.month, value.day)
-    elif isinstance(value, str):
-        moment = datetime.fromisoformat(value)
-    else:
+    if isinstance(value, str):
+        value = datetime.fromisoformat(value)
+    if not isinstance(value, date):
         raise ValueError(f"{_describe(value)} is no time")
     # In UTC at once: Python compares two times of one zone by wall clock, which goes back an hour
     # in autumn.
-    return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
+    return _moment(value, zone).astimezone(UTC)
 
 
 def _user(value: object) -> str:

@@ -1,15 +1,18 @@
-"""Puts one question to the agents of the right domain, and stores their answer."""
+"""Puts one question to the agents of the right domain, and stores their answer; how many questions
+a person, channel or domain may ask."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from agents.answer import Answer, Ask, Conversation, Question, Turn
 from agents.observability import QuestionDoor, QuestionOrigin
 from agents.routing.router import DomainRouter
 from agents.steps import Progress
 from agents.thread.store import slack_place
+from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.feature import FeatureContext
 from bot.questions.store import QuestionRecord, QuestionStore, decode_answer, encode_answer
 from bot.slack.events import IncomingMessage
@@ -120,6 +123,32 @@ def _entry_point(event: IncomingMessage) -> QuestionDoor:
     if event.mentioned:
         return "mention"
     return "channel" if event.starts_thread else "follow_up"
+
+
+def refusal(records: QuestionStore, question: QuestionRecord, domain: Domain) -> str:
+    """The reason for the asker why `domain` does not answer this question now; empty when it does.
+
+    Of simultaneous questions, those stored first are answered."""
+    hour_ago, day_ago = now() - timedelta(hours=1), now() - timedelta(days=1)
+    limits, name = domain.limits, domain.domain
+    by_asker = records.count(hour_ago, before=question, asker=question.asker, domain=name)
+    if by_asker >= limits.questions_per_user_per_hour:
+        return (
+            f"You have asked {limits.questions_per_user_per_hour} questions in the last hour, "
+            "which is as many as I may answer for one person. Please try again a little later."
+        )
+    in_channel = records.count(hour_ago, before=question, channel=question.channel)
+    if in_channel >= limits.questions_per_channel_per_hour:
+        return (
+            "This channel has asked as many questions in the last hour as I may answer. "
+            "Please try again a little later."
+        )
+    if limits.tokens_per_day and records.tokens(day_ago, name) >= limits.tokens_per_day:
+        return (
+            f"{sanitize_mrkdwn(domain.title)} has used up its daily budget for the language model. "
+            "Please ask a human today, or ask me again tomorrow."
+        )
+    return ""
 
 
 def can_stream(domain: Domain) -> bool:

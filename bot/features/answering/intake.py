@@ -1,23 +1,24 @@
-"""From a stored event to a posted answer. Every path is safe to repeat after a crash."""
+"""From a stored event to a posted answer: which messages are questions to the bot, and who may ask
+them. Every path is safe to repeat after a crash."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import structlog
 
-from bot.access.gate import EntryPoint, RefusalNotices, entry_point_of
+from bot.access.gate import EntryPoint, RefusalNotices, entry_point_of, is_by_alert_bot
 from bot.blocks.render import text_message
 from bot.feature import FeatureContext
-from bot.features.answering.rules import decide
 from bot.features.answering.service import AnsweringService, AnswerJob
 from bot.questions.store import QuestionRecord, QuestionStore, forget_cached
 from bot.slack.client import SlackBusy, SlackUnsure
 from bot.slack.events import IncomingMessage, MessageDeleted
-from bot.slack.messages import Message, fetch
+from bot.slack.messages import Message, earlier, fetch, is_own, is_question
 from config.domain import Domain, domain_of
+from enrichment.language.phrases import is_courtesy
 from telemetry import metrics
 
 log = structlog.get_logger()
@@ -212,3 +213,63 @@ class Intake:
         )
         self.attempts.post(event, stream=False).finish([text_message(text)])
         self.records.mark(event.id, state="posted")
+
+
+Decision = Literal["answer", "answer_if_confident", "ignore"]
+
+
+def decide(
+    event: IncomingMessage,
+    domain: Domain,
+    *,
+    thread: Sequence[Any] = (),
+    askers: Collection[str] = (),
+    bot_user: str = "",
+) -> Decision:
+    """`thread`: the messages so far; `askers`: who asked the bot in it before."""
+    if event.bot:
+        return _to_alert(event, domain)
+    if event.mentioned:
+        return "answer"
+    if not event.text.strip():
+        return "ignore"
+    if event.starts_thread:
+        return _to_unmentioned(event, domain)
+    if domain.answer.follow_ups == "thread" and _continues(event, thread, askers, bot_user):
+        return "answer"
+    return "ignore"
+
+
+def _to_alert(event: IncomingMessage, domain: Domain) -> Decision:
+    """Only alert bots of the domain file: others might answer back forever."""
+    if not is_by_alert_bot(event, domain):
+        return "ignore"
+    if event.mentioned or domain.answer.when == "always":
+        return "answer"
+    return "answer_if_confident" if event.starts_thread else "ignore"
+
+
+def _to_unmentioned(event: IncomingMessage, domain: Domain) -> Decision:
+    if domain.answer.when == "always":
+        return "ignore" if is_courtesy(event.text) else "answer"
+    if domain.answer.when == "question" and is_question(event.text) and not event.others_mentioned:
+        return "answer_if_confident"
+    return "ignore"
+
+
+def _continues(
+    event: IncomingMessage, thread: Sequence[Any], askers: Collection[str], bot_user: str
+) -> bool:
+    """The asker continues with the bot, and no one else has written since."""
+    if event.others_mentioned or event.user not in askers or is_courtesy(event.text):
+        return False
+    since_bot: set[str] = set()
+    bot_spoke = False
+    for message in thread:
+        if not earlier(message, event.ts):
+            continue
+        if is_own(message, bot_user):
+            bot_spoke, since_bot = True, set()
+        else:
+            since_bot.add(str(message.get("user") or message.get("bot_id") or ""))
+    return bot_spoke and since_bot <= {event.user}

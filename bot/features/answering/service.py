@@ -13,9 +13,8 @@ from bot.blocks.kit import short
 from bot.blocks.render import SlackMessage, apology, render, text_message
 from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.feature import AnswerExtras, FeatureContext, OutgoingAnswer
-from bot.features.answering.ask import AskService, can_stream
+from bot.features.answering.ask import AskService, can_stream, refusal
 from bot.features.answering.earlier_threads import ThreadSearch, ThreadsForDomain, with_earlier
-from bot.features.answering.rules import refusal
 from bot.features.answering.screenshots import Attachments, Screenshots
 from bot.posting import posts as private
 from bot.posting.live_answer import LiveAnswer

@@ -95,9 +95,7 @@ class ChecklistService:
         act, user, step = event.act, event.user, event.step
         if checklist is None or act not in ACTS or not WHOLE <= step < len(checklist.runbook.steps):
             return
-        if not self.may(
-            _event_of(checklist, user, event.at), checklist.domain, checklist.started_by
-        ):
+        if not self._may_act(user, checklist, event.at):
             return
         press = Press(id=event.id, step=step, act=act, by=user, at=moment(event.at))
         self.store.press(checklist, press)
@@ -116,9 +114,7 @@ class ChecklistService:
         words = event.words.strip()[:MAX_INPUT_CHARS]
         if checklist is None or not words or not 0 <= step < len(checklist.runbook.steps):
             return
-        if not self.may(
-            _event_of(checklist, user, event.id), checklist.domain, checklist.started_by
-        ):
+        if not self._may_act(user, checklist, event.id):
             return
         report = StepReport(id=event.id, step=step, words=words, by=user, at=now())
         self.store.report(checklist, report)
@@ -144,6 +140,13 @@ class ChecklistService:
             if after is not None and after.changed != before:
                 due = ChecklistDue(checklist=checklist.id)
                 self.context.put(f"{due.kind}-{checklist.id}-{after.generation}", due)
+
+    def _may_act(self, user: str, checklist: Checklist, ts: str) -> bool:
+        event = IncomingMessage(
+            channel=checklist.channel, ts=ts, thread_ts=checklist.thread_ts, user=user, team="",
+            text="", key=checklist.id,
+        )  # fmt: skip
+        return self.may(event, checklist.domain, checklist.started_by)
 
     def may(self, event: IncomingMessage, name: str, owner: str) -> bool:
         """Whether its user may ask the domain `name` and see the thread; who may not ask gets the
@@ -184,14 +187,6 @@ class ChecklistService:
                 permalink=thread_link(self.context.identity.team_url, checklist),
             )
         )
-
-
-def _event_of(checklist: Checklist, user: str, ts: str) -> IncomingMessage:
-    """`ts`: of the press."""
-    return IncomingMessage(
-        channel=checklist.channel, ts=ts, thread_ts=checklist.thread_ts, user=user, team="",
-        text="", key=checklist.id,
-    )  # fmt: skip
 
 
 def moment(ts: str) -> datetime:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import structlog
 
@@ -166,7 +165,7 @@ class CallMessages:
         if record.channel.startswith("D"):
             self._call_directly(record, call)
         else:
-            self._post(record, handoff, call)
+            self._post(record, call.step, call_text(call, handoff))
 
     def close(self, record: QuestionRecord, handoff: Handoff) -> None:
         """Remove the buttons of all calls, which are no longer needed."""
@@ -198,25 +197,36 @@ class CallMessages:
         calls = [one for one in self.calls.of(record.id) if one.who]
         return calls[0].step != call.step
 
-    def _post(self, record: QuestionRecord, handoff: Handoff, call: HandoffCall) -> None:
+    def _post(self, record: QuestionRecord, step: str, text: str, person: str = "") -> None:
+        """In the thread, or to a person directly."""
+
         def find() -> str | None:
-            own = find_posts(self.web, record.event, CALL_EVENT, step=call.step)
+            # A person's messages can't be searched: a second call is better than none.
+            own = () if person else find_posts(self.web, record.event, CALL_EVENT, step=step)
             return next(iter(own), None)
 
-        text = call_text(call, handoff)
+        def on_placed(channel: str) -> None:
+            if person:
+                self.calls.set(record.id, step, channel=channel)
+
+        take = actions([button("I'll take it", TAKE, record.id, style="primary")])
         try:
             ts = find() or post_once(
                 self.web,
-                SlackMessage(text=text, blocks=[section(text), _take_button(record)]),
-                channel=record.channel,
-                thread_ts=record.thread_ts,
-                metadata=metadata_of(CALL_EVENT, record.id, step=call.step),
+                SlackMessage(text=text, blocks=[section(text), take]),
+                channel=person or record.channel,
+                thread_ts=None if person else record.thread_ts,
+                metadata=metadata_of(CALL_EVENT, record.id, step=step),
                 find=find,
+                on_placed=on_placed,
             )
         except SlackRefused as refused:
-            log.error("hand-off call could not be posted", step=call.step, reason=refused.code)
+            what = (
+                "direct call could not be sent" if person else "hand-off call could not be posted"
+            )
+            log.error(what, step=step, reason=refused.code)
             ts = NO_MESSAGE
-        self.calls.set(record.id, call.step, ts=ts)
+        self.calls.set(record.id, step, ts=ts)
 
     def _call_directly(self, record: QuestionRecord, call: HandoffCall) -> None:
         """Call each person in a separate direct message, which names the asker and not the
@@ -229,27 +239,9 @@ class CallMessages:
             step = f"{call.step}{DIRECT}{number}"
             self.calls.add(record.id, step, call.domain, who=person)
             direct = self.calls.get(record.id, step)
-            if direct is None or direct.ts:
-                continue
-            try:
-                ts = post_once(
-                    self.web,
-                    SlackMessage(text=text, blocks=[section(text), _take_button(record)]),
-                    channel=person,
-                    thread_ts=None,
-                    metadata=metadata_of(CALL_EVENT, record.id, step=step),
-                    # Nothing can be searched there: a second call is better than none.
-                    find=lambda: None,
-                    on_placed=partial(self._set_channel, record.id, step),
-                )
-            except SlackRefused as refused:
-                log.error("direct call could not be sent", step=step, reason=refused.code)
-                ts = NO_MESSAGE
-            self.calls.set(record.id, step, ts=ts)
+            if direct and not direct.ts:
+                self._post(record, step, text, person)
         self.calls.set(record.id, call.step, ts=NO_MESSAGE)
-
-    def _set_channel(self, question_id: str, step: str, channel: str) -> None:
-        self.calls.set(question_id, step, channel=channel)
 
     def _people(self, who: str) -> Sequence[str]:
         if not who.startswith("S"):
@@ -288,7 +280,3 @@ def settled_text(call: HandoffCall, record: QuestionRecord, handoff: Handoff) ->
         return f":eyes: You took this: please write to {asker}, who asked me in a direct message."
     taker = mention(handoff.taken_by)
     return f":eyes: {taker} took this: {asker} asked me in a direct message."
-
-
-def _take_button(record: QuestionRecord) -> dict[str, object]:
-    return actions([button("I'll take it", TAKE, record.id, style="primary")])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine
 
-from bot.features.answering.rules import refusal
+from bot.features.answering.ask import refusal
 from bot.questions.store import QuestionRecord, QuestionStore
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, answered, running
