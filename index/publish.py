@@ -187,11 +187,11 @@ class Index:
             on_wait=on_wait,
         )
 
-    def _current(self, domain: str) -> GenerationInfo | None:
+    def current(self, domain: str) -> GenerationInfo | None:
         return next((one for one in self._store.generations(domain) if one.is_current), None)
 
     def _base(self, domain: str) -> tuple[GenerationInfo, Folder | None] | None:
-        info = self._current(domain)
+        info = self.current(domain)
         if info is None:
             return None
         if info.embedder != self._embedder.name:
@@ -224,7 +224,7 @@ class Index:
 
     def _held_here(self, domain: str) -> Folder | None:
         """The current generation's folder; None if this machine doesn't have it."""
-        info = self._current(domain)
+        info = self.current(domain)
         if info is None or info.embedder != self._embedder.name:
             return None
         with self._holding:

@@ -174,22 +174,22 @@ class Ingestion:
         """Describes a domain's published index; None if nothing was ever published."""
         from bot.features.home.views import IndexStatus
 
-        for info in self._documents.index.generations(name):
-            if info.is_current:
-                fresh = self.freshness(name)
-                return IndexStatus(
-                    generation=info.number,
-                    documents=info.documents,
-                    published_at=info.created_at,
-                    refreshed=fresh.sentence(),
-                    problems=fresh.complaints(),
-                )
-        return None
+        info = self._documents.index.current(name)
+        if info is None:
+            return None
+        fresh = self.freshness(name)
+        return IndexStatus(
+            generation=info.number,
+            documents=info.documents,
+            published_at=info.created_at,
+            refreshed=fresh.sentence(),
+            problems=fresh.complaints(),
+        )
 
     def _current_generation(self, name: str) -> int:
         """Returns the generation's number; 0 for none."""
-        generations = self._documents.index.generations(name)
-        return next((one.number for one in generations if one.is_current), 0)
+        current = self._documents.index.current(name)
+        return current.number if current else 0
 
     def jobs(self) -> JobRunner:
         """Refreshes domains on their schedules."""

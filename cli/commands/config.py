@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -128,7 +129,8 @@ def config_diff_eval(
         questions = load_golden(files)
         # An unmerged file must not start programs or send tokens.
         was, now = (one.model_copy(update={"tools": []}) for one in (was, now))
-        before, after = _reports(was, now, changes, questions, judge=judge)
+        report = partial(_report, questions=questions, judge=judge)
+        before, after = _reports(was, now, changes, report)
         policy = now.evaluation.canary
         if max_drop is not None:
             policy = policy.model_copy(update={"max_drop": max_drop})
@@ -156,9 +158,7 @@ def _reports(
     was: Domain,
     now: Domain,
     changes: Sequence[ConfigChange],
-    questions: Sequence[GoldenQuestion],
-    *,
-    judge: bool,
+    report: Callable[[Copilot, Domain], EvaluationReport],
 ) -> tuple[EvaluationReport, EvaluationReport]:
     """Evaluate both versions, over the published index unless the edit needs its own index."""
     from config.errors import CopilotError
@@ -174,12 +174,11 @@ def _reports(
             typer.echo(f"{error}; both are indexed in a folder that is removed again", err=True)
             needs_index = True
     if not needs_index:
-        before = _report(copilot, was, questions, judge=judge)
-        return before, _report(copilot, now, questions, judge=judge)
+        return report(copilot, was), report(copilot, now)
     with tempfile.TemporaryDirectory(prefix="oncall-diff-eval-") as folder:
         # In sequence and in one folder, so that shared texts are embedded once.
         before, after = (
-            _report_of_its_own(copilot, domain, Path(folder) / which, questions, judge=judge)
+            _report_of_its_own(copilot, domain, Path(folder) / which, report)
             for which, domain in (("old", was), ("new", now))
         )
     return before, after
@@ -189,9 +188,7 @@ def _report_of_its_own(
     copilot: Copilot,
     domain: Domain,
     folder: Path,
-    questions: Sequence[GoldenQuestion],
-    *,
-    judge: bool,
+    report: Callable[[Copilot, Domain], EvaluationReport],
 ) -> EvaluationReport:
     """Evaluate over documents ingested for this purpose.
 
@@ -222,13 +219,13 @@ def _report_of_its_own(
         failed = scratch.ingest(domain.domain).failed
         if failed:
             raise CopilotError(f"{len(failed)} documents can't be read: {failed[0]}")
-        return _report(scratch, scratch.domain(domain.domain), questions, judge=judge)
+        return report(scratch, scratch.domain(domain.domain))
     finally:
         scratch.index.close()
 
 
 def _report(
-    copilot: Copilot, domain: Domain, questions: Sequence[GoldenQuestion], *, judge: bool
+    copilot: Copilot, domain: Domain, *, questions: Sequence[GoldenQuestion], judge: bool
 ) -> EvaluationReport:
     from cli.evaluation.systems import agents, at_a_time, judge_of
     from jobs.evaluation.evaluate import AskingOptions, evaluate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -76,7 +76,7 @@ def docs_stale(domain: DomainName, as_json: AsJson = False) -> None:
         review_months=settings.aging.review_months,
     )
     if as_json:
-        print_json([stale_json(one) for one in stale])
+        print_json([{**asdict(one), "why": one.reason()} for one in stale])
     else:
         print_stale(stale, settings.aging.review_months)
 
@@ -115,10 +115,6 @@ def print_stale(documents: Sequence[StaleDocument], review_months: int) -> None:
             "Nothing to look over: no document is past the review date that it states, and none "
             f"that was cited {MIN_CITATIONS} times in 90 days is {review_months} months old."
         )
-
-
-def stale_json(one: StaleDocument) -> dict[str, Any]:
-    return {**asdict(one), "why": one.reason()}
 
 
 def _age(one: StaleDocument, review_months: int) -> str:

@@ -71,7 +71,7 @@ def jobs_run(
     runner.start()
     stopped.wait()
     runner.stop()
-    _end_at_once(0)
+    _end_at_once()
 
 
 @jobs_app.command("list")
@@ -177,10 +177,10 @@ def _end_with_the_parent(stopped: threading.Event) -> None:
     stopped.set()
 
 
-def _end_at_once(code: int) -> None:
+def _end_at_once() -> None:
     """Exit without waiting for a run that is still active.
 
     Its work is stored; the next start or another process continues it."""
     logging.shutdown()
     sys.stdout.flush()
-    os._exit(code)
+    os._exit(0)

@@ -52,9 +52,12 @@ def run_agreement(paths: Sequence[Path], named: str, *, learn: bool, as_json: bo
         print_json({"agreement": asdict(result), "card": card.model_dump(mode="json")})
     else:
         print_card(report, result, card)
-        twice = between_people(read.scores)
-        if twice:
-            _print_people(agreement(twice))
+        if twice := between_people(read.scores):
+            people = agreement(twice)
+            typer.echo(
+                f"Two people scored {people.count} answers: kappa {with_interval(people.kappa)}, "
+                f"within one {with_interval(people.within_one)}"
+            )
     JudgeCardStore(copilot.index.engine).keep(report.run.domain, report.run.judge_model, result)
     if learn:
         _learn(copilot, report, read.scores, answers)
@@ -101,13 +104,6 @@ def _print_scores(table: Sequence[Sequence[int]]) -> None:
         cells = (str(count) if count else "·" for count in row)
         grid.add_row(str(score), *cells)
     plain_console().print(grid)
-
-
-def _print_people(result: Agreement) -> None:
-    typer.echo(
-        f"Two people scored {result.count} answers: kappa {with_interval(result.kappa)}, "
-        f"within one {with_interval(result.within_one)}"
-    )
 
 
 def with_interval(figure: Figure | None, *, sign: bool = False) -> str:

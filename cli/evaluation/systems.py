@@ -81,8 +81,8 @@ def _reply_store(copilot: Copilot, domain: Domain, version: str, ask_again: bool
 
 def _index_of(copilot: Copilot, name: str) -> str:
     """Returns digest and embedder of the current generation; empty if nothing is published."""
-    generations = copilot.index.generations(name)
-    return next((f"{one.digest} {one.embedder}" for one in generations if one.is_current), "")
+    current = copilot.index.current(name)
+    return f"{current.digest} {current.embedder}" if current else ""
 
 
 def judge_of(copilot: Copilot, domain: Domain, *, parallel: int | None = None) -> Judge:

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from agents.confidence import read_threshold
 from bot.rotas.rota import is_address, on_call
-from config.checks import Finding, attempted, fine, is_demo, of_error, skipped, wrong
+from config.checks import Finding, attempted, fine, is_demo, of_error, wrong
 from config.domain import Domain
 from config.domain_files import Problem, check_domains, nearest, problem_at
 from config.errors import ConfigError, CopilotError, LoadError
@@ -297,7 +297,3 @@ def check_published(copilot: Copilot, names: Iterable[str]) -> Iterator[Finding]
                 yield wrong(f"index of {name}", complaint)
 
         yield from attempted(f"index of {name}", index)
-
-
-def not_asked(check: str, why: str) -> Finding:
-    return skipped(check, f"not asked, {why}")

@@ -14,9 +14,8 @@ from cli.setup.checks import (
     check_models,
     check_published,
     check_storage,
-    not_asked,
 )
-from config.checks import Finding, fine, of_error
+from config.checks import Finding, fine, of_error, skipped
 from config.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def examined() -> Iterator[Finding]:
     yield from check_google(settings, domains)
     yield from check_models(settings)
     if any(one.state == "wrong" for one in findings):
-        yield not_asked("published indexes", "until the domain files are correct")
+        yield skipped("published indexes", "not asked, until the domain files are correct")
         return
     quiet = settings.model_copy(update={"log_level": "error"})
     yield from check_published(Copilot(quiet), domains)
@@ -69,7 +68,7 @@ def _slack(settings: Settings, domains: Mapping[str, Domain]) -> Iterator[Findin
             yield (
                 check_channel(app, channel)
                 if app
-                else not_asked(f"channel {channel}", "for want of a bot token that works")
+                else skipped(f"channel {channel}", "not asked, for want of a bot token that works")
             )
 
 

@@ -135,6 +135,10 @@ class DomainDraft:
     files: Sequence[str] = ()
 
 
+_ESCALATION = "# whom *Ask a human* calls; or usergroup: S…, or rota: a calendar"
+"""One person is listed until a group is named: *Ask a human* needs someone to call."""
+
+
 def domain_text(draft: DomainDraft) -> str:
     """Renders a short file: omitted keys have defaults, which editors read from the schema."""
     channel = " ".join(draft.channel_name.split())
@@ -147,7 +151,7 @@ def domain_text(draft: DomainDraft) -> str:
         *([f"admins: [{draft.admin}]"] if draft.admin else []),
         "sources:",
         *_sources(draft),
-        *_escalation(draft),
+        *([f"escalation: {{user: {draft.admin}}}    {_ESCALATION}"] if draft.admin else []),
         '# refresh: "0 3 * * *"    # when `oncall jobs run` reads what changed',
     ]
     return "\n".join(lines) + "\n"
@@ -160,15 +164,6 @@ def _sources(draft: DomainDraft) -> Iterator[str]:
         yield f"  google_drive: {{{entries}}}"
     if draft.files:
         yield f"  files: [{', '.join(map(_quoted, draft.files))}]"
-
-
-def _escalation(draft: DomainDraft) -> Iterator[str]:
-    """Lists one person until a group is named: *Ask a human* needs someone to call."""
-    if draft.admin:
-        yield (
-            f"escalation: {{user: {draft.admin}}}    # whom *Ask a human* calls; "
-            "or usergroup: S…, or rota: a calendar"
-        )
 
 
 def _quoted(text: str) -> str:

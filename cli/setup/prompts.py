@@ -101,7 +101,10 @@ def settled(
     last = initial
     text = initial or _ask(asker, question, last)
     while True:
-        finding, value = _check(check, text)
+        try:
+            finding, value = check(text)
+        except CopilotError as error:
+            finding, value = of_error("", error), None
         asker.show(finding)
         if value is not None:
             return value
@@ -122,13 +125,6 @@ def _ask(asker: Prompter, question: ToBeTold, last: str) -> str:
         )
         if text := bare(text) or last:
             return text
-
-
-def _check(check: Callable[[str], tuple[Finding, T | None]], text: str) -> tuple[Finding, T | None]:
-    try:
-        return check(text)
-    except CopilotError as error:
-        return of_error("", error), None
 
 
 @dataclass(frozen=True, kw_only=True)
