@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
 from importlib.resources import files
 from typing import Any
 
@@ -16,7 +15,7 @@ from agents.thread.memory import ThreadMemory
 from api.auth.middleware import AuthMiddleware, RequestLimits
 from api.auth.tokens import LiveTokens
 from api.errors import PROBLEMS, add_failures
-from api.mcp.server import McpOverHttp
+from api.mcp.server import Lifespan, McpOverHttp
 from api.mcp.tools import McpParts
 from api.routes.conversations import conversation_routes
 from api.routes.passages import Retrieve, passage_routes
@@ -28,7 +27,6 @@ from index.audit import Audit
 from index.permissions.rules import IdentitiesOf, by_email
 from index.search import Snapshot
 
-Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 NO_TOKENS = LiveTokens(None)
 DESCRIPTION = (
     "Answers from a team's documents, with what they cite. The examples are of the demo that "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -23,21 +22,16 @@ class ClientLeft(BaseException):
     """The client stopped waiting. Not an Exception, so fallbacks for failed steps ignore it."""
 
 
-@dataclass(frozen=True)
-class Failure:
-    status: int
-    body: dict[str, Any]
-
-
-def failure(error: Exception, *, local: bool) -> Failure:
-    """Returns the message to the operator at this machine, and a log reference to other callers."""
+def failure(error: Exception, *, local: bool) -> tuple[int, dict[str, Any]]:
+    """Returns status and body: the message to the operator at this machine, and a log reference to
+    other callers."""
     expected = isinstance(error, CopilotError)
     if expected and local:
-        return Failure(503, {"detail": str(error)})
+        return 503, {"detail": str(error)}
     mark = new_reference()
     log.error("a request failed", reference=mark, exc_info=error)
     detail = "this can't be answered just now" if expected else "something went wrong"
-    return Failure(503 if expected else 500, {"detail": detail, "reference": mark})
+    return 503 if expected else 500, {"detail": detail, "reference": mark}
 
 
 def add_failures(app: FastAPI) -> None:
@@ -58,8 +52,8 @@ def _refused(request: Request, error: Exception) -> Response:
 
 def _failed(request: Request, error: Exception) -> JSONResponse:
     caller = getattr(request.state, "caller", None)
-    reply = failure(error, local=caller is not None and caller.local)
-    return JSONResponse(reply.body, reply.status)
+    status, body = failure(error, local=caller is not None and caller.local)
+    return JSONResponse(body, status)
 
 
 def _plain(request: Request, error: Exception) -> JSONResponse:

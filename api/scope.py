@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agents.answer import Conversation
+from agents.answer import Answer, Conversation, document_uses_by_domain
 from api.auth.routes import RequestRejected
 from api.auth.tokens import Caller
 from config.domain import Domain
 from index.audit import Audit, AuditEntry
 from index.permissions.rules import IdentitiesOf, Person, readers_of
+from telemetry import metrics
 
 ADDRESS = r"^([^@\s]+@[^@\s]+)?$"
 """An e-mail address, or none."""
@@ -112,6 +113,20 @@ class RequestScope:
                 ),
                 domain,
             )  # fmt: skip
+
+    def answered(
+        self, door: str, domains: Sequence[Domain], answer: Callable[[], tuple[Answer, Domain]]
+    ) -> tuple[Answer, Domain]:
+        """Returns an answer from one of these domains, counted when it fails and recorded before
+        it is sent."""
+        try:
+            result, domain = answer()
+        except Exception:
+            metrics.FAILED.labels(domains[0].domain).inc()
+            raise
+        for name, generation, documents in document_uses_by_domain(result, domain.domain):
+            self.showing(door, self.domains[name], generation, documents)
+        return result, domain
 
     @property
     def email(self) -> str:

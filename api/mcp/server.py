@@ -160,7 +160,7 @@ def _called(
     except RequestRejected as refused:
         return _failed(refused.detail)
     except Exception as error:
-        body = failure(error, local=opened.caller.local).body
+        _, body = failure(error, local=opened.caller.local)
         mark = f" (reference {body['reference']})" if "reference" in body else ""
         return _failed(f"{body['detail']}{mark}")
     return CallToolResult(

@@ -11,10 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agents.answer import (
     MAX_QUESTION_CHARS,
-    Answer,
     Ask,
     Question,
-    document_uses_by_domain,
 )
 from agents.answerer.lookups import document_meant
 from agents.observability import QuestionOrigin
@@ -41,7 +39,6 @@ from config.errors import CopilotError
 from enrichment.chunk import standing
 from index.permissions.rules import visible_to
 from index.search import Snapshot
-from telemetry import metrics
 
 MOST_PASSAGES = 50
 LONGEST_PIECE = 30_000
@@ -121,22 +118,16 @@ def _ask(
     # The number of documents is disclosed only if every asker may read all of them.
     open_to_all = all(one.access.audience == "channel" for one in domains)
     reported = progress if open_to_all else SilentProgress(lambda: progress.delta(""))
-
-    def asked_in(domain: Domain, question: Question) -> Answer:
-        return parts.ask(domain.domain)(question, reported)
-
-    try:
-        answer, domain = parts.answering(
+    answer, domain = opened.answered(
+        "ask",
+        domains,
+        lambda: parts.answering(
             QuestionOrigin(id=mark, door="mcp", text=arguments.question),
             domains,
             lambda domain: _question(arguments, opened, domain, mark),
-            asked_in,
-        )
-    except Exception:
-        metrics.FAILED.labels(domains[0].domain).inc()
-        raise
-    for name, generation, documents in document_uses_by_domain(answer, domain.domain):
-        opened.showing("ask", opened.domains[name], generation, documents)
+            lambda domain, question: parts.ask(domain.domain)(question, reported),
+        ),
+    )
     result = ask_result(answer, domain, arguments.conversation_id)
     return result, ask_text(result)
 

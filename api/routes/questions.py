@@ -15,7 +15,7 @@ from fastapi import APIRouter, Body, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from agents.answer import Answer, Ask, Question, document_uses_by_domain
+from agents.answer import Answer, Ask, Question
 from agents.observability import QuestionOrigin
 from agents.response import to_response
 from agents.routing.router import DomainRouter
@@ -26,7 +26,6 @@ from api.schemas.examples import QNA_ANSWERED, QNA_ASKED
 from api.schemas.questions import QnaRequest
 from api.scope import RequestScope, RequestScopes
 from config.domain import Domain
-from telemetry import metrics
 
 log = structlog.get_logger()
 
@@ -57,7 +56,7 @@ class Streams:
             except ClientLeft:
                 log.info("client closed the stream before the answer")
             except Exception as error:
-                stream.put("error", failure(error, local=local).body)
+                stream.put("error", failure(error, local=local)[1])
             finally:
                 self._free.release()
                 stream.end()
@@ -135,21 +134,19 @@ def question_routes(
             may_stream = len(domains) == 1 and domains[0].access.audience == "channel"
             progress = stream if may_stream or not stream else SilentProgress(stream.go_on)
 
-            through = QuestionOrigin(
+            origin = QuestionOrigin(
                 id=mark, door="api_stream" if stream else "api", text=body.query
             )
-            try:
-                answer, domain = answering(
-                    through,
+            answer, _ = opened.answered(
+                "agentic_qna",
+                domains,
+                lambda: answering(
+                    origin,
                     domains,
                     lambda domain: _question(body, opened, domain, mark),
                     lambda domain, question: ask(domain.domain)(question, progress),
-                )
-            except Exception:
-                metrics.FAILED.labels(domains[0].domain).inc()
-                raise
-            for name, generation, documents in document_uses_by_domain(answer, domain.domain):
-                opened.showing("agentic_qna", opened.domains[name], generation, documents)
+                ),
+            )
             return answer
 
         if body.stream or "text/event-stream" in request.headers.get("accept", ""):

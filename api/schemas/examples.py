@@ -50,11 +50,7 @@ QNA_ASKED = named(
     ),
     follow_up=(
         "Under the same conversation_id: nothing else is needed",
-        {
-            "query": "and on Confidential data?",
-            "domain": "security",
-            "conversation_id": "example",
-        },
+        {"query": "and on Confidential data?", "domain": "security", "conversation_id": "example"},
     ),
     streamed=(
         "Server-sent events while it is written",
