@@ -42,9 +42,10 @@ def describe_fields(model: type[BaseModel]) -> None:
 
 @cache
 def _attribute_docstrings(module: str) -> dict[tuple[str, str], str]:
-    """(class, attribute) → docstring, on one line."""
+    """(class, attribute) → docstring, on one line; none where only compiled code is installed."""
     docstrings: dict[tuple[str, str], str] = {}
-    tree = ast.parse(Path(module).read_text(encoding="utf-8"))
+    source = Path(module)
+    tree = ast.parse(source.read_text(encoding="utf-8") if source.is_file() else "")
     for each in (node for node in tree.body if isinstance(node, ast.ClassDef)):
         for pair in pairwise(each.body):
             match pair:
