@@ -29,6 +29,7 @@ from bot.questions.store import QuestionRecord
 from bot.slack.client import SlackClient
 from bot.slack.events import IncomingMessage
 from config.domain import Domain
+from config.errors import NothingPublished
 from config.models import ChatModel, Vectors
 from index.audit import Audit
 from index.permissions.rules import IdentitiesOf
@@ -171,6 +172,12 @@ class FeatureContext:
     """None: no index, as in some tests."""
     model: ChatModel | None
     """Writes titles; None: titles are the questions' own words."""
+
+    def snapshot(self, domain: str) -> Snapshot:
+        """What everyone may read now. Raises CopilotError where nothing is published."""
+        if self.published is None:
+            raise NothingPublished(domain)
+        return self.published.snapshot(domain)
 
     def suggest(self, suggestion: Suggestion) -> None:
         """Store a suggestion for the document's owner, once."""

@@ -53,7 +53,7 @@ def post_once(
     message: SlackMessage,
     *,
     channel: str,
-    thread_ts: str | None,
+    thread_ts: str | None = None,
     metadata: Json,
     find: Callable[[], str | None],
     on_busy: Callable[[float], None] = lambda seconds: None,
@@ -282,7 +282,6 @@ def send_privately(
             web,
             message,
             channel=record.asker,  # Slack takes a user's id for their direct messages
-            thread_ts=None,
             metadata=metadata_of(METADATA_EVENT, record.id, part=part, state="answered"),
             # The conversation's id isn't known yet, so nothing can be searched. Twice the same
             # private answer is better than none.

@@ -156,10 +156,8 @@ class AlertService:
         self.context.timers.set(RETRY, question, due, keep=True)
 
     def _snapshot(self, domain: Domain) -> Snapshot:
-        if self.context.published is None:
-            raise NothingPublished(domain.domain)
         open_to = None if domain.access.audience == "channel" else EVERYONE
-        return visible_to(self.context.published.snapshot(domain.domain), open_to)
+        return visible_to(self.context.snapshot(domain.domain), open_to)
 
     def _count(self, occurrence: Occurrence, match: RunbookMatch, domain: Domain) -> EpisodeUpdate:
         episodes = self.replies.episodes

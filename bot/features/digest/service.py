@@ -108,7 +108,6 @@ class DigestService:
             self.context.web,
             message,
             channel=to,
-            thread_ts=None,
             metadata=metadata_of(DIGEST_EVENT, period.subject),
             find=lambda: self._find(period, to),
             on_placed=lambda channel: self.store.set(period, channel=channel),

@@ -119,10 +119,9 @@ class HelpfulPlaceService:
         count = 0
         for place in places:
             before, marked_at = next((row for row in helpful if place.is_in(row[0])), (None, None))
-            if before is None or marked_at is None or not has_changed(before, place):
-                continue
-            yield _change_note(before, place, on_day(marked_at.date()))
-            count += 1
+            if before and marked_at and has_changed(before, place):
+                yield _change_note(before, place, on_day(marked_at.date()))
+                count += 1
             if count == MAX_NOTES:
                 return
 

@@ -60,21 +60,14 @@ class GapCollector:
     def changed_domains(self) -> set[str]:
         """Domains in which something has changed since the last run."""
         failed, stored = failed_questions(self.store.engine), self.store.questions()
-        changed = {
-            signals.domain
-            for name, signals in failed.items()
-            if name not in stored or stored[name].marks != signals.marks
-        }
-        changed |= {question.domain for name, question in stored.items() if name not in failed}
         drafts = self.drafts.counts()
-        return changed | {
-            signals.domain
-            for name, signals in failed.items()
-            if name in stored
-            and stored[name].gap
-            and signals.words > drafts.get(name, 0)
-            and not name.startswith("D")
-        }
+        changed = {question.domain for name, question in stored.items() if name not in failed}
+        for name, signals in failed.items():
+            before = stored.get(name)
+            is_answered = signals.words > drafts.get(name, 0) and not name.startswith("D")
+            if before is None or before.marks != signals.marks or (before.gap and is_answered):
+                changed.add(signals.domain)
+        return changed
 
     def collect(self, domain: str) -> None:
         """Raises CopilotError where the documents or the embedder are unavailable."""

@@ -116,7 +116,6 @@ class WeeklyReport:
                 self.context.web,
                 message,
                 channel=place,
-                thread_ts=None,
                 metadata=metadata_of(REPORT, key),
                 find=find,
             )

@@ -19,10 +19,9 @@ from bot.features.link_previews.views import MAX_PANE_CHARS, entity, preview
 from bot.slack.client import ABOUT_THE_TOKEN, SlackBusy, SlackRefused, SlackUnsure
 from bot.slack.events import LinksShared
 from config.domain import Domain, domain_of
-from config.errors import CopilotError, NothingPublished
+from config.errors import CopilotError
 from index.audit import AuditEntry
 from index.permissions.rules import readers_of, visible_to
-from index.search import Snapshot
 
 log = structlog.get_logger()
 
@@ -89,7 +88,7 @@ class LinkPreviews:
             lambda: self.context.identities(domain, self.context.gate.people.person(user)),
         )
         try:
-            snapshot = visible_to(self._snapshot(domain.domain), readers)
+            snapshot = visible_to(self.context.snapshot(domain.domain), readers)
             linked = find(snapshot, url)
         except CopilotError as error:
             log.info("no details of a linked document", reason=str(error))
@@ -100,19 +99,13 @@ class LinkPreviews:
         self._record(domain, section, asker=user, place=channel, showing="")
         return {"metadata": entity(linked, datetime.now(UTC), max_chars=MAX_PANE_CHARS)}
 
-    def _snapshot(self, domain: str) -> Snapshot:
-        """What everyone may read. Raises CopilotError where nothing is published."""
-        if self.context.published is None:
-            raise NothingPublished(domain)
-        return self.context.published.snapshot(domain)
-
     def _sections(
         self, domain: Domain, event: LinksShared
     ) -> Iterator[tuple[str, tuple[LinkedSection, int]]]:
         """(URL, (section, generation)) of documents that everyone in the channel may read: all of
         them where the domain answers from all of them, else those that are open to everyone."""
         try:
-            snapshot = self._snapshot(domain.domain)
+            snapshot = self.context.snapshot(domain.domain)
             for url in event.urls:
                 if linked := find(snapshot, url):
                     yield url, (linked, snapshot.generation)

@@ -76,11 +76,10 @@ class DraftRights:
     def is_file(self, draft: OwnerDraftRow) -> bool:
         """Whether the document is a local file: it names a team as owner, and takes no comments."""
         domain = self.context.domains().get(draft.domain)
-        published = self.context.published
-        if domain is None or published is None:
+        if domain is None:
             return False
         try:
-            whole = visible_to(published.snapshot(domain.domain), None)
+            whole = visible_to(self.context.snapshot(domain.domain), None)
             card = whole.documents.get(draft.document)
         except CopilotError:
             return False
@@ -88,10 +87,8 @@ class DraftRights:
 
     def snapshot_for(self, user: str, domain: Domain) -> Snapshot | None:
         """The documents that this person may read; None where they can't be determined."""
-        if self.context.published is None:
-            return None
         try:
-            snapshot = self.context.published.snapshot(domain.domain)
+            snapshot = self.context.snapshot(domain.domain)
             if domain.access.audience == "channel":
                 return snapshot
             person = self.context.gate.people.person(user)
@@ -146,7 +143,6 @@ class DraftPosts:
                 self.context.web,
                 draft_message(draft, visibility, reminder=part == REMINDER, last=last),
                 channel=draft.addressee,  # Slack takes a user's id for their direct messages
-                thread_ts=None,
                 metadata=metadata_of(DRAFT_EVENT, draft.key, part=part),
                 find=lambda: self._find(draft, part),
                 on_placed=placed.append,
