@@ -3,7 +3,7 @@ them. Every path is safe to repeat after a crash."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -89,13 +89,35 @@ class Intake:
 
     def _decide(
         self, event: IncomingMessage, domain: Domain | None, thread: Sequence[Message]
-    ) -> str:
-        if domain is None:
-            return "ignore" if event.bot else "answer"
+    ) -> Decision:
+        """`thread`: the messages so far."""
+        if event.bot:
+            return _to_alert(event, domain) if domain else "ignore"
+        if domain is None or event.mentioned:
+            return "answer"
+        if not event.text.strip():
+            return "ignore"
+        if event.starts_thread:
+            return _to_unmentioned(event, domain)
+        if domain.answer.follow_ups == "thread" and self._continues(event, thread):
+            return "answer"
+        return "ignore"
+
+    def _continues(self, event: IncomingMessage, thread: Sequence[Message]) -> bool:
+        """The asker continues with the bot, and no one else has written since."""
         askers = {r.asker for r in self.records.in_thread(event.channel, event.thread_ts)}
-        return decide(
-            event, domain, thread=thread, askers=askers, bot_user=self.context.identity.user
-        )
+        if event.others_mentioned or event.user not in askers or is_courtesy(event.text):
+            return False
+        since_bot: set[str] = set()
+        bot_spoke = False
+        for message in thread:
+            if not earlier(message, event.ts):
+                continue
+            if is_own(message, self.context.identity.user):
+                bot_spoke, since_bot = True, set()
+            else:
+                since_bot.add(str(message.get("user") or message.get("bot_id") or ""))
+        return bot_spoke and since_bot <= {event.user}
 
     def _attempt(
         self,
@@ -218,28 +240,6 @@ class Intake:
 Decision = Literal["answer", "answer_if_confident", "ignore"]
 
 
-def decide(
-    event: IncomingMessage,
-    domain: Domain,
-    *,
-    thread: Sequence[Any] = (),
-    askers: Collection[str] = (),
-    bot_user: str = "",
-) -> Decision:
-    """`thread`: the messages so far; `askers`: who asked the bot in it before."""
-    if event.bot:
-        return _to_alert(event, domain)
-    if event.mentioned:
-        return "answer"
-    if not event.text.strip():
-        return "ignore"
-    if event.starts_thread:
-        return _to_unmentioned(event, domain)
-    if domain.answer.follow_ups == "thread" and _continues(event, thread, askers, bot_user):
-        return "answer"
-    return "ignore"
-
-
 def _to_alert(event: IncomingMessage, domain: Domain) -> Decision:
     """Only alert bots of the domain file: others might answer back forever."""
     if not is_by_alert_bot(event, domain):
@@ -255,21 +255,3 @@ def _to_unmentioned(event: IncomingMessage, domain: Domain) -> Decision:
     if domain.answer.when == "question" and is_question(event.text) and not event.others_mentioned:
         return "answer_if_confident"
     return "ignore"
-
-
-def _continues(
-    event: IncomingMessage, thread: Sequence[Any], askers: Collection[str], bot_user: str
-) -> bool:
-    """The asker continues with the bot, and no one else has written since."""
-    if event.others_mentioned or event.user not in askers or is_courtesy(event.text):
-        return False
-    since_bot: set[str] = set()
-    bot_spoke = False
-    for message in thread:
-        if not earlier(message, event.ts):
-            continue
-        if is_own(message, bot_user):
-            bot_spoke, since_bot = True, set()
-        else:
-            since_bot.add(str(message.get("user") or message.get("bot_id") or ""))
-    return bot_spoke and since_bot <= {event.user}

@@ -136,8 +136,7 @@ class EscalationTimer:
         """Unless there is newer news. Safe to repeat."""
         handoff, record = self._load(event.question_id)
         if handoff and record and news_of(handoff) == event.news:
-            domain = self.handoffs.domain_of(record)
-            self.notifier.notify_asker(record, handoff, domain.domain if domain else "")
+            self.notifier.notify_asker(record, handoff)
 
     def post_call(self, event_id: str, event: CallStored) -> None:
         """Post a stored call. Safe to repeat."""
@@ -175,15 +174,14 @@ class EscalationTimer:
         handoff, record = self._load(question_id)
         if not (handoff and record) or handoff.resolved_by or record.state == WITHDRAWN:
             return
-        domain = self.handoffs.domain_of(record)
         if not handoff.taken_by:
             self.call(question_id)  # released, and crashed before anybody was called
             return
         people, taker = self.context.gate.people, handoff.taken_by
         if taker == ERASED or people.member(taker).standing == "gone":
-            self._free(record, handoff, domain)
+            self._free(record, handoff)
         elif handoff.taken_at and handoff.taken_at <= now() - REMINDER_DELAY:
-            self.notifier.remind_taker(record, handoff, domain.domain if domain else "")
+            self.notifier.remind_taker(record, handoff)
 
     def _load(self, question_id: str) -> tuple[Handoff | None, QuestionRecord | None]:
         return self.handoffs.get(question_id), self.records.get(question_id)
@@ -243,9 +241,9 @@ class EscalationTimer:
             step = CallStep(f"{prefix}{begins:%Y%m%dT%H%M%S}", NO_WAIT, level)
             yield NextCall(step, begins.replace(tzinfo=None))
 
-    def _free(self, record: QuestionRecord, handoff: Handoff, domain: Domain | None) -> None:
+    def _free(self, record: QuestionRecord, handoff: Handoff) -> None:
         """The taker has left: call another person at once, since the asker expects help."""
-        if domain:
+        if domain := self.handoffs.domain_of(record):
             target = self.handoffs.on_call.first(domain)
             when = f"{handoff.taken_at:%Y%m%dT%H%M%S}" if handoff.taken_at else ""
             self.handoffs.add_call(record.id, f"{FREE}-{when}", domain, target)

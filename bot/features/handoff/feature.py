@@ -71,7 +71,7 @@ def build_handoff(
     say_why_not: SayWhyNot,
 ) -> Feature:
     messages = CallMessages(context.web, handoffs.calls)
-    notifier = AskerNotifier(context, handoffs.calls)
+    notifier = AskerNotifier(context, handoffs)
     timer = EscalationTimer(context, records, handoffs, messages, notifier)
     handoffs.follow(timer.update)
 

@@ -12,6 +12,7 @@ from bot.blocks.kit import actions, button, link, section, short
 from bot.blocks.render import SlackMessage
 from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.feature import FeatureContext
+from bot.features.handoff.service import HandoffService
 from bot.features.handoff.store import (
     AGAIN,
     DIRECT,
@@ -42,9 +43,9 @@ MAX_RESOLUTION = 600
 @dataclass(frozen=True)
 class AskerNotifier:
     context: FeatureContext
-    calls: CallStore
+    handoffs: HandoffService
 
-    def notify_asker(self, record: QuestionRecord, handoff: Handoff, domain: str) -> None:
+    def notify_asker(self, record: QuestionRecord, handoff: Handoff) -> None:
         """Tell the asker that it is taken or resolved. Safe to repeat, not to run twice at once."""
         by = handoff.resolved_by or handoff.taken_by
         asker = self._asker(record, handoff)
@@ -52,15 +53,15 @@ class AskerNotifier:
             return
         about, news = self._about(record), news_of(handoff)
         if not handoff.resolved_by:
-            self._send(record, domain, news, asker, f":eyes: {mention(by)} took {about}.")
+            self._send(record, news, asker, f":eyes: {mention(by)} took {about}.")
             return
         text = f":white_check_mark: {mention(by)} resolved {about}."
         if handoff.resolution:
             quote = sanitize_mrkdwn(short(handoff.resolution, MAX_RESOLUTION))
             text += f"\n> {quote}"
-        self._send(record, domain, news, asker, text)
+        self._send(record, news, asker, text)
 
-    def remind_taker(self, record: QuestionRecord, handoff: Handoff, domain: str) -> None:
+    def remind_taker(self, record: QuestionRecord, handoff: Handoff) -> None:
         """Remind the taker once for each time the hand-off is taken."""
         text = (
             f"You took {self._about(record, 'a question')} a day ago, and it isn't marked as "
@@ -74,7 +75,7 @@ class AskerNotifier:
                 "them."
             )
         key = f"taker-{_taken_key(handoff)}"
-        self._send(record, domain, key, handoff.taken_by, text, directly=True)
+        self._send(record, key, handoff.taken_by, text, directly=True)
 
     def _asker(self, record: QuestionRecord, handoff: Handoff) -> str:
         """The asker; for an alert, the person who requested a human."""
@@ -89,18 +90,12 @@ class AskerNotifier:
         return f"{nameless} ({link(place, short(record.text, 150))})"
 
     def _send(
-        self,
-        record: QuestionRecord,
-        domain: str,
-        key: str,
-        person: str,
-        text: str,
-        *,
-        directly: bool = False,
+        self, record: QuestionRecord, key: str, person: str, text: str, *, directly: bool = False
     ) -> None:
-        step = f"{NOTICE}{key}"
-        self.calls.add(record.id, step, domain, who=person)
-        notice = self.calls.get(record.id, step)
+        step, calls = f"{NOTICE}{key}", self.handoffs.calls
+        domain = self.handoffs.domain_of(record)
+        calls.add(record.id, step, domain.domain if domain else "", who=person)
+        notice = calls.get(record.id, step)
         if notice is None or notice.ts:
             return
         in_thread = record.channel.startswith("D") and not directly
@@ -125,7 +120,7 @@ class AskerNotifier:
         except SlackRefused as refused:
             log.info("hand-off notice could not be sent", reason=refused.code)
             ts = NO_MESSAGE
-        self.calls.set(record.id, step, ts=ts)
+        calls.set(record.id, step, ts=ts)
 
 
 def news_of(handoff: Handoff) -> str:

@@ -163,14 +163,7 @@ class CallStore:
         return next((one for one in calls if one.step == step), None)
 
     def add(
-        self,
-        question_id: str,
-        step: str,
-        domain: str,
-        *,
-        who: str = "",
-        label: str = "",
-        why: str = "",
+        self, question_id: str, step: str, domain: str, *, who: str, label: str = "", why: str = ""
     ) -> bool:
         """False where the step exists; it stays as it is."""
         return insert_once(
