@@ -214,7 +214,7 @@ def storage_failure(error: BaseException, files: Iterable[Path] = ()) -> Storage
     """The failure of a database or disk behind an error; None for any other error.
 
     `files`: databases that it may concern. Each is checked to name the damaged one."""
-    for cause in _causes(error):
+    for cause in causes(error):
         if isinstance(cause, sqlite3.Error):
             return _of_sqlite(cause, [file for file in files if file.is_file()])
         if isinstance(cause, OSError) and cause.errno in NO_ROOM:
@@ -241,7 +241,8 @@ def databases_in(folder: Path) -> list[Path]:
     return [*folder.glob("*.db"), *folder.glob("*.sqlite")]
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """The error, then what caused it; our errors have the original as their cause."""
     ids: set[int] = set()
     following: BaseException | None = error
     while following is not None and id(following) not in ids:

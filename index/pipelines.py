@@ -73,9 +73,6 @@ class Facets:
     """`{passages, documents, complete, values: facet → number of distinct values}`."""
 
 
-NO_FACETS = Facets()
-
-
 def is_found(hit: Hit) -> bool:
     """Whether a hit contains a searched word or scores close to the best hundred of a ranking.
 
@@ -218,7 +215,7 @@ def retrieve(
     ]
     for document, score in zip(documents, reranked.scores, strict=False):
         document["rerank_score"] = round(score, 4)
-    counted = count_facets(matches, snapshot.documents) if counts else NO_FACETS
+    counted = count_facets(matches, snapshot.documents) if counts else Facets()
     return {
         "success": True,
         "documents": documents,

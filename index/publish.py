@@ -119,6 +119,9 @@ class Index:
         Raises PublishError when the other run hasn't finished after `wait_seconds`."""
         with self._alone(domain, wait_seconds, on_wait):
             base = self._base(domain)
+            unpublished = partial(UnpublishedVectors, self.engine, domain)
+            # Other machines may publish vectors that this one made.
+            is_shared = self.engine.dialect.name == "postgresql"
             with Staging(
                 domain,
                 base,
@@ -126,7 +129,7 @@ class Index:
                 folders=self._folders,
                 embedder=self._embedder,
                 look=lambda info, cards: accepts(self._generation(info, cards)),
-                open_vectors=partial(self._unpublished, domain) if self._is_shared else None,
+                open_vectors=unpublished if is_shared else None,
                 on_published=partial(self._published, domain),
             ) as staging:
                 yield staging
@@ -137,12 +140,10 @@ class Index:
         """Computes and stores the vectors of these chunks for the machine that publishes them.
 
         Returns the number of texts embedded. Raises ModelUnavailable."""
-        unpublished = self._unpublished(domain)
-        here = self._held_here(domain)
+        unpublished = UnpublishedVectors(self.engine, domain)
+        lookups = self._folders.lookups(domain, self._held_here(domain))
         source = VectorSource(
-            self._embedder,
-            [unpublished.lookup, *self._folders.lookups(domain, here)],
-            on_embedded=unpublished.append,
+            self._embedder, [unpublished.lookup, *lookups], on_embedded=unpublished.append
         )
         source(embedded_texts(chunks))
         return source.embedded
@@ -154,12 +155,8 @@ class Index:
     def rollback(self, domain: str) -> GenerationInfo:
         """Makes the newest stored generation before the current one current again."""
         with self._alone(domain, 0.0):
-            current = self._store.current(domain)
-            older = [
-                one
-                for one in self._store.generations(domain)
-                if current is not None and one.number < current
-            ]
+            current = self._store.current(domain) or 0
+            older = [one for one in self._store.generations(domain) if one.number < current]
             if not older:
                 raise IndexUnavailable(
                     f"{domain!r} has no earlier generation",
@@ -179,13 +176,8 @@ class Index:
     def _alone(
         self, domain: str, wait_seconds: float, on_wait: Callable[[str], None] = logger.info
     ) -> AbstractContextManager[None]:
-        return domain_lock(
-            self._folders.of(domain),
-            domain,
-            self.engine,
-            wait_seconds=wait_seconds,
-            on_wait=on_wait,
-        )
+        folder = self._folders.of(domain)
+        return domain_lock(folder, domain, self.engine, wait_seconds=wait_seconds, on_wait=on_wait)
 
     def current(self, domain: str) -> GenerationInfo | None:
         return next((one for one in self._store.generations(domain) if one.is_current), None)
@@ -214,14 +206,6 @@ class Index:
     def _generation(self, info: GenerationInfo, cards: Mapping[str, DocumentCard]) -> Generation:
         return Generation(info, self._folders.open(info), cards, self._store, self._questions)
 
-    @property
-    def _is_shared(self) -> bool:
-        """Whether other machines may publish vectors that this one made."""
-        return self.engine.dialect.name == "postgresql"
-
-    def _unpublished(self, domain: str) -> UnpublishedVectors:
-        return UnpublishedVectors(self.engine, domain)
-
     def _held_here(self, domain: str) -> Folder | None:
         """The current generation's folder; None if this machine doesn't have it."""
         info = self.current(domain)
@@ -242,9 +226,8 @@ class Index:
         """`keep_texts`: keep the texts of deleted generations until the next run, because other
         machines may still read or build the previous step."""
         generations = [one for one in self._store.generations(domain) if one.number != step]
-        retained = [
-            one for place, one in enumerate(generations) if place < RETAINED or one.is_current
-        ]
+        retained = generations[:RETAINED]
+        retained += [one for one in generations[RETAINED:] if one.is_current]
         expired = [one.number for one in generations if one not in retained]
         self._store.forget(domain, [*expired, step] if step else expired, keep_texts=keep_texts)
         needed = _needed(retained)

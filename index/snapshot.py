@@ -241,13 +241,13 @@ def _distinct(texts: Sequence[str]) -> list[str]:
     return list(distinct)[:MAX_VARIANTS]
 
 
-def adjacent(snapshot: Snapshot, chunk: Chunk, *, before: int = 1, after: int = 1) -> list[Chunk]:
+def adjacent(snapshot: Snapshot, chunk: Chunk) -> list[Chunk]:
     """Neighbors of `chunk` in its section, in reading order, without `chunk` itself."""
     return [
         other
         for other in snapshot.chunks(chunk.document_id)
         if other.id != chunk.id
-        and -before <= other.position - chunk.position <= after
+        and abs(other.position - chunk.position) <= 1
         and (other.tab, other.heading_path) == (chunk.tab, chunk.heading_path)
     ]
 
@@ -256,10 +256,6 @@ def row_group(snapshot: Snapshot, chunk: Chunk) -> list[Chunk]:
     """All chunks of the table of `chunk`, in order; only `chunk` when it has no table."""
     if chunk.table is None:
         return [chunk]
-    table = chunk.table.id
-    candidates = [
-        other
-        for other in snapshot.chunks(chunk.document_id)
-        if other.table is not None and other.table.id == table
-    ]
-    return candidates or [chunk]
+    of_document = snapshot.chunks(chunk.document_id)
+    table = [one for one in of_document if one.table and one.table.id == chunk.table.id]
+    return table or [chunk]

@@ -94,9 +94,8 @@ class RequestLimiter:
         if not caller.local:
             self._take(caller.name)
             if self._running[caller.name] >= self._bounds.each_at_once:
-                raise RequestRejected(
-                    429, "too many requests of yours are being answered", retry_after=1
-                )
+                too_many = "too many requests of yours are being answered"
+                raise RequestRejected(429, too_many, retry_after=1)
         if self._running.total() >= self._bounds.at_once:
             raise RequestRejected(503, "too many requests are being answered", retry_after=1)
         self._running[caller.name] += 1
@@ -112,9 +111,8 @@ class RequestLimiter:
         if left < 1:
             self._left[name] = left, now
             wait = int((1 - left) * 60 / limit) + 1
-            raise RequestRejected(
-                429, f"more than {limit:.0f} requests in a minute", retry_after=wait
-            )
+            too_many = f"more than {limit:.0f} requests in a minute"
+            raise RequestRejected(429, too_many, retry_after=wait)
         self._left[name] = left - 1, now
 
 
@@ -174,9 +172,8 @@ class AuthMiddleware:
         url = len(scope.get("raw_path") or scope["path"]) + len(scope["query_string"])
         if url > self._bounds.url_bytes:
             raise RequestRejected(414, "the address is too long")
-        if sum(len(name) + len(value) for name, value in scope["headers"]) > (
-            self._bounds.header_bytes
-        ):
+        length = sum(len(name) + len(value) for name, value in scope["headers"])
+        if length > self._bounds.header_bytes:
             raise RequestRejected(431, "the headers are too long")
 
     def _caller(self, scope: Scope, door: HttpDoor) -> Caller | None:

@@ -17,7 +17,7 @@ API_BODY = 256_000
 SLACK_BODY = 2_000_000
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class HttpDoor:
     method: str
     path: str
@@ -29,31 +29,27 @@ class HttpDoor:
 
 
 DOORS = (
-    HttpDoor(method="POST", path="/api/agentic_qna", guard="caller", per_domain=True),
-    HttpDoor(method="POST", path="/api/retrieve", guard="caller", per_domain=True),
-    HttpDoor(method="GET", path="/api/documents", guard="caller", per_domain=True),
-    HttpDoor(
-        method="GET", path="/api/documents/{document_id}/summary", guard="caller", per_domain=True
-    ),
-    HttpDoor(
-        method="GET", path="/api/documents/{document_id}/citations", guard="caller", per_domain=True
-    ),
-    HttpDoor(method="GET", path="/api/entities", guard="caller", per_domain=True),
-    HttpDoor(method="GET", path="/api/conversations/{conversation_id}", guard="caller"),
-    HttpDoor(method="DELETE", path="/api/conversations/{conversation_id}", guard="caller"),
-    HttpDoor(method="POST", path="/mcp", guard="caller", per_domain=True),
-    HttpDoor(method="GET", path="/docs", guard="caller"),
-    HttpDoor(method="GET", path="/docs/swagger-ui-bundle.js", guard="caller"),
-    HttpDoor(method="GET", path="/docs/swagger-ui.css", guard="caller"),
-    HttpDoor(method="GET", path="/openapi.json", guard="caller"),
-    HttpDoor(method="GET", path="/metrics", guard="metrics"),
-    HttpDoor(method="GET", path="/healthz", guard="nobody"),
-    HttpDoor(method="GET", path="/readyz", guard="nobody"),
-    HttpDoor(method="POST", path="/slack/events", guard="slack", max_body=SLACK_BODY),
+    HttpDoor("POST", "/api/agentic_qna", "caller", per_domain=True),
+    HttpDoor("POST", "/api/retrieve", "caller", per_domain=True),
+    HttpDoor("GET", "/api/documents", "caller", per_domain=True),
+    HttpDoor("GET", "/api/documents/{document_id}/summary", "caller", per_domain=True),
+    HttpDoor("GET", "/api/documents/{document_id}/citations", "caller", per_domain=True),
+    HttpDoor("GET", "/api/entities", "caller", per_domain=True),
+    HttpDoor("GET", "/api/conversations/{conversation_id}", "caller"),
+    HttpDoor("DELETE", "/api/conversations/{conversation_id}", "caller"),
+    HttpDoor("POST", "/mcp", "caller", per_domain=True),
+    HttpDoor("GET", "/docs", "caller"),
+    HttpDoor("GET", "/docs/swagger-ui-bundle.js", "caller"),
+    HttpDoor("GET", "/docs/swagger-ui.css", "caller"),
+    HttpDoor("GET", "/openapi.json", "caller"),
+    HttpDoor("GET", "/metrics", "metrics"),
+    HttpDoor("GET", "/healthz", "nobody"),
+    HttpDoor("GET", "/readyz", "nobody"),
+    HttpDoor("POST", "/slack/events", "slack", max_body=SLACK_BODY),
 )
 
 _EXACT: Mapping[tuple[str, str], HttpDoor] = {(door.method, door.path): door for door in DOORS}
-_UNKNOWN = HttpDoor(method="", path="", guard="caller")
+_UNKNOWN = HttpDoor("", "", "caller")
 
 
 def door_at(method: str, path: str) -> HttpDoor:

@@ -164,9 +164,8 @@ def create_token(
             "name": "use letters, digits, `.`, `_` and `-`, at most 63",
             "identity": "give an e-mail address",
         }
-        raise UsageError(
-            f"this is no {wrong} of a token", remedy=remedies.get(str(wrong), "")
-        ) from None
+        remedy = remedies.get(str(wrong), "")
+        raise UsageError(f"this is no {wrong} of a token", remedy=remedy) from None
     with _alone(config_dir):
         entries = read_tokens(config_dir)
         if any(one.name == name for one in entries):
@@ -235,9 +234,8 @@ class LiveTokens:
     def __init__(self, config_dir: Path | None, operator: SecretStr | None = None) -> None:
         """`config_dir` None: no token file."""
         self._config_dir = config_dir
-        self._fixed = (
-            [(hash_of(operator.get_secret_value().encode()), OPERATOR)] if operator else []
-        )
+        fixed = [operator.get_secret_value().encode()] if operator else []
+        self._fixed = [(hash_of(token), OPERATOR) for token in fixed]
         self._lock = Lock()
         self._last_stamp = self._stamp()
         self._named = self._read()

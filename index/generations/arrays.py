@@ -122,14 +122,13 @@ class FolderArrays:
     def _save_sketches(self, chunks: Quantized, units: Quantized) -> None:
         """Writes sketches of matrices that are too large for an exact search."""
         base = self._base
-        if len(chunks) > EXACT_ROWS:
-            before = base.chunk_sketch if base else None
-            sketch = sketch_of(chunks, before, self._chunk_from.rows())
-            sketch.save(self._target / "chunk_sketch")
-        if len(units) > EXACT_ROWS:
-            before = base.unit_sketch if base else None
-            sketch = sketch_of(units, before, self._unit_from.rows())
-            sketch.save(self._target / "unit_sketch")
+        for kind, matrix, before, places in (
+            ("chunk", chunks, base.chunk_sketch if base else None, self._chunk_from),
+            ("unit", units, base.unit_sketch if base else None, self._unit_from),
+        ):
+            if len(matrix) > EXACT_ROWS:
+                sketch = sketch_of(matrix, before, places.rows())
+                sketch.save(self._target / f"{kind}_sketch")
 
     def _save_keywords(self) -> None:
         from_base = self._chunk_from.rows()

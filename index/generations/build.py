@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from config.models import Embedder, Vectors
 from enrichment.chunk import Chunk, DocumentCard
 from index.generations.arrays import FolderArrays, FreshDocument
-from index.generations.folder import Folder, Manifest, seal
+from index.generations.folder import Folder
 from index.keywords.bm25 import chunk_terms
-from index.store.documents import Revision, Store, digest_of
+from index.store.documents import Revision, Store
 
 Lookup = Callable[[Sequence[str]], Mapping[str, Vectors]]
 
@@ -91,13 +91,6 @@ def build_folder(
             else:
                 arrays.carry(base, place)
         arrays.save()
-
-
-def seal_folder(target: Path, revisions: Sequence[Revision], embedder: Embedder) -> None:
-    manifest = Manifest(
-        digest=digest_of(revisions), embedder=embedder.name, dimensions=embedder.dimensions
-    )
-    seal(target, manifest)
 
 
 def _fresh(

@@ -44,7 +44,7 @@ class Damaged(Exception):
     """A folder is missing, incomplete or not what the database says. Handled by a rebuild."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Manifest:
     digest: str
     """Digest of its revisions, see `index.store.documents.digest_of`."""

@@ -14,8 +14,8 @@ from pathlib import Path
 from config.errors import IndexUnavailable
 from config.models import Embedder, Vectors
 from enrichment.chunk import DocumentCard
-from index.generations.build import Lookup, VectorSource, build_folder, seal_folder
-from index.generations.folder import MANIFEST, Damaged, Folder, put_in_place
+from index.generations.build import Lookup, VectorSource, build_folder
+from index.generations.folder import MANIFEST, Damaged, Folder, Manifest, put_in_place, seal
 from index.generations.recovery import KINDS, ServerLookup, drop_unused, recovered_vectors, send
 from index.keywords.bm25 import KeywordEngine
 from index.store.documents import GenerationInfo, Revision, Store, digest_of
@@ -101,11 +101,10 @@ class GenerationFolders:
             build_folder(
                 target, revisions, base=base, store=self._store, cards=cards, vectors=vectors
             )
-            seal_folder(target, revisions, self._embedder)
+            digest, made_by = digest_of(revisions), self._embedder
+            seal(target, Manifest(digest, made_by.name, made_by.dimensions))
             if self._server and is_new:
-                send(
-                    self._server, domain, Folder(target, digest_of(revisions), verified=True), base
-                )
+                send(self._server, domain, Folder(target, digest, verified=True), base)
             put_in_place(target, self.path(domain, number))
             self._verified.add(_mark(self.path(domain, number)))
         finally:
@@ -155,12 +154,12 @@ class GenerationFolders:
         """Deletes folders older than the current generation. Others may be publishing."""
         names = {self.path(domain, number).name for number in spared}
         older = range(current)
-        self._remove(
-            domain,
-            lambda folder: (
-                folder.name.isdecimal() and int(folder.name) in older and folder.name not in names
-            ),
-        )
+
+        def unneeded(folder: Path) -> bool:
+            name = folder.name
+            return name.isdecimal() and int(name) in older and name not in names
+
+        self._remove(domain, unneeded)
 
     def _remove(self, domain: str, unneeded: Callable[[Path], bool]) -> None:
         """Deletes folders. One that is still needed is rebuilt later; open ones stay readable."""
@@ -191,12 +190,8 @@ class GenerationFolders:
     def _intact(self, info: GenerationInfo) -> Folder:
         path = self.path(info.domain, info.number)
         mark = _mark(path)
-        folder = Folder(
-            path,
-            info.digest,
-            keyword_engine=self._keyword_engine,
-            verified=mark in self._verified,
-        )
+        verified = mark in self._verified
+        folder = Folder(path, info.digest, keyword_engine=self._keyword_engine, verified=verified)
         self._verified.add(mark)
         return folder
 
@@ -220,6 +215,9 @@ class GenerationFolders:
             )
         cards = self._store.cards(info.domain, info.number)
         base = self._any_intact(info)
+        lookups = [*([base.lookup] if base else []), *self._salvaged(info.domain)]
+        if self._server:
+            lookups.append(ServerLookup(self._server, info.domain, info.embedder))
         self.build(
             info.domain,
             info.number,
@@ -227,18 +225,7 @@ class GenerationFolders:
             base=base,
             is_new=False,
             cards=lambda one: cards[one.document_id],
-            vectors=VectorSource(
-                self._embedder,
-                [
-                    *([base.lookup] if base else []),
-                    *self._salvaged(info.domain),
-                    *(
-                        [ServerLookup(self._server, info.domain, info.embedder)]
-                        if self._server
-                        else []
-                    ),
-                ],
-            ),
+            vectors=VectorSource(self._embedder, lookups),
         )
 
     def _salvaged(self, domain: str) -> list[Lookup]:

@@ -19,6 +19,9 @@ from index.generations.folder import BLOCK, MANIFEST, VECTOR_PARTS, Folder, Keys
 from index.vectors.chroma import BATCH, ChromaServer, Collection
 from index.vectors.quantized import Mask, Quantized
 
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError)
+"""Missing, cut off, or no manifest of ours."""
+
 
 def recovered_vectors(path: Path, embedder: str) -> Lookup:
     """Looks up this embedder's intact vectors in a folder, which is read on first use."""
@@ -44,18 +47,13 @@ def _kinds(path: Path, embedder: str) -> list[tuple[Keys, Quantized | Vectors, M
         if manifest["embedder"] != embedder:
             return []
         files = manifest["files"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except _UNREADABLE:
         return []
     result = []
     for kind in ("chunk", "unit"):
         try:
             result.append(_kind(path, files, kind))
-        except (
-            OSError,
-            ValueError,
-            KeyError,
-            TypeError,
-        ):  # missing, cut off, or no manifest of ours
+        except _UNREADABLE:
             continue
     return result
 

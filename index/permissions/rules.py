@@ -97,7 +97,8 @@ class PermissionIndex:
                 old = self._of.get(document, ())
                 if set(old) != set(new):
                     self._strike(document, old)
-                    self._enter(document, new)
+                    for each in new:
+                        self._by_name[_name(each)].setdefault(each, set()).add(document)
                     self.epoch += 1
                 self._of[document] = new
 
@@ -117,6 +118,9 @@ class PermissionIndex:
         """The document's permissions; empty for an unknown document."""
         return self._of.get(document, ())
 
+    def check(self, documents: Collection[str]) -> None:
+        """Does nothing: these permissions have no source to check."""
+
     def groups(self) -> frozenset[str]:
         """Addresses of the groups that documents are shared with."""
         with self._lock:
@@ -128,33 +132,12 @@ class PermissionIndex:
                 )
             )
 
-    def _enter(self, document: str, permissions: Iterable[Permission]) -> None:
-        for each in permissions:
-            self._by_name[_name(each)].setdefault(each, set()).add(document)
-
     def _strike(self, document: str, permissions: Iterable[Permission]) -> None:
         for each in permissions:
             by_permission = self._by_name[_name(each)]
             by_permission[each].discard(document)
             if not by_permission[each]:
                 del by_permission[each]
-
-
-@dataclass(frozen=True)
-class _AsPublished:
-    """The permissions as published; they are never checked again."""
-
-    index: PermissionIndex
-
-    @property
-    def epoch(self) -> int:
-        return self.index.epoch
-
-    def open_to(self, readers: frozenset[str]) -> frozenset[str]:
-        return self.index.open_to(readers)
-
-    def check(self, documents: Collection[str]) -> None:
-        """Does nothing: there is no source to check."""
 
 
 def visible_to(snapshot: Snapshot, readers: frozenset[str] | None) -> Snapshot:
@@ -165,9 +148,8 @@ def visible_to(snapshot: Snapshot, readers: frozenset[str] | None) -> Snapshot:
         return snapshot.read_by(readers)
     if readers is None:
         return snapshot
-    cards = snapshot.documents.values()
-    register = PermissionIndex({card.id: card.permissions for card in cards})
-    return ReaderView(snapshot, _AsPublished(register), readers)
+    published = {card.id: card.permissions for card in snapshot.documents.values()}
+    return ReaderView(snapshot, PermissionIndex(published), readers)
 
 
 def all_may_read(snapshot: Snapshot, documents: Collection[str]) -> bool:

@@ -101,7 +101,10 @@ class CrossEncoderReranker:
         try:
             with self._loading:
                 if self._model is None:
-                    self._model = _load_cross_encoder(self.name)
+                    from sentence_transformers import CrossEncoder
+                    from torch.nn import Sigmoid
+
+                    self._model = CrossEncoder(self.name, device="cpu", activation_fn=Sigmoid())
             scores = self._model.predict(list(pairs), show_progress_bar=False)
         except (ImportError, OSError, ValueError, RuntimeError) as error:
             raise ModelUnavailable(
@@ -179,10 +182,3 @@ def _by_number(reply: Scores, expected: int) -> list[float]:
     if sorted(scores) != list(range(1, expected + 1)) or len(reply.scores) != expected:
         raise InvalidModelOutput(f"scores for {sorted(scores)} of {expected} passages")
     return [scores[number] for number in range(1, expected + 1)]
-
-
-def _load_cross_encoder(name: str) -> Any:
-    from sentence_transformers import CrossEncoder
-    from torch.nn import Sigmoid
-
-    return CrossEncoder(name, device="cpu", activation_fn=Sigmoid())

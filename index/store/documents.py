@@ -117,25 +117,19 @@ class Store:
             stored_id = _find(connection, domain, card.id, digest)
             if stored_id:
                 return stored_id
-            row = {
-                "domain": domain,
-                "document_id": card.id,
-                "digest": digest,
-                "card": card_json.decode(),
-                "chunks": len(content),
+            figures: dict[str, Any] = {
+                "document_id": card.id, "digest": digest, "chunks": len(content),
                 "units": sum(len(chunk.units) for chunk in content),
-            }
-            number = connection.execute(insert(RevisionRow).values(row)).inserted_primary_key
-            assert number is not None  # noqa: S101 - SQLAlchemy's type says None for other inserts
+            }  # fmt: skip
+            row = insert(RevisionRow).values(domain=domain, card=card_json.decode(), **figures)
+            number = connection.execute(row.returning(RevisionRow.id)).scalar_one()
             if payloads:
                 rows = [
-                    {"revision_id": number[0], "ordinal": ordinal, "payload": payload.decode()}
+                    {"revision_id": number, "ordinal": ordinal, "payload": payload.decode()}
                     for ordinal, payload in enumerate(payloads)
                 ]
                 connection.execute(insert(ChunkRow), rows)
-            saved = _find(connection, domain, card.id, digest)
-        assert saved is not None  # noqa: S101 - just inserted
-        return saved
+        return Revision(id=number, **figures)
 
     def content(self, revision_id: int) -> list[tuple[int, Chunk]]:
         """(row id, chunk) of one revision in reading order."""
@@ -181,23 +175,7 @@ class Store:
             .order_by(GenerationRow.number.desc())
         )
         with self._reading() as connection:
-            return [
-                GenerationInfo(
-                    domain=row.domain,
-                    number=row.number,
-                    documents=row.documents,
-                    chunks=row.chunks,
-                    units=row.units,
-                    embedded=row.embedded,
-                    seconds=row.seconds,
-                    created_at=row.created_at.replace(tzinfo=row.created_at.tzinfo or UTC),
-                    embedder=row.embedder,
-                    dimensions=row.dimensions,
-                    digest=row.digest,
-                    is_current=row.number == row.current,
-                )
-                for row in connection.execute(query)
-            ]
+            return [_info(**row._mapping) for row in connection.execute(query)]
 
     def revisions(self, domain: str, number: int) -> list[Revision]:
         """The revisions of a generation, sorted by document id."""
@@ -269,6 +247,17 @@ class Store:
             connection.execute(
                 delete(RevisionRow).where(RevisionRow.domain == domain, RevisionRow.id.not_in(used))
             )
+
+
+def _info(
+    *, number: int, created_at: datetime, current: int | None, cursors: str, **figures: Any
+) -> GenerationInfo:
+    return GenerationInfo(
+        number=number,
+        created_at=created_at.replace(tzinfo=created_at.tzinfo or UTC),
+        is_current=number == current,
+        **figures,
+    )
 
 
 def _find(connection: Connection, domain: str, document_id: str, digest: str) -> Revision | None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from config.errors import ConfigError, IndexUnavailable
 from config.models import Vectors
+from durable.database import batches
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -40,8 +41,8 @@ class Collection:
             _call(self._vendor.upsert, ids=list(keys[part]), embeddings=vectors[part])
 
     def remove(self, keys: Sequence[str]) -> None:
-        for start in range(0, len(keys), BATCH):
-            _call(self._vendor.delete, ids=list(keys[start : start + BATCH]))
+        for batch in batches(keys, BATCH):
+            _call(self._vendor.delete, ids=batch)
 
     def all_keys(self) -> set[str]:
         existing: set[str] = set()
@@ -52,8 +53,7 @@ class Collection:
     def get(self, keys: Sequence[str]) -> dict[str, Vectors]:
         """Vectors by key; unknown keys are left out."""
         by_key: dict[str, Vectors] = {}
-        for start in range(0, len(keys), BATCH):
-            batch = list(keys[start : start + BATCH])
+        for batch in batches(keys, BATCH):
             reply = _call(self._vendor.get, ids=batch, include=["embeddings"])
             vectors = np.asarray(reply["embeddings"], dtype=np.float32)
             by_key.update(zip(reply["ids"], vectors, strict=True))
@@ -74,25 +74,20 @@ class ChromaServer:
             if self._client is None:
                 self._client = _call(_open_server, self._url, self._connect_seconds)
         made_by = hashlib.sha256(embedder.encode()).hexdigest()[:12]
-        return _collection(self._client, f"{domain}.{made_by}.{kind}")
+        collection = _call(
+            self._client.get_or_create_collection,
+            f"{domain}.{made_by}.{kind}",
+            embedding_function=None,
+            # The `cosine` space normalizes again and returns vectors whose last digits differ.
+            configuration={"hnsw": {"space": "ip"}},
+        )
+        return Collection(collection)
 
     def close(self) -> None:
         with self._lock:
             if self._client is not None:
                 _close(self._client)
                 self._client = None
-
-
-def _collection(client: ClientAPI, name: str) -> Collection:
-    return Collection(
-        _call(
-            client.get_or_create_collection,
-            name,
-            embedding_function=None,
-            # The `cosine` space normalizes again and returns vectors whose last digits differ.
-            configuration={"hnsw": {"space": "ip"}},
-        )
-    )
 
 
 def _close(client: Any) -> None:

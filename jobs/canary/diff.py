@@ -210,11 +210,8 @@ class DomainDiff:
                 yield from ("", "</details>")
 
     def _model(self) -> str:
-        return (
-            f"answered by {self.after.run.model}"
-            if self.after and self.after.run.model
-            else ("answered without a model")
-        )
+        model = self.after.run.model if self.after else ""
+        return f"answered by {model}" if model else "answered without a model"
 
     def _verdict(self) -> str:
         if self.before is None:

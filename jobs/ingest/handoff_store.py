@@ -238,6 +238,10 @@ class PreparationStore:
         return table.domain == self._domain, table.document_id == document_id
 
 
+def _shared_fields(one: Enriched | _Result) -> dict[str, Any]:
+    return {name: getattr(one, name) for name in Enriched.__dataclass_fields__}
+
+
 def _packed(prepared: Prepared) -> bytes:
     enriched = prepared.enriched
     match enriched:
@@ -246,16 +250,7 @@ def _packed(prepared: Prepared) -> bytes:
         case CopilotError():
             result = _Result(reason=enriched.problem, remedy=enriched.remedy, of_the_run=True)
         case _:
-            result = _Result(
-                card=enriched.card,
-                chunks=enriched.chunks,
-                calls=enriched.calls,
-                cached=enriched.cached,
-                failures=enriched.failures,
-                tables=enriched.tables,
-                pictures=enriched.pictures,
-                embedded=prepared.embedded,
-            )
+            result = _Result(embedded=prepared.embedded, **_shared_fields(enriched))
     return zlib.compress(result.model_dump_json().encode(), COMPRESSION)
 
 
@@ -267,13 +262,5 @@ def _unpacked(document_id: str, way: Way, packed: bytes) -> Prepared:
     elif result.card is None:
         enriched = LoadError(document_id, result.reason, place=result.place, remedy=result.remedy)
     else:
-        enriched = Enriched(
-            card=result.card,
-            chunks=result.chunks,
-            calls=result.calls,
-            cached=result.cached,
-            failures=result.failures,
-            tables=result.tables,
-            pictures=result.pictures,
-        )
+        enriched = Enriched(**_shared_fields(result))
     return Prepared(document=document_id, way=way, enriched=enriched, embedded=result.embedded)

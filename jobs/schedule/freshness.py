@@ -90,23 +90,17 @@ def freshness(domain: Domain, runs: Sequence[IngestRun], now: datetime) -> Fresh
 
 
 def _failing(runs: Sequence[IngestRun]) -> dict[str, str]:
-    last = runs[:IN_A_ROW]
+    last = [run.failures for run in runs[:IN_A_ROW]]
     if len(last) < IN_A_ROW:
         return {}
-    return {
-        document: reason
-        for document, reason in last[0].failures.items()
-        if all(document in run.failures for run in last[1:])
-    }
+    return {name: why for name, why in last[0].items() if all(name in one for one in last)}
 
 
 def _counts(run: IngestRun) -> str:
     counted = {
-        "added": run.added,
-        "changed": run.changed,
-        "removed": run.removed,
+        "added": run.added, "changed": run.changed, "removed": run.removed,
         "failed": len(run.failures),
-    }
+    }  # fmt: skip
     return ", ".join(f"{count} {name}" for name, count in counted.items() if count)
 
 
@@ -139,9 +133,8 @@ class FreshnessGauges:
 
     def observe(self) -> None:
         """Sets the gauges of all domains and drops those of deleted domains."""
-        if time.monotonic() - self._read_at > LOOK_SECONDS and self._looking.acquire(
-            blocking=False
-        ):
+        is_old = time.monotonic() - self._read_at > LOOK_SECONDS
+        if is_old and self._looking.acquire(blocking=False):
             threading.Thread(target=self._look_once, name="freshness", daemon=True).start()
         now, domains = self._now(), self._domains()
         for gauge in (metrics.INDEX_AGE, metrics.INDEX_OVERDUE, metrics.DOCUMENTS_FAILING):

@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 import structlog
@@ -31,7 +32,7 @@ from config.models import Usage
 from durable.database import naive_utc
 from durable.migration import migrate
 from jobs.ingest.ports import IngestReport
-from jobs.schedule.runs import IngestRun, Planned, RunStore
+from jobs.schedule.runs import IngestRun, Outcome, Planned, RunStore
 from telemetry import metrics
 
 log = structlog.get_logger()
@@ -106,11 +107,9 @@ def recorded(
         report = run()
     except Leaving:
         raise  # recorded as running: another process continues it
-    except AnotherRun as error:
-        _end(runs, begun.ended("skipped", problem=error.problem))
-        raise
     except CopilotError as error:
-        _end(runs, begun.ended("failed", problem=error.problem))
+        outcome: Outcome = "skipped" if isinstance(error, AnotherRun) else "failed"
+        _end(runs, begun.ended(outcome, problem=error.problem))
         raise
     except Exception as error:
         _end(runs, begun.ended("failed", problem=f"{type(error).__name__}; see the log"))
@@ -184,16 +183,17 @@ class NoticeStore:
     def __init__(self, engine: Engine, pause: timedelta = PAUSE) -> None:
         self._engine = engine
         self._pause = pause
-        self._migrated = False
+        self.make_room = cache(lambda: migrate(engine, _Base.metadata, "ingest-notices"))
 
     def keep(
         self, people: Iterable[str], lines: Sequence[str], now: datetime, connection: Connection
     ) -> None:
         """Store a notice in the caller's transaction. Requires an earlier `make_room`."""
-        moment, rows = naive_utc(now), []
-        for person in sorted(set(people)):
-            row = {"id": uuid.uuid4().hex, "person": person, "lines": json.dumps(list(lines))}
-            rows.append({**row, "kept_at": moment, "try_at": moment})
+        moment = naive_utc(now)
+        notice = {"lines": json.dumps(list(lines)), "kept_at": moment, "try_at": moment}
+        rows = [
+            {"id": uuid.uuid4().hex, "person": person, **notice} for person in sorted(set(people))
+        ]
         if rows:
             connection.execute(_too_old(moment))
             connection.execute(insert(NoticeRow), rows)
@@ -220,9 +220,8 @@ class NoticeStore:
         is_due = or_(NoticeRow.try_at <= now, NoticeRow.kept_at > now)
         with self._engine.begin() as connection:
             connection.execute(_too_old(now))
-            return connection.execute(
-                select(NoticeRow).where(is_due).order_by(NoticeRow.kept_at)
-            ).all()
+            query = select(NoticeRow).where(is_due).order_by(NoticeRow.kept_at)
+            return connection.execute(query).all()
 
     def _is_mine(self, row: Any, now: datetime) -> bool:
         """Claim the notice, so that no other runner tries it at the same time."""
@@ -231,11 +230,6 @@ class NoticeStore:
         later = {"try_at": naive_utc(now + self._pause), "kept_at": kept_at}
         with self._engine.begin() as connection:
             return bool(connection.execute(update(NoticeRow).where(same).values(later)).rowcount)
-
-    def make_room(self) -> None:
-        if not self._migrated:
-            migrate(self._engine, _Base.metadata, "ingest-notices")
-            self._migrated = True
 
 
 def _too_old(now: datetime) -> Delete:

@@ -23,7 +23,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.domain import Domain
 from config.errors import AnotherRun, CopilotError
-from durable.database import insert_once
+from durable.database import causes, insert_once
 from durable.lease import Lease
 from durable.migration import migrate
 from durable.worker import (
@@ -82,11 +82,9 @@ class RunAttemptStore:
 
     def let_go(self, run: str) -> None:
         """Uncount an attempt whose process stops on purpose: it is no crash."""
-        mine = RunAttemptRow.run == run
+        less = update(RunAttemptRow).where(RunAttemptRow.run == run)
         with self._engine.begin() as connection:
-            connection.execute(
-                update(RunAttemptRow).where(mine).values(times=RunAttemptRow.times - 1)
-            )
+            connection.execute(less.values(times=RunAttemptRow.times - 1))
 
     def end(self, run: str) -> None:
         with self._engine.begin() as connection:
@@ -307,12 +305,11 @@ class JobRunner:
                 log.info("run skipped: another is in progress", domain=domain, cause=error.problem)
                 return
             except Exception as error:
-                pause = next(pauses, None) if _is_of_the_database(error) else None
+                of_the_database = any(isinstance(one, SQLAlchemyError) for one in causes(error))
+                pause = next(pauses, None) if of_the_database else None
                 if pause is None and self.worker.is_able():
-                    expected = isinstance(error, CopilotError)
-                    log.warning(
-                        "a run failed", domain=domain, cause=str(error), exc_info=not expected
-                    )
+                    crashed = not isinstance(error, CopilotError)
+                    log.warning("a run failed", domain=domain, cause=str(error), exc_info=crashed)
                     return
                 log.warning("a run waits for the database", domain=domain)
                 self._stopping.wait(pause or 0.0)
@@ -334,10 +331,3 @@ class JobRunner:
     def _look_after(self) -> None:
         forget_done(self.worker.client)
         forget_abandoned(self.worker.client, self.worker.queues)
-
-
-def _is_of_the_database(error: BaseException | None) -> bool:
-    """Whether a database error caused it: our errors have the original as their cause."""
-    while error is not None and not isinstance(error, SQLAlchemyError):
-        error = error.__cause__ or error.__context__
-    return error is not None

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
@@ -217,7 +218,7 @@ class RunStore:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._migrated = False
+        self._make_room = cache(lambda: migrate(engine, _Base.metadata, "ingest-runs"))
 
     def begin(self, run: IngestRun) -> None:
         """Record the start of a run, or its restart in another process."""
@@ -321,11 +322,6 @@ class RunStore:
         except IntegrityError:
             return None  # another runner was faster
         return ()
-
-    def _make_room(self) -> None:
-        if not self._migrated:
-            migrate(self.engine, _Base.metadata, "ingest-runs")
-            self._migrated = True
 
 
 def _row(run: IngestRun) -> dict[str, Any]:
