@@ -11,14 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import structlog
-from sqlalchemy import (
-    Engine,
-    Index,
-    String,
-    delete,
-    select,
-    update,
-)
+from sqlalchemy import Engine, Index, String, delete, select, update
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from bot.bus.events import Enqueue, TimerDue

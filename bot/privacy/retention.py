@@ -21,13 +21,7 @@ from bot.privacy.tables import (
     ids_of,
     purge_features,
 )
-from bot.questions.tables import (
-    FORGOTTEN,
-    FeedbackRow,
-    HandoffRow,
-    PostRow,
-    QuestionRow,
-)
+from bot.questions.tables import FORGOTTEN, FeedbackRow, HandoffRow, PostRow, QuestionRow
 from config.domain import Domain, RetentionPolicy
 from config.settings import Settings
 from durable.database import insert_once, now

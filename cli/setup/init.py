@@ -10,14 +10,7 @@ from pathlib import Path
 from bot.setup_checks import SlackApp, check_channel, say_hello
 from cli.setup.checks import check_google
 from cli.setup.documents import documents_step
-from cli.setup.files import (
-    DomainDraft,
-    EnvFile,
-    TeamPlace,
-    as_written,
-    place_for,
-    write_domain,
-)
+from cli.setup.files import DomainDraft, EnvFile, TeamPlace, as_written, place_for, write_domain
 from cli.setup.prompts import InitOptions, Prompter, ToBeTold, settled
 from cli.setup.slack import (
     admin_step,

@@ -10,16 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from threading import Lock
 from typing import Protocol
 
-from sqlalchemy import (
-    BigInteger,
-    Connection,
-    Engine,
-    Float,
-    String,
-    delete,
-    select,
-    update,
-)
+from sqlalchemy import BigInteger, Connection, Engine, Float, String, delete, select, update
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.models import Usage

@@ -13,13 +13,7 @@ from functools import partial
 from typing import Literal
 
 from pydantic import BaseModel, Field
-from sqlalchemy import (
-    DateTime,
-    Engine,
-    String,
-    delete,
-    select,
-)
+from sqlalchemy import DateTime, Engine, String, delete, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 

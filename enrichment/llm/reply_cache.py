@@ -7,17 +7,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
-from sqlalchemy import (
-    Column,
-    DateTime,
-    Engine,
-    MetaData,
-    String,
-    Table,
-    Text,
-    delete,
-    select,
-)
+from sqlalchemy import Column, DateTime, Engine, MetaData, String, Table, Text, delete, select
 from sqlalchemy.exc import IntegrityError
 
 from config.models import Prompt

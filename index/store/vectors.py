@@ -8,13 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
-from sqlalchemy import (
-    DateTime,
-    Engine,
-    String,
-    delete,
-    select,
-)
+from sqlalchemy import DateTime, Engine, String, delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 

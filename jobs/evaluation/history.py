@@ -14,15 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import (
-    Engine,
-    String,
-    Text,
-    delete,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import Engine, String, Text, delete, insert, select, update
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 

@@ -7,14 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import (
-    Engine,
-    String,
-    Text,
-    delete,
-    func,
-    select,
-)
+from sqlalchemy import Engine, String, Text, delete, func, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from agents.answer import Answer

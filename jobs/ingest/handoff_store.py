@@ -14,16 +14,7 @@ from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
-from sqlalchemy import (
-    Engine,
-    String,
-    Text,
-    delete,
-    insert,
-    select,
-    tuple_,
-    update,
-)
+from sqlalchemy import Engine, String, Text, delete, insert, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 

@@ -18,12 +18,7 @@ from enrichment.llm.tables import TableReport
 from enrichment.pipeline import Enriched
 from jobs.ingest.executors import PreparationExecutor, Prepared, Way, attempt, map_in_order
 from jobs.ingest.handoff_store import PreparationStore
-from jobs.ingest.ports import (
-    IngestProgress,
-    IngestReport,
-    NextGeneration,
-    Published,
-)
+from jobs.ingest.ports import IngestProgress, IngestReport, NextGeneration, Published
 from jobs.ingest.quarantine import CrashSuspects
 from loaders.document import Document
 from loaders.source import DocumentSource, Load

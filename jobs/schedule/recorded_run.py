@@ -13,17 +13,7 @@ from functools import cache
 from typing import Any
 
 import structlog
-from sqlalchemy import (
-    Delete,
-    Engine,
-    String,
-    Text,
-    delete,
-    insert,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import Delete, Engine, String, Text, delete, insert, or_, select, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 

@@ -9,13 +9,7 @@ from typing import Any
 from playground.slack import tidewater
 from playground.slack.shared_links import domain_of, link_shared
 from playground.slack.wire_text import mentions
-from playground.slack.workspace import (
-    PRIVATE_FIELDS,
-    Json,
-    SlackError,
-    Workspace,
-    WorkspaceChange,
-)
+from playground.slack.workspace import PRIVATE_FIELDS, Json, SlackError, Workspace, WorkspaceChange
 
 VERIFICATION_TOKEN = "playground-verification"  # noqa: S105 - legacy field, checked by nobody
 

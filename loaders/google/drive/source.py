@@ -24,12 +24,7 @@ from loaders.document import Document, check_size
 from loaders.files.local import load_bytes
 from loaders.google.client import ATTEMPTS, TIMEOUT, GoogleClient
 from loaders.google.drive.access import AccessReport, check_access
-from loaders.google.drive.calls import (
-    DOCUMENT,
-    EXPORTS,
-    DriveCalls,
-    DriveFile,
-)
+from loaders.google.drive.calls import DOCUMENT, EXPORTS, DriveCalls, DriveFile
 from loaders.google.drive.listing import load_error
 from loaders.google.drive.sync import (
     SyncPlan,
