@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from config.errors import UsageError
@@ -194,12 +194,9 @@ def retrieve(
     strategy = _STRATEGIES[_one_of(search_type, "search type", get_args(SearchType))]
     if not 1 <= top_k <= MAX_TOP_K:
         raise UsageError(f"top_k is {top_k}", remedy=f"give a number from 1 to {MAX_TOP_K}")
-    of_pipeline = SWITCHES[pipeline_name]
-    switches = Switches(
-        query_expansion=_either(query_expansion, of_pipeline.query_expansion),
-        hyde=_either(hyde, of_pipeline.hyde),
-        rerank=_either(enable_rerank, of_pipeline.rerank),
-    )
+    requested = {"query_expansion": query_expansion, "hyde": hyde, "rerank": enable_rerank}
+    overrides = {name: value for name, value in requested.items() if value is not None}
+    switches = replace(SWITCHES[pipeline_name], **overrides)
     searches = _searches(question, switches, plan)
     limit = JUDGED_FOR_EACH_WANTED * top_k if switches.rerank else top_k
     counts = pipeline_name == "facets"
@@ -241,10 +238,6 @@ def _one_of(value: str, what: str, allowed: Sequence[str]) -> Any:
     if value not in allowed:
         raise UsageError(f"no {what} {value!r}", remedy=f"use one of {', '.join(allowed)}")
     return value
-
-
-def _either(requested: bool | None, otherwise: bool) -> bool:
-    return otherwise if requested is None else requested
 
 
 def _searches(question: str, switches: Switches, plan: Planner | None) -> Searches:

@@ -1,6 +1,4 @@
-"""One open generation: the Snapshot port over a folder and the database.
-
-Also finds the neighbors of a hit in its section and the other rows of its table."""
+"""One open generation: the Snapshot port over a folder and the database."""
 
 from __future__ import annotations
 

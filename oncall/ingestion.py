@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from config.settings import Settings
     from jobs.canary.canary import Canary
     from jobs.ingest.executors import PreparationExecutor
-    from jobs.ingest.ports import IngestProgress, IngestReport
+    from jobs.ingest.progress import IngestProgress, IngestReport
     from jobs.ingest.shared_queue import Assign
     from jobs.schedule.freshness import Freshness, FreshnessGauges
     from jobs.schedule.recorded_run import Started

@@ -15,7 +15,7 @@ import pytest
 
 from agents.answer import Answer, Question
 from config.settings import Settings
-from jobs.ingest.ports import IngestReport
+from jobs.ingest.progress import IngestReport
 from oncall import Copilot
 from playground.google.memory_drive import FOLDER, StoredFile
 from playground.google_stand_in import GoogleFault, GoogleStandIn

@@ -1,7 +1,4 @@
-"""Threads and the people who asked in them, in the product's database: SQLite or PostgreSQL.
-
-`ThreadCheckpoints` stores the last LangGraph checkpoint of each thread; the functions export and
-delete threads. See docs/decisions/084-state-of-a-thread.md."""
+"""Threads and the people who asked in them; see docs/decisions/084-state-of-a-thread.md."""
 
 from __future__ import annotations
 
@@ -26,7 +23,6 @@ from sqlalchemy import (
     Index,
     String,
     Text,
-    and_,
     delete,
     insert,
     select,
@@ -151,7 +147,8 @@ class Unreadable(Exception):
 
 
 class ThreadCheckpoints(BaseCheckpointSaver[str]):
-    """`configurable` of a config: `thread_id` (a place's key), `domain`, `asker`.
+    """The last checkpoint of each thread. `configurable` of a config: `thread_id` (a place's key),
+    `domain`, `asker`.
 
     Raises SQLAlchemyError when the database is away."""
 
@@ -162,7 +159,7 @@ class ThreadCheckpoints(BaseCheckpointSaver[str]):
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Raises Unreadable."""
         configurable = config["configurable"]
-        query = select(ThreadRow.checkpoint).where(_row_of(configurable))
+        query = select(ThreadRow.checkpoint).filter_by(**_key_of(configurable))
         with self._engine.connect() as connection:
             text = connection.scalar(query)
         if text is None:
@@ -210,27 +207,20 @@ class ThreadCheckpoints(BaseCheckpointSaver[str]):
         """Nothing: an interrupted step runs again as a whole."""
 
 
-def _row_of(configurable: dict[str, Any]) -> ColumnElement[bool]:
-    return and_(
-        ThreadRow.place == configurable["thread_id"],
-        ThreadRow.domain == configurable["domain"],
-        ThreadRow.format == FORMAT,
-    )
+def _key_of(configurable: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "place": configurable["thread_id"], "domain": configurable["domain"], "format": FORMAT,
+    }  # fmt: skip
 
 
 def _write(connection: Connection, configurable: dict[str, Any], values: dict[str, str]) -> None:
-    place, asker, parent = (
-        configurable["thread_id"],
-        configurable["asker"],
-        configurable.get("checkpoint_id"),
-    )
+    key, parent = _key_of(configurable), configurable.get("checkpoint_id")
     if parent:
-        same = and_(_row_of(configurable), ThreadRow.checkpoint_id == parent)
-        if not connection.execute(update(ThreadRow).where(same).values(**values)).rowcount:
+        change = update(ThreadRow).filter_by(**key, checkpoint_id=parent).values(**values)
+        if not connection.execute(change).rowcount:
             raise Overtaken
     else:
-        row = {"place": place, "domain": configurable["domain"], "format": FORMAT, **values}
-        connection.execute(insert(ThreadRow).values(**row, begun_at=now()))
-    person = select(PersonRow.place).where(PersonRow.place == place, PersonRow.person == asker)
-    if connection.scalar(person) is None:
-        connection.execute(insert(PersonRow).values(place=place, person=asker))
+        connection.execute(insert(ThreadRow).values(**key, **values, begun_at=now()))
+    person = {"place": key["place"], "person": configurable["asker"]}
+    if connection.scalar(select(PersonRow.place).filter_by(**person)) is None:
+        connection.execute(insert(PersonRow).values(**person))

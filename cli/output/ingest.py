@@ -13,7 +13,7 @@ from rich.table import Table
 
 from cli.output.terminal import lines_console, table_console
 from jobs.canary.outcome import CanaryOutcome
-from jobs.ingest.ports import IngestProgress, IngestReport
+from jobs.ingest.progress import IngestProgress, IngestReport
 
 if TYPE_CHECKING:
     from enrichment.llm.pictures import PictureReport

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Lock, Semaphore
+from typing import Any, ClassVar, Self
 
 import structlog
 
@@ -27,6 +28,16 @@ _FIRST_PATIENCE_SECONDS = 60.0
 """Replaces `PATIENCE_SECONDS` until the model has answered once: someone may be waiting."""
 _FIRST_WAIT = 2.0
 _MAX_WAIT = 20.0
+
+
+class RunReport:
+    """Base of dataclasses that count over one run; the counts of its documents add up."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def add(self, other: Self) -> None:
+        for name in self.__dataclass_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 class BudgetSpent(ModelUnavailable):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Literal
@@ -21,7 +21,7 @@ from config.errors import ModelError
 from config.models import ChatModel, Prompt, ShownPicture
 from durable.database import replace_row
 from durable.migration import migrate
-from enrichment.llm.budget import Budget
+from enrichment.llm.budget import Budget, RunReport
 from enrichment.llm.prompts import render
 from enrichment.llm.reply_cache import ReplyCache, cache_key
 from loaders.document import Block, Document, Image, images_of
@@ -90,7 +90,7 @@ class PictureReply(BaseModel):
 
 
 @dataclass
-class PictureReport:
+class PictureReport(RunReport):
     """Counts of one run; each picture counts once per document."""
 
     pictures: int = 0
@@ -108,10 +108,6 @@ class PictureReport:
     """Number of skipped pictures by reason."""
     reasons: list[str] = field(default_factory=list)
     """One line per failure: the picture and the reason."""
-
-    def add(self, other: PictureReport) -> None:
-        for count in fields(self):
-            setattr(self, count.name, getattr(self, count.name) + getattr(other, count.name))
 
 
 @dataclass(frozen=True, kw_only=True)

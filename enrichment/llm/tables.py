@@ -7,14 +7,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 from pydantic import BaseModel
 
 from config.errors import ModelError
 from config.models import ChatModel, Prompt
 from config.prompts import Foreign, harmless
-from enrichment.llm.budget import Budget
+from enrichment.llm.budget import Budget, RunReport
 from enrichment.llm.prompts import render
 from enrichment.llm.reply_cache import ReplyCache, cache_key
 from loaders.document import Document, Table
@@ -43,7 +43,7 @@ class TableRejected(Exception):
 
 
 @dataclass
-class TableReport:
+class TableReport(RunReport):
     """Counts of one run."""
 
     tables: int = 0
@@ -55,10 +55,6 @@ class TableReport:
     """Number of rejections by `TableRejected.kind`."""
     reasons: list[str] = field(default_factory=list)
     """One line per rejection or failure: the table and the reason."""
-
-    def add(self, other: TableReport) -> None:
-        for count in fields(self):
-            setattr(self, count.name, getattr(self, count.name) + getattr(other, count.name))
 
 
 def with_verified_tables(

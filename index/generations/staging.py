@@ -9,18 +9,18 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Protocol
 
 from pydantic_core import PydanticSerializationError
 
 from config.errors import LoadError, PublishError
-from config.models import Embedder, Vectors
+from config.models import Embedder
 from durable.database import NO_ROOM
 from enrichment.chunk import Chunk, DocumentCard
 from index.generations.build import Journal, VectorSource, embedded_texts
 from index.generations.folder import Folder
 from index.generations.folders import GenerationFolders
 from index.store.documents import GenerationInfo, Revision, Store, digest_of
+from index.store.vectors import UnpublishedVectors
 
 Look = Callable[[GenerationInfo, Mapping[str, DocumentCard]], bool]
 """Gets a built, unpublished generation. Returns False to keep the current one."""
@@ -31,16 +31,8 @@ TOGETHER = 1_024
 core waits for the last batch of each document."""
 
 
-class MadeVectors(Protocol):
-    """Stores vectors until they are published, so that a resumed run embeds nothing twice."""
-
-    def lookup(self, keys: Sequence[str]) -> dict[str, Vectors]: ...
-
-    def append(self, vectors: Mapping[str, Vectors]) -> None: ...
-
-    def discard(self) -> None:
-        """Deletes the vectors, which are published now."""
-        ...
+MadeVectors = Journal | UnpublishedVectors
+"""Stores vectors until they are published, so that a resumed run embeds nothing twice."""
 
 
 class Staging:

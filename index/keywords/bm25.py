@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, Protocol, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,28 +28,10 @@ CELLS_AT_ONCE = 2_000_000
 KeywordEngine = Literal["bm25s", "rank_bm25"]
 
 FIELD_WEIGHTS: Mapping[str, int] = {
-    "text": 1,
-    "headings": 2,
-    "title": 2,
-    "chunk_keywords": 1,
-    "entities": 1,
-    "summary": 1,
-    "document_keywords": 1,
-    "questions": 1,
-}
+    "text": 1, "headings": 2, "title": 2, "chunk_keywords": 1, "entities": 1, "summary": 1,
+    "document_keywords": 1, "questions": 1,
+}  # fmt: skip
 """Field → how often its terms are counted (docs/decisions/033)."""
-
-
-class Keywords(Protocol):
-    """A keyword index over rows 0 … n - 1."""
-
-    def scores(self, query: Sequence[str]) -> NDArray[np.float32]:
-        """(n,) BM25 of each row for the terms; repeated terms count once."""
-        ...
-
-    def frequency(self, term: str) -> int:
-        """Number of rows with the term."""
-        ...
 
 
 def fields(chunk: Chunk, card: DocumentCard) -> dict[str, str]:
@@ -122,6 +104,7 @@ class SparseBm25:
         self._folder = folder
 
     def scores(self, query: Sequence[str]) -> NDArray[np.float32]:
+        """(n,) BM25 of each row for the terms; repeated terms count once."""
         scores = np.zeros(self._size, dtype=np.float32)
         for term in distinct(query):
             start, end = self._span(term)
@@ -130,6 +113,7 @@ class SparseBm25:
         return scores
 
     def frequency(self, term: str) -> int:
+        """Number of rows with the term."""
         start, end = self._span(term)
         return end - start
 
@@ -140,12 +124,9 @@ class SparseBm25:
             np.asarray(np.load(self._folder / f"{name}.npy", mmap_mode="r" if self._size else None))
             for name in (COUNTS, LENGTHS)
         )
+        terms = self.terms.as_bytes()
         return Columns(
-            terms=self.terms.as_bytes(),
-            starts=self._starts,
-            rows=self._rows,
-            counts=counts,
-            lengths=lengths,
+            terms=terms, starts=self._starts, rows=self._rows, counts=counts, lengths=lengths
         )
 
     def bags(self) -> list[list[str]]:
@@ -163,6 +144,10 @@ class SparseBm25:
         return (
             (0, 0) if column is None else (int(self._starts[column]), int(self._starts[column + 1]))
         )
+
+
+Keywords = SparseBm25 | RankBm25
+"""A keyword index over rows 0 … n - 1."""
 
 
 class Terms(Sequence[str]):

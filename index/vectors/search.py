@@ -1,7 +1,4 @@
-"""Finds the rows nearest to a question: by an exact pass, or in large matrices by a sketch first.
-
-Also has a thread-safe LRU cache and the cached vectors of questions: a question is embedded once
-for all domains searched."""
+"""Finds the rows nearest to a question by an exact pass, or in large matrices by a sketch first."""
 
 from __future__ import annotations
 
@@ -107,7 +104,8 @@ MAX_CACHED = 2_048
 
 
 class QuestionVectors:
-    """Cached question vectors of one embedding model, for all its generations. Thread-safe."""
+    """Cached vectors of one embedding model: a question is embedded once for all domains searched.
+    Thread-safe."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing
 
 from config.models import Usage
+from index.generations.staging import Staging
 from jobs.ingest.executors import PreparationExecutor
 from jobs.ingest.handoff_store import PreparationStore
-from jobs.ingest.ports import IngestProgress, IngestReport, NextGeneration
+from jobs.ingest.progress import IngestProgress, IngestReport, PublishSchedule
 from jobs.ingest.quarantine import CrashSuspects
-from jobs.ingest.run import PublishSchedule, RunInProgress
+from jobs.ingest.run import RunInProgress
 from loaders.document import Document
 from loaders.source import DocumentSource
 from loaders.time_limit import SECONDS
@@ -22,7 +23,7 @@ def ingest(
     domain: str,
     *,
     sources: Sequence[DocumentSource],
-    stage: Callable[[str], AbstractContextManager[NextGeneration]],
+    stage: Callable[[str], AbstractContextManager[Staging]],
     executor: PreparationExecutor,
     pipeline: str,
     model: str = "",

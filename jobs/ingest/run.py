@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,44 +15,15 @@ from enrichment.chunk import DocumentCard
 from enrichment.llm.pictures import PictureReport
 from enrichment.llm.tables import TableReport
 from enrichment.pipeline import Enriched
+from index.generations.staging import Staging
+from index.store.documents import GenerationInfo
 from jobs.ingest.executors import PreparationExecutor, Prepared, Way, attempt, map_in_order
 from jobs.ingest.handoff_store import PreparationStore
-from jobs.ingest.ports import IngestProgress, IngestReport, NextGeneration, Published
+from jobs.ingest.progress import IngestProgress, IngestReport, PublishSchedule
 from jobs.ingest.quarantine import CrashSuspects
 from loaders.document import Document
 from loaders.source import DocumentSource, Load
 from telemetry import metrics
-
-FIRST_SECONDS = 60.0
-SHARE = 0.1
-"""Maximum share of a run's time for its steps: a larger index takes longer to publish."""
-
-
-class PublishSchedule:
-    """The first step is due after a minute, later ones when they cost little of the run's time."""
-
-    def __init__(
-        self, seconds: float = FIRST_SECONDS, *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        """`seconds`: minimum time between two steps."""
-        self._seconds = seconds
-        self._clock = clock
-        self._next = clock() + seconds
-
-    def due(self, something: bool) -> bool:
-        return something and self._clock() >= self._next
-
-    def took(self, publish: Callable[[], None]) -> None:
-        """Publish, and schedule the next step by the time it took."""
-        began = self._clock()
-        publish()
-        now = self._clock()
-        self._next = max(self._next, now + max(self._seconds, (now - began) / SHARE))
-
-    def stop(self) -> None:
-        """Stop publishing in steps; the rest is published at the end."""
-        self._next = float("inf")
-
 
 log = structlog.get_logger()
 
@@ -67,7 +37,7 @@ WAIT_SECONDS = 1.0
 class RunInProgress:
     """The state of a run, and its counts."""
 
-    staging: NextGeneration
+    staging: Staging
     executor: PreparationExecutor
     pipeline: str
     model: str
@@ -168,7 +138,7 @@ class RunInProgress:
         for document_id in self.removed:
             self.staging.remove(document_id)
 
-    def publish(self) -> Published:
+    def publish(self) -> GenerationInfo:
         """Publish everything at the end of the run."""
         self.watch.publishing()
         published = self._commit({"pipeline": self.pipeline, **self._cursors_to_keep()})
@@ -310,7 +280,7 @@ class RunInProgress:
         if self.staging.held_back:
             self.steps.stop()  # later steps would be held back too
 
-    def _commit(self, cursors: Mapping[str, str], *, is_step: bool = False) -> Published:
+    def _commit(self, cursors: Mapping[str, str], *, is_step: bool = False) -> GenerationInfo:
         before = self.staging.number
         self.watch.publishing()
         published = self.staging.commit(cursors, is_step=is_step)
@@ -330,7 +300,7 @@ class RunInProgress:
         return {name: self.staging.cursors.get(name, "") for name in self.cursors}
 
     def report(
-        self, domain: str, published: Published, *, usage: Usage, seconds: float
+        self, domain: str, published: GenerationInfo, *, usage: Usage, seconds: float
     ) -> IngestReport:
         return IngestReport(
             domain=domain,

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Protocol
 
 import structlog
@@ -125,14 +125,14 @@ class QueueExecutor:
         made_with: str = "",
     ) -> None:
         self._run = run
-        self._domain = domain
-        self._options = options
         self._model = model
-        self._made_with = made_with
         self._store = store
         self._assign = assign
-        # A continued run enqueues again, and an existing workflow id would have no effect.
-        self._start = uuid.uuid4().hex[:8]
+        self._task = partial(
+            PreparationTask, run=run, domain=domain, options=options, made_with=made_with,
+            # A continued run enqueues again, and an existing workflow id would have no effect.
+            start=uuid.uuid4().hex[:8],
+        )  # fmt: skip
         self._pending: dict[tuple[str, Way], PreparationTask] = {}
         self._last_result_at = time.monotonic()
 
@@ -140,17 +140,8 @@ class QueueExecutor:
         return sum(one == way for _, one in self._pending) < MAX_PENDING[way]
 
     def submit(self, document: Document, way: Way) -> None:
-        assignment = PreparationTask(
-            run=self._run,
-            start=self._start,
-            domain=self._domain,
-            document=document.id,
-            loaded=self._store.keep(document),
-            way=way,
-            options=self._options,
-            model=self._model if way == "model" else "",
-            made_with=self._made_with,
-        )
+        loaded, model = self._store.keep(document), self._model if way == "model" else ""
+        assignment = self._task(document=document.id, loaded=loaded, way=way, model=model)
         self._pending[document.id, way] = assignment
         if not self._store.is_finished(document.id, way, assignment.digest):
             self._hand_out(assignment)
@@ -183,10 +174,9 @@ class QueueExecutor:
         marks = {key: (one.digest, one.failure) for key, one in self._pending.items()}
         return self._store.completed(marks)
 
-    def _hand_out(self, assignment: PreparationTask) -> None:
+    def _hand_out(self, one: PreparationTask) -> None:
         times = uuid.uuid4().hex[:4]
-        way, digest = assignment.way, assignment.digest[:16]
-        self._assign(assignment, f"{self._run}/{self._start}/{way}/{digest}/{times}")
+        self._assign(one, f"{one.run}/{one.start}/{one.way}/{one.digest[:16]}/{times}")
 
 
 class PreparationWorker:

@@ -21,7 +21,7 @@ from config.errors import AnotherRun, CopilotError
 from config.models import Usage
 from durable.database import naive_utc
 from durable.migration import migrate
-from jobs.ingest.ports import IngestReport
+from jobs.ingest.progress import IngestReport
 from jobs.schedule.runs import IngestRun, Outcome, Planned, RunStore
 from telemetry import metrics
 

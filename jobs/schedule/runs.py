@@ -35,7 +35,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from config.domain import Refresh
 from durable.database import insert_once, naive_utc, replace_row
 from durable.migration import migrate
-from jobs.ingest.ports import IngestReport
+from jobs.ingest.progress import IngestReport
 
 _HOUR = timedelta(hours=1)
 
@@ -277,15 +277,10 @@ class RunStore:
 
     def of(self, domain: str, most: int = MAX_RUNS) -> list[IngestRun]:
         """Newest first; empty if the table does not exist yet. Raises other database errors."""
-        query = (
-            select(RunRow)
-            .where(RunRow.domain == domain)
-            .order_by(RunRow.started_at.desc())
-            .limit(most)
-        )
+        query = select(RunRow).filter_by(domain=domain).order_by(RunRow.started_at.desc())
         try:
             with self.engine.connect() as connection:
-                return [_run(row) for row in connection.execute(query).mappings()]
+                return [_run(row) for row in connection.execute(query.limit(most)).mappings()]
         except DBAPIError:
             if inspect(self.engine).has_table(RunRow.__tablename__):
                 raise

@@ -16,7 +16,7 @@ import dbos  # noqa: F401 - once, for all children
 from config.settings import Settings
 from durable.lease import FileLease
 from index.store.database import open_database
-from jobs.ingest.ports import IngestReport
+from jobs.ingest.progress import IngestReport
 from jobs.schedule.recorded_run import Started, recorded
 from jobs.schedule.runner import JobRunner
 from jobs.schedule.runs import RunStore

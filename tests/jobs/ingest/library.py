@@ -18,7 +18,7 @@ from index.publish import Index, open_index
 from jobs.ingest.executors import LocalExecutor, Prepare, Way
 from jobs.ingest.handoff_store import PreparationStore
 from jobs.ingest.job import ingest
-from jobs.ingest.ports import IngestReport
+from jobs.ingest.progress import IngestReport
 from jobs.ingest.quarantine import CrashSuspects
 from loaders.document import Document
 from loaders.source import IndexedDocument, SourceChanges

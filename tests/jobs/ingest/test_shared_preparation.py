@@ -27,7 +27,7 @@ from enrichment.llm.ledger import MAX_PAUSE, SharedLedger
 from enrichment.pipeline import Enriched
 from jobs.ingest.executors import Prepared
 from jobs.ingest.handoff_store import PreparationStore
-from jobs.ingest.run import PublishSchedule
+from jobs.ingest.progress import PublishSchedule
 from jobs.ingest.shared_queue import (
     PreparationTask,
     PreparationWorker,

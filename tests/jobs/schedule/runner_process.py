@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlalchemy import create_engine, make_url
 
 from durable.lease import PostgresLease
-from jobs.ingest.ports import IngestReport
+from jobs.ingest.progress import IngestReport
 from jobs.schedule.recorded_run import Started, recorded
 from jobs.schedule.runner import JobRunner
 from jobs.schedule.runs import RunStore

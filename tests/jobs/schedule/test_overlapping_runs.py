@@ -18,7 +18,7 @@ from config.settings import Settings
 from durable.lease import FileLease, Lease, PostgresLease
 from durable.worker import WorkQueue
 from index.store.database import open_database
-from jobs.ingest.ports import IngestReport
+from jobs.ingest.progress import IngestReport
 from jobs.schedule.recorded_run import NoticeStore, Started, recorded
 from jobs.schedule.runner import JobRunner, Registration, RunAttemptStore
 from jobs.schedule.runs import MAX_RUNS, IngestRun, RunStore, latest

@@ -1,14 +1,13 @@
-"""Ports of the ingestion job for the index and for progress, and its report."""
+"""The progress of a run of the ingestion job, when it publishes in steps, and its report."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from config.errors import LoadError
 from config.models import Usage
-from enrichment.chunk import Chunk, DocumentCard
 from enrichment.llm.pictures import PictureReport
 from enrichment.llm.tables import TableReport
 from jobs.canary.outcome import CanaryOutcome
@@ -47,46 +46,35 @@ class IngestReport:
         return any(one.alarms for one in self.canaries)
 
 
-class Published(Protocol):
-    @property
-    def number(self) -> int: ...
-
-    @property
-    def chunks(self) -> int: ...
-
-    @property
-    def embedded(self) -> int: ...
+FIRST_SECONDS = 60.0
+SHARE = 0.1
+"""Maximum share of a run's time for its steps: a larger index takes longer to publish."""
 
 
-class NextGeneration(Protocol):
-    """The next generation while it is built. Documents neither put nor removed are carried over."""
+class PublishSchedule:
+    """The first step is due after a minute, later ones when they cost little of the run's time."""
 
-    @property
-    def domain(self) -> str: ...
+    def __init__(
+        self, seconds: float = FIRST_SECONDS, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`seconds`: minimum time between two steps."""
+        self._seconds = seconds
+        self._clock = clock
+        self._next = clock() + seconds
 
-    @property
-    def number(self) -> int:
-        """Number of the current generation; 0 for none."""
-        ...
+    def due(self, something: bool) -> bool:
+        return something and self._clock() >= self._next
 
-    @property
-    def held_back(self) -> bool:
-        """Whether the last commit was not published."""
-        ...
+    def took(self, publish: Callable[[], None]) -> None:
+        """Publish, and schedule the next step by the time it took."""
+        began = self._clock()
+        publish()
+        now = self._clock()
+        self._next = max(self._next, now + max(self._seconds, (now - began) / SHARE))
 
-    @property
-    def documents(self) -> Mapping[str, DocumentCard]: ...
-
-    @property
-    def cursors(self) -> Mapping[str, str]: ...
-
-    def put(self, card: DocumentCard, chunks: Sequence[Chunk]) -> None: ...
-
-    def remove(self, document_id: str) -> None: ...
-
-    def commit(self, cursors: Mapping[str, str], *, is_step: bool = False) -> Published:
-        """Publish the current state. May be called repeatedly."""
-        ...
+    def stop(self) -> None:
+        """Stop publishing in steps; the rest is published at the end."""
+        self._next = float("inf")
 
 
 class IngestProgress:
