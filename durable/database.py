@@ -65,11 +65,11 @@ def batches(values: Iterable[_T], size: int = 500) -> Iterator[list[_T]]:
         yield remaining[first : first + size]
 
 
-def insert_once(engine: Engine, table: Table | type[DeclarativeBase], /, **values: object) -> bool:
+def insert_once(engine: Engine, row: type[DeclarativeBase], /, **values: object) -> bool:
     """Insert a row in a transaction of its own. False, and no change, where its key exists."""
     try:
         with engine.begin() as connection:
-            connection.execute(insert(table).values(**values))
+            connection.execute(insert(row).values(**values))
     except IntegrityError:
         return False
     return True

@@ -98,11 +98,8 @@ class CachedAnswerStore:
         """Newest first, at most MOST_PER_DOMAIN."""
         query = (
             select(AnswerRow.id)
-            .where(
-                AnswerRow.domain == domain,
-                AnswerRow.key == key,
-                AnswerRow.kept_at >= since,
-            )
+            .filter_by(domain=domain, key=key)
+            .where(AnswerRow.kept_at >= since)
             .order_by(AnswerRow.id.desc())
             .limit(MAX_PER_DOMAIN)
         )
@@ -134,20 +131,17 @@ class CachedAnswerStore:
     def keep(self, one: NewCacheEntry) -> None:
         """Replaces an earlier answer to the same words; of two at once, the first stays."""
         digest = digest_of(one.question.casefold())
-        same = (AnswerRow.domain == one.domain) & (AnswerRow.key == one.key)
+        mine = {"domain": one.domain, "key": one.key}
+        earlier = delete(AnswerRow).filter_by(**mine).where(AnswerRow.question_digest == digest)
+        entry = insert(AnswerRow).values(
+            **mine, question_digest=digest, question=one.question, vector=one.vector,
+            answer=one.answer, answer_digest=digest_of(one.text),
+            documents=json.dumps(one.documents), kept_at=now(),
+        )  # fmt: skip
         try:
             with _short_transaction(self._engine) as connection:
-                connection.execute(
-                    delete(AnswerRow).where(same, AnswerRow.question_digest == digest)
-                )
-                connection.execute(
-                    insert(AnswerRow).values(
-                        domain=one.domain, key=one.key, question=one.question,
-                        question_digest=digest, vector=one.vector, answer=one.answer,
-                        answer_digest=digest_of(one.text), documents=json.dumps(one.documents),
-                        kept_at=now(),
-                    )
-                )  # fmt: skip
+                connection.execute(earlier)
+                connection.execute(entry)
                 _drop_oldest(connection, one.domain)
         except IntegrityError:
             return
@@ -176,13 +170,11 @@ def create_table(engine: Engine) -> None:
 
 def entries_answering(connection: Connection, answers: Collection[str]) -> list[dict[str, Any]]:
     """Entries with these texts as answers."""
-    columns = (AnswerRow.domain, AnswerRow.question, AnswerRow.kept_at)
+    query = select(AnswerRow.domain, AnswerRow.question, AnswerRow.kept_at)
     return [
-        dict(row)
+        dict(row._mapping)
         for batch in batches(sorted(map(digest_of, answers)))
-        for row in connection.execute(
-            select(*columns).where(AnswerRow.answer_digest.in_(batch))
-        ).mappings()
+        for row in connection.execute(query.where(AnswerRow.answer_digest.in_(batch)))
     ]
 
 
@@ -200,7 +192,7 @@ def purge(connection: Connection, days_of: Callable[[str], int]) -> int:
     for domain in connection.scalars(select(AnswerRow.domain).distinct()).all():
         old = AnswerRow.kept_at < now() - timedelta(days=days_of(domain))
         deleted += connection.execute(
-            delete(AnswerRow).where(AnswerRow.domain == domain, old)
+            delete(AnswerRow).filter_by(domain=domain).where(old)
         ).rowcount
     return deleted
 
@@ -229,9 +221,7 @@ def _short_transaction(engine: Engine) -> Iterator[Connection]:
 
 
 def _drop_oldest(connection: Connection, domain: str) -> None:
-    mine = select(AnswerRow.id).where(AnswerRow.domain == domain).order_by(AnswerRow.id.desc())
+    mine = select(AnswerRow.id).filter_by(domain=domain).order_by(AnswerRow.id.desc())
     last = connection.scalar(mine.offset(MAX_PER_DOMAIN).limit(1))
     if last is not None:
-        connection.execute(
-            delete(AnswerRow).where(AnswerRow.domain == domain, AnswerRow.id <= last)
-        )
+        connection.execute(delete(AnswerRow).filter_by(domain=domain).where(AnswerRow.id <= last))

@@ -26,9 +26,7 @@ class Person:
 
 
 IdentitiesOf = Callable[[Domain, Person], frozenset[str]]
-"""Returns every name that a permission of this domain may use for this person.
-
-See `identities`."""
+"""Returns every name that a permission of this domain may use for this person. See `identities`."""
 
 EVERYONE: frozenset[str] = frozenset()
 """No identities: documents open to everyone are still readable."""

@@ -195,20 +195,15 @@ class Store:
         return dict(sorted(documents.items()))
 
     def cursors(self, domain: str, number: int) -> dict[str, str]:
-        query = select(GenerationRow.cursors).where(
-            GenerationRow.domain == domain, GenerationRow.number == number
-        )
+        query = select(GenerationRow.cursors).filter_by(domain=domain, number=number)
         with self._reading() as connection:
             stored = connection.scalar(query)
         return dict(json.loads(stored)) if stored else {}
 
     def set_cursors(self, domain: str, number: int, cursors: Mapping[str, str]) -> None:
         with self._writing() as connection:
-            connection.execute(
-                update(GenerationRow)
-                .where(GenerationRow.domain == domain, GenerationRow.number == number)
-                .values(cursors=json.dumps(dict(cursors), sort_keys=True))
-            )
+            row = update(GenerationRow).filter_by(domain=domain, number=number)
+            connection.execute(row.values(cursors=json.dumps(dict(cursors), sort_keys=True)))
 
     def publish(
         self, info: GenerationInfo, revisions: Sequence[Revision], cursors: Mapping[str, str]
@@ -261,13 +256,8 @@ def _info(
 
 
 def _find(connection: Connection, domain: str, document_id: str, digest: str) -> Revision | None:
-    row = connection.execute(
-        select(*_REVISION).where(
-            RevisionRow.domain == domain,
-            RevisionRow.document_id == document_id,
-            RevisionRow.digest == digest,
-        )
-    ).first()
+    query = select(*_REVISION).filter_by(domain=domain, document_id=document_id, digest=digest)
+    row = connection.execute(query).first()
     return Revision(**row._mapping) if row else None
 
 
@@ -278,8 +268,6 @@ def _members_of(query: Any, domain: str, number: int) -> Any:
 
 
 def _point_to(connection: Connection, domain: str, number: int) -> None:
-    moved = connection.execute(
-        update(CurrentRow).where(CurrentRow.domain == domain).values(number=number)
-    )
-    if not moved.rowcount:
+    move = update(CurrentRow).filter_by(domain=domain).values(number=number)
+    if not connection.execute(move).rowcount:
         connection.execute(insert(CurrentRow).values(domain=domain, number=number))

@@ -57,11 +57,8 @@ class UnpublishedVectors:
         columns = (VectorRow.key, VectorRow.leading, VectorRow.trailing, VectorRow.scale)
         with self._engine.connect() as connection:
             for some in batches(keys):
-                for row in connection.execute(
-                    select(*columns).where(
-                        VectorRow.domain == self._domain, VectorRow.key.in_(some)
-                    )
-                ):
+                query = select(*columns).filter_by(domain=self._domain)
+                for row in connection.execute(query.where(VectorRow.key.in_(some))):
                     quantized = Quantized(
                         np.frombuffer(row.leading, dtype=np.int8)[None],
                         np.frombuffer(row.trailing, dtype=np.int8)[None],

@@ -115,26 +115,20 @@ class PreparationStore:
             "version": document.version,
             "document": zlib.compress(payload, COMPRESSION),
         }
+        key = self._key(document.id)
         with self._engine.begin() as connection:
-            stored_digest = connection.scalar(self._of(LoadedRow, document.id, LoadedRow.digest))
+            stored_digest = connection.scalar(select(LoadedRow.digest).filter_by(**key))
             if stored_digest is None:
-                key = {"domain": self._domain, "document_id": document.id}
                 connection.execute(insert(LoadedRow).values(**key, **row, deaths=0))
             elif stored_digest != digest:
-                connection.execute(
-                    update(LoadedRow)
-                    .where(*self._row(LoadedRow, document.id))
-                    .values(**row, deaths=0)
-                )
+                change = update(LoadedRow).filter_by(**key)
+                connection.execute(change.values(**row, deaths=0))
         return digest
 
     def loaded(self, document_id: str) -> Loaded | None:
         with self._engine.connect() as connection:
-            row = connection.execute(
-                self._of(
-                    LoadedRow, document_id, LoadedRow.document, LoadedRow.digest, LoadedRow.deaths
-                )
-            ).first()
+            query = select(LoadedRow).filter_by(**self._key(document_id))
+            row = connection.execute(query).first()
         if row is None:
             return None
         document = _documents().validate_json(zlib.decompress(row.document))
@@ -149,32 +143,23 @@ class PreparationStore:
 
     def begin(self, document_id: str) -> None:
         """Count a process death in advance; `clear` resets the count."""
-        deaths = LoadedRow.deaths
-        with self._engine.begin() as connection:
-            connection.execute(
-                update(LoadedRow)
-                .where(*self._row(LoadedRow, document_id))
-                .values(deaths=deaths + 1)
-            )
+        self._set_deaths(document_id, LoadedRow.deaths + 1)
 
     def finish(self, prepared: Prepared, digest: str) -> None:
         """Store a result. `digest` covers the input and the way; for a failure also the run."""
         result = _packed(prepared)
         try:
             with self._engine.begin() as connection:
+                key = self._key(prepared.document)
                 replace_row(
-                    connection, PreparedRow, domain=self._domain, document_id=prepared.document,
-                    way=prepared.way, digest=digest, result=result,
-                )  # fmt: skip
+                    connection, PreparedRow, **key, way=prepared.way, digest=digest, result=result
+                )
         except IntegrityError:
             return  # another process has just stored the same result
 
     def clear(self, document_id: str) -> None:
         """Reset the count of deaths."""
-        with self._engine.begin() as connection:
-            connection.execute(
-                update(LoadedRow).where(*self._row(LoadedRow, document_id)).values(deaths=0)
-            )
+        self._set_deaths(document_id, 0)
 
     def completed(self, digests: Mapping[tuple[str, Way], Collection[str]]) -> list[Prepared]:
         """Returns stored results. `digests`: (id, way) → acceptable digests."""
@@ -193,9 +178,9 @@ class PreparationStore:
         return ready
 
     def is_finished(self, document_id: str, way: Way, digest: str) -> bool:
-        query = self._of(PreparedRow, document_id, PreparedRow.digest)
+        query = select(PreparedRow.digest).filter_by(**self._key(document_id), way=way)
         with self._engine.connect() as connection:
-            return bool(connection.scalar(query.where(PreparedRow.way == way)) == digest)
+            return connection.scalar(query) == digest
 
     def forget_prepared(self, results: Collection[tuple[str, Way]]) -> None:
         """`results`: (id, way) of published documents."""
@@ -222,11 +207,13 @@ class PreparationStore:
                     delete(table).where(table.domain == self._domain, column.in_(some))
                 )
 
-    def _of(self, table: type[LoadedRow | PreparedRow], document_id: str, *columns: Any) -> Any:
-        return select(*columns).where(*self._row(table, document_id))
+    def _set_deaths(self, document_id: str, deaths: Any) -> None:
+        change = update(LoadedRow).filter_by(**self._key(document_id)).values(deaths=deaths)
+        with self._engine.begin() as connection:
+            connection.execute(change)
 
-    def _row(self, table: type[LoadedRow | PreparedRow], document_id: str) -> tuple[Any, Any]:
-        return table.domain == self._domain, table.document_id == document_id
+    def _key(self, document_id: str) -> dict[str, str]:
+        return {"domain": self._domain, "document_id": document_id}
 
 
 def _shared_fields(one: Enriched | _Result) -> dict[str, Any]:

@@ -74,9 +74,7 @@ class CrashSuspects:
 
     def _left(self) -> tuple[list[str], Mapping[str, int]]:
         with self._engine.connect() as connection:
-            row = connection.execute(
-                select(ProgressRow).where(ProgressRow.domain == self._domain)
-            ).first()
+            row = connection.execute(select(ProgressRow).filter_by(domain=self._domain)).first()
         return (json.loads(row.at_work), json.loads(row.deaths)) if row else ([], {})
 
     def _keep(self) -> None:

@@ -297,9 +297,7 @@ class RunStore:
         self._make_room()
         now, before = json.dumps(list(complaints)), ()
         with self.engine.begin() as connection:
-            held = connection.scalar(
-                select(ComplaintRow.complaints).where(ComplaintRow.domain == domain)
-            )
+            held = connection.scalar(select(ComplaintRow.complaints).filter_by(domain=domain))
             if held == now or (held is None and not complaints):
                 return None
             if held is not None:
