@@ -36,7 +36,7 @@ from benchmarks.material.fitting import (
     logistic,
 )
 from benchmarks.material.golden_domains import Measured, measured_domains
-from index.permissions.reader_view import ReaderView
+from index.permissions.rules import ReaderView
 from index.search import Hit
 
 KINDS = ("own", "unanswerable", "left", "near", "far", "short")

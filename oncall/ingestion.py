@@ -84,8 +84,8 @@ class Ingestion:
     ) -> IngestReport:
         from enrichment.pipeline import VERSION
         from index.publish import WAIT_SECONDS
+        from jobs.ingest.handoff_store import CrashSuspects
         from jobs.ingest.job import ingest
-        from jobs.ingest.quarantine import CrashSuspects
 
         name, models, index = domain.domain, self._models, self._documents.index
         current = partial(self._documents.current, name)

@@ -11,8 +11,7 @@ from threading import Lock
 from config.domain import Domain
 from config.errors import ConfigError, PermissionsUnknown
 from enrichment.chunk import DocumentCard
-from index.permissions.reader_view import Guarded
-from index.permissions.rules import PermissionIndex
+from index.permissions.rules import Guarded, PermissionIndex
 from index.search import Snapshot
 from loaders.document import Permission
 from telemetry import metrics
@@ -38,7 +37,7 @@ The result omits documents that could not be checked. Raises PermissionsUnknown 
 class LivePermissions:
     """The current permissions of one generation. Thread-safe.
 
-    See `reader_view.CurrentPermissions`."""
+    See `rules.CurrentPermissions`."""
 
     def __init__(
         self,

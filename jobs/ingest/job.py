@@ -9,9 +9,8 @@ from contextlib import AbstractContextManager, closing
 from config.models import Usage
 from index.generations.staging import Staging
 from jobs.ingest.executors import PreparationExecutor
-from jobs.ingest.handoff_store import PreparationStore
+from jobs.ingest.handoff_store import CrashSuspects, PreparationStore
 from jobs.ingest.progress import IngestProgress, IngestReport, PublishSchedule
-from jobs.ingest.quarantine import CrashSuspects
 from jobs.ingest.run import RunInProgress
 from loaders.document import Document
 from loaders.source import DocumentSource

@@ -18,9 +18,8 @@ from enrichment.pipeline import Enriched
 from index.generations.staging import Staging
 from index.store.documents import GenerationInfo
 from jobs.ingest.executors import PreparationExecutor, Prepared, Way, attempt, map_in_order
-from jobs.ingest.handoff_store import PreparationStore
+from jobs.ingest.handoff_store import CrashSuspects, PreparationStore
 from jobs.ingest.progress import IngestProgress, IngestReport, PublishSchedule
-from jobs.ingest.quarantine import CrashSuspects
 from loaders.document import Document
 from loaders.source import DocumentSource, Load
 from telemetry import metrics

@@ -25,8 +25,7 @@ from durable.worker import DurableWorker, WorkQueue
 from enrichment.chunk import Chunk
 from enrichment.pipeline import Enriched
 from jobs.ingest.executors import Prepared, Way, attempt
-from jobs.ingest.handoff_store import PreparationStore
-from jobs.ingest.quarantine import MAX_DEATHS, quarantined
+from jobs.ingest.handoff_store import MAX_DEATHS, PreparationStore, quarantined
 from loaders.document import Document
 from loaders.time_limit import SECONDS
 

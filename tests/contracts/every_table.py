@@ -24,8 +24,7 @@ from jobs.canary.store import CanaryBaseline, CanaryStore
 from jobs.evaluation.agreement import JudgeCardStore, ScoredTwice, agreement
 from jobs.evaluation.history import keep_run
 from jobs.evaluation.reply_store import SqlReplyStore
-from jobs.ingest.handoff_store import PreparationStore
-from jobs.ingest.quarantine import CrashSuspects
+from jobs.ingest.handoff_store import CrashSuspects, PreparationStore
 from jobs.schedule.recorded_run import NoticeStore
 from jobs.schedule.runner import RunAttemptStore
 from jobs.schedule.runs import RunStore

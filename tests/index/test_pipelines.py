@@ -15,7 +15,7 @@ from cli.output.inspection import print_retrieved
 from config.errors import UsageError
 from enrichment.chunk import Chunk, Entity
 from enrichment.language.words import search_terms
-from index.permissions.reader_view import ReaderView
+from index.permissions.rules import ReaderView
 from index.pipelines import (
     MAX_COUNTED,
     VALUES,

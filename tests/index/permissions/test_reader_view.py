@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from config.settings import Settings
-from index.permissions.reader_view import Guarded, ReaderView
-from index.permissions.rules import identities, visible_to
+from index.permissions.rules import Guarded, ReaderView, identities, visible_to
 from index.publish import Index, open_index
 from index.search import SearchQuery, Snapshot
 from loaders.document import Permission

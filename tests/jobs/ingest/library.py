@@ -16,10 +16,9 @@ from enrichment.chunk import DocumentCard
 from enrichment.pipeline import Enriched, prepare
 from index.publish import Index, open_index
 from jobs.ingest.executors import LocalExecutor, Prepare, Way
-from jobs.ingest.handoff_store import PreparationStore
+from jobs.ingest.handoff_store import CrashSuspects, PreparationStore
 from jobs.ingest.job import ingest
 from jobs.ingest.progress import IngestReport
-from jobs.ingest.quarantine import CrashSuspects
 from loaders.document import Document
 from loaders.source import IndexedDocument, SourceChanges
 from tests.enrichment.writing import Writer, count_words

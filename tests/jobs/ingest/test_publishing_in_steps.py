@@ -10,8 +10,8 @@ import pytest
 
 from config.errors import LoadError, ModelUnavailable
 from enrichment.pipeline import Enriched
+from jobs.ingest.handoff_store import CrashSuspects
 from jobs.ingest.progress import PublishSchedule
-from jobs.ingest.quarantine import CrashSuspects
 from loaders.document import Document, Image
 from tests.enrichment.writing import Writer
 from tests.jobs.ingest.library import DOMAIN, MODEL, Library, plainly, with_a_model

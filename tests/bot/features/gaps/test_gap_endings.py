@@ -15,8 +15,7 @@ from bot.features.gaps.store import GapDraftRow
 from bot.features.registry import FEATURE_TABLES
 from bot.privacy.personal_data import PersonalData
 from index.audit import AuditLog
-from index.permissions.reader_view import Guarded
-from index.permissions.rules import PermissionIndex
+from index.permissions.rules import Guarded, PermissionIndex
 from tests.bot.fakes import answer, passages_found
 from tests.bot.features.gaps.room import LAPTOPS, TRAVEL, WITH_TRAVEL, GapRoom, gap_room
 from tests.bot.features.gaps.test_gaps import WAYS, accepted, asked_by_three
