@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from contextlib import chdir
+from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -60,7 +61,7 @@ def oncall(folder: Path, *words: str, **more: str) -> Done:
         (folder / "stdout.txt").open("w+") as out,
         (folder / "stderr.txt").open("w+") as err,
         patch.dict(os.environ, environment(folder, **more), clear=True),
-        patch.multiple(sys, argv=["oncall", *words], stdout=out, stderr=err),
+        patch.multiple(sys, argv=["oncall", *words], stdin=StringIO(), stdout=out, stderr=err),
         patch.object(sys.modules["__main__"], "__package__", None),  # else it names the program
         chdir(folder),
     ):
