@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 from config import minilm
 from tests.chromium import CHROMIUM
 from tests.databases import close_shared_server
-from tests.local_model import folder_of_run, loaded_once
+from tests.local_model import loaded_once
 
 # jsonschema would build a grammar of addresses with it, for a second in each process.
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
@@ -130,8 +130,8 @@ def _same_logs(_plain_tracebacks: None) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _one_local_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with loaded_once(folder_of_run(tmp_path_factory) / "vectors.sqlite"):
+def _one_local_model(pytestconfig: pytest.Config) -> Iterator[None]:
+    with loaded_once(pytestconfig.rootpath / ".pytest_cache" / "vectors.sqlite"):
         yield
 
 

@@ -4,6 +4,7 @@ minute."""
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
 from pathlib import Path
 
@@ -12,7 +13,6 @@ import pytest
 from config.settings import Settings
 from oncall import Copilot
 from playground.google_stand_in import GoogleStandIn
-from tests.local_model import folder_of_run
 
 CONFIG = Path(__file__).parents[1] / "config"
 
@@ -24,7 +24,9 @@ def copy_demo_index(folders: pytest.TempPathFactory, data_dir: Path) -> None:
 
 def published(folders: pytest.TempPathFactory) -> Path:
     """The data directory to copy; whoever comes first makes it."""
-    of_run = folder_of_run(folders)
+    of_run = folders.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:  # the folder is one process's
+        of_run = of_run.parent
     index = of_run / "demo-index"
     with (of_run / "demo-index.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -216,7 +216,10 @@ def test_the_home_asks_at_a_click_and_says_where_the_answer_is(scene: Scene) -> 
 
 
 def test_a_link_to_a_document_shows_what_it_opens(scene: Scene) -> None:
-    slack, snapshot = scene.office.slack, scene.office.bot.extras.previews._snapshot("security")
+    slack, snapshot = (
+        scene.office.slack,
+        scene.office.bot.extras.previews.context.snapshot("security"),
+    )
     opened = next(c for c in snapshot.chunks("key-rotation-standard") if c.heading == "Maximum age")
     for name, takes_work_objects in (("work-object", True), ("link-preview", False)):
         slack.workspace.work_objects = takes_work_objects

@@ -161,15 +161,23 @@ class HandoffService:
         return [handoff for handoff in handoffs if handoff and not handoff.resolved_by]
 
     def refresh(self, question_id: str) -> None:
-        """Update the card, and the buttons wherever it was requested."""
-        handoff, record = self.get(question_id), self._records.get(question_id)
+        """Update the card, and the buttons wherever it was requested.
+
+        Once more where anything changed meanwhile: of two updates the slower one may show what is
+        over."""
+        state: tuple[Handoff | None, QuestionRecord | None] = None, None
+        while (latest := (self.get(question_id), self._records.get(question_id))) != state:
+            state = latest
+            self._update_card(*latest)
+
+    def _update_card(self, handoff: Handoff | None, record: QuestionRecord | None) -> None:
         if not (handoff and record and handoff.card_ts):
             return
         _update_used_buttons(self._web, self._records, record, handoff)
         arguments = {
             "channel": handoff.channel,
             "ts": handoff.card_ts,
-            "metadata": metadata_of(CARD_EVENT, question_id),
+            "metadata": metadata_of(CARD_EVENT, record.id),
         }
         message = self._card(record, handoff, self.domain_of(record))
         try:

@@ -428,6 +428,26 @@ def test_figures_are_for_prometheus_and_for_admins(desk: Desk) -> None:
     assert figure("oncall_handoff_resolved_seconds_count") == resolved + 1
 
 
+def test_a_card_shows_what_happens_while_it_is_updated(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ts, card = ask_human(desk)
+    call, waiting = desk.bot.web.call, ["the update of the card after it was taken"]
+
+    def slow_call(method: str, **arguments: Any) -> Any:
+        if method == "chat.update" and arguments["ts"] == card["ts"] and waiting:
+            waiting.clear()
+            desk.slack.add_reaction(CHANNEL, card["ts"], "white_check_mark", "U0DANA")
+            desk.slack.wait_for(lambda: "Resolved by" in card_of(desk, ts))
+        return call(method, **arguments)
+
+    monkeypatch.setattr(desk.bot.web, "call", slow_call)
+    desk.slack.click(CHANNEL, card["ts"], "handoff_take", "U0DANA")
+    desk.slack.wait_for(lambda: not waiting)
+    desk.settle()
+    assert "Resolved by" in card_of(desk, ts)
+
+
 def test_a_broken_rota_is_shown_to_admins_and_its_address_is_not(desk: Desk) -> None:
     escalates(rota="https://127.0.0.1:9/private-5f1c0ffee.ics", usergroup="S0PRE")
     ask_human(desk)
