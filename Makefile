@@ -21,7 +21,7 @@ demo: $(VENV)/.ready ## Ingest the demo documents, open a Slack look-alike, ask 
 # A test is as often on the wait for a socket or a process as at work, hence more processes than cores.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-test: $(VENV)/.ready-dev ## Run the tests, three at a time for each core, without those of test-all
+test: $(VENV)/.ready-dev ## Run the tests, two at a time for each core, without those of test-all
 	@$(PYTEST) -m 'not (browser or kill or outage or trial)' $(ARGS)
 
 test-all: $(VENV)/.ready-dev ## Run every test, also those that open a browser, kill processes and stop servers

@@ -39,8 +39,8 @@ settings.load_profile("suite")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Three to a core, up to eight: half of the time a test waits for a socket or a process."""
-    return min(3 * minilm.threads(), 8)
+    """Two to a core, up to eight: half of the time a test waits for a socket or a process."""
+    return min(2 * minilm.threads(), 8)
 
 
 @pytest.hookimpl
