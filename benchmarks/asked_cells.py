@@ -110,7 +110,7 @@ def _asked(measured: Measured, *, all_rows: bool) -> Iterator[Asked]:
         chunk, rows = place
         if all_rows and chunk.table:
             rows = list(range(len(chunk.table.rows)))
-        cells = _cells(measured, chunk, rows, golden.asked)
+        cells = _cells(measured, chunk, rows, golden.as_question)
         name = measured.domain.domain
         yield Asked(name, golden.id, golden.question, golden.must_include, cells)
 

@@ -80,7 +80,7 @@ def measure(one: Crowd, data: Path, *, embedder: MiniLM) -> None:
             for golden in each.questions():
                 if not golden.evidence:
                     continue
-                answer = ask(golden.asked)
+                answer = ask(golden.as_question)
                 key = each.name, golden.id
                 one.found.setdefault(key, {}).update(figures(golden, answer, budget))
                 one.places[key] = places(golden, answer)

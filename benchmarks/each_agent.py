@@ -91,7 +91,7 @@ VARIANTS = (
 
 def answered(variant: Variant, measured: Measured, question: GoldenQuestion) -> Answer:
     snapshot = measured.snapshot
-    planned = query_optimizer(measured.domain, None)(question.asked, snapshot).value
+    planned = query_optimizer(measured.domain, None)(question.as_question, snapshot).value
     plan = variant.replan(planned, question)
     count = variant.documents
     likely = likely_documents(plan, snapshot, ())[:count] if count else []

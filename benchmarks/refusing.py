@@ -79,10 +79,10 @@ def cases(domains: Sequence[Measured]) -> list[Case]:
 def _of_corpus(one: Measured, domains: Sequence[Measured], chance: random.Random) -> Iterator[Case]:
     for golden in one.questions:
         if golden.kind == "unanswerable":
-            yield _case(one, "unanswerable", golden.asked)
+            yield _case(one, "unanswerable", golden.as_question)
         if golden.answerable and golden.documents:
-            yield _case(one, "own", golden.asked, golden.documents)
-            yield _case(_without(one, golden.documents), "left", golden.asked)
+            yield _case(one, "own", golden.as_question, golden.documents)
+            yield _case(_without(one, golden.documents), "left", golden.as_question)
     for other in domains:
         if other is one:
             continue
@@ -90,7 +90,7 @@ def _of_corpus(one: Measured, domains: Sequence[Measured], chance: random.Random
         # A follow-up brings the words of its own documents along.
         whole = [each for each in other.questions if each.answerable and not each.history]
         for golden in chance.sample(whole, min(most, len(whole))):
-            yield _case(one, kind, golden.asked)
+            yield _case(one, kind, golden.as_question)
     for text in short_questions(one, chance):
         yield _case(one, "short", Question(text=text))
 

@@ -53,7 +53,7 @@ def main() -> int:
     print()
     met = [_verdict(*check) for check in _checks(rows)]
     if options.quality:
-        from retrieval_quality import print_quality
+        from benchmarks.retrieval_quality import print_quality
 
         met.append(print_quality())
     return 0 if all(met) else 1

@@ -115,7 +115,7 @@ def searched(name: str, sets: Sequence[AskedSet], copilot: Copilot) -> Iterator[
     domains = [(copilot.domain(one.domain), copilot.snapshot(one.domain)) for one in sets]
     for one in sets:
         for golden in one.questions():
-            looked, _ = search_domain(self_contained(golden.asked), domains)
+            looked, _ = search_domain(self_contained(golden.as_question), domains)
             table = features(looked)
             right = np.array([each.domain.domain == one.domain for each in looked])
             yield Asked(name, one.domain, golden, table, right)
@@ -143,13 +143,13 @@ def unnamed(copilot: Copilot, golden: GoldenQuestion) -> tuple[Answer, Domain]:
     return copilot.answering(
         QuestionOrigin(id=golden.id, door="cli", text=golden.question),
         list(copilot.domains.values()),
-        lambda domain: golden.asked,
+        lambda domain: golden.as_question,
         lambda domain, question: copilot.ask(domain.domain)(question, None),
     )
 
 
 def outcome(copilot: Copilot, asked: Asked) -> Outcome:
-    named = copilot.ask(asked.domain)(asked.golden.asked, None)
+    named = copilot.ask(asked.domain)(asked.golden.as_question, None)
     answer, domain = unnamed(copilot, asked.golden)
     return Outcome(asked, named, answer, domain.domain)
 
@@ -157,7 +157,7 @@ def outcome(copilot: Copilot, asked: Asked) -> Outcome:
 def picked(model: ChatModel, copilot: Copilot, asked: Asked) -> dict[str, float]:
     """Figure → value of one question whose domain is picked, but which isn't answered."""
     answering = replace(copilot.answering, model=lambda: model)
-    question = asked.golden.asked
+    question = asked.golden.as_question
     domains = list(copilot.domains.values())
     found, _ = answering.score(domains, lambda domain: question)
     close = weighing.close_ones(found, MAX_COMPARED)
@@ -248,12 +248,12 @@ def twenty(console: Console) -> None:
     questions = [(one, golden) for one in sets[: len(DEMO)] for golden in one.questions()]
     chosen = questions[:: len(questions) // TIMED]
     for one, golden in questions[1 :: len(questions) // TIMED]:  # a worker that has been up a while
-        one_alone.ask(one.domain)(golden.asked, None)
+        one_alone.ask(one.domain)(golden.as_question, None)
         unnamed(many, golden)
     times: list[tuple[float, float]] = []
     for one, golden in chosen:
         began = time.perf_counter()
-        one_alone.ask(one.domain)(golden.asked, None)
+        one_alone.ask(one.domain)(golden.as_question, None)
         between = time.perf_counter()
         unnamed(many, golden)
         times.append((between - began, time.perf_counter() - between))

@@ -246,7 +246,7 @@ def answered(ask: Asking, one: AskedSet, golden: GoldenQuestion, system: str) ->
     begun = time.perf_counter()
     line = told(one, golden, system)
     try:
-        line |= record(one, golden, ask(one, golden.asked), calls)
+        line |= record(one, golden, ask(one, golden.as_question), calls)
     except Exception as error:  # one question must not end the others
         line["error"] = f"{type(error).__name__}: {error}"
     return {**line, "seconds": round(time.perf_counter() - begun, 1)}

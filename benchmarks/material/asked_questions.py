@@ -42,7 +42,7 @@ class Asked:
 
 
 def asked_of(measured: Measured, golden: GoldenQuestion) -> Asked:
-    plan, hits = searched(measured, golden.asked)
+    plan, hits = searched(measured, golden.as_question)
     quotes = [(one.document, plain(one.quote)) for one in golden.evidence]
     right = [
         any(
