@@ -1,12 +1,15 @@
 """Parses rotas: iCalendar, whose repetition, exceptions and zones libraries resolve, and YAML lists
-of `{from, to, user}`."""
+of `{from, to, user}`.
+
+A domain file may name any file as its rota. So no error holds a byte of the content: errors name
+the shift by its number, and the property or key."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -41,8 +44,6 @@ _ICAL_REMEDY = "export the calendar again, or write the rota as YAML"
 _FAR = 3000
 """Year in which endless events end: the libraries fail beyond the year 9999."""
 
-MAX_TITLE = 80
-"""Characters of an event's title that an error shows."""
 MAX_STEPS = 1_000_000
 """Days evaluated for all rules of a calendar: about 2 s. A daily shift of 20 years takes 7,300."""
 _STEPS_PER_DAY = {
@@ -62,6 +63,10 @@ _COME_AGAIN: Mapping[str, list[set[str]]] = {
 which the library notices only in the year 9999."""
 
 
+class _WrongShiftError(ValueError):
+    """Says what is wrong with one shift, without its content."""
+
+
 def calendar_shifts(
     text: str, start: datetime, end: datetime, *, rota: str, zone: tzinfo = UTC
 ) -> Iterator[Shift]:
@@ -76,11 +81,8 @@ def calendar_shifts(
         yield from _shifts(text, start, end, zone)
     except ConfigError as error:
         raise ConfigError(f"the rota {rota!r}: {error.problem}", remedy=error.remedy) from None
-    except Exception as error:  # a broken calendar can fail anywhere in three libraries
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise ConfigError(
-            f"the rota {rota!r} is a broken calendar: {reason:.200}", remedy=_ICAL_REMEDY
-        ) from error
+    except Exception:  # a broken calendar can fail anywhere in three libraries
+        raise ConfigError(f"the rota {rota!r} is a broken calendar", remedy=_ICAL_REMEDY) from None
 
 
 def calendar_zone(text: str) -> str:
@@ -110,24 +112,26 @@ def _shifts(text: str, start: datetime, end: datetime, zone: tzinfo) -> Iterator
             begins, ends = (
                 _moment(event[key].dt, zone).astimezone(UTC) for key in ("DTSTART", "DTEND")
             )
-            yield Shift(begins, ends, _who(event), _title(event))
+            yield Shift(begins, ends, _who(event))
 
 
 def _check(events: list[Any], start: datetime, end: datetime) -> None:
     """Raise ConfigError for a shift that would be read wrongly, or would take too long."""
     steps = 0.0
-    for event in events:
-        for key, problem in event.errors:
-            if key in _NEEDED:
-                raise _ical_error(f"{key} of {_title(event)!r}: {problem}")
-        if "DTSTART" not in event:
-            raise _ical_error(f"{_title(event)!r} has no DTSTART")
-        if not _is_over(event, start):
-            _check_times(event)
-        steps += sum(_steps(rule, event, end) for rule in _values(event, "RRULE"))
+    for number, event in enumerate(events, start=1):
+        try:
+            if wrong := sorted({key for key, _ in event.errors} & _NEEDED):
+                raise _WrongShiftError(f"has a {wrong[0]} that can't be read")
+            if "DTSTART" not in event:
+                raise _WrongShiftError("has no DTSTART")
+            if not _is_over(event, start):
+                _check_times(event)
+            steps += sum(_steps(rule, event, end) for rule in _values(event, "RRULE"))
+        except _WrongShiftError as error:
+            raise ConfigError(f"shift {number} {error}", remedy=_ICAL_REMEDY) from None
         if steps > MAX_STEPS:
             raise ConfigError(
-                f"{_title(event)!r} repeats too often to be counted",
+                f"shift {number} repeats too often to be counted",
                 remedy="repeat shifts by day, week, month or year",
             )
 
@@ -136,9 +140,9 @@ def _check_times(event: Any) -> None:
     start, end = event.get("DTSTART"), event.get("DTEND")
     for value in (start, end):
         if value is not None and "TZID" in value.params and value.dt.tzinfo is None:
-            raise _ical_error(f"unknown time zone {value.params['TZID']!r} of {_title(event)!r}")
+            raise _WrongShiftError("has an unknown time zone")
     if end is not None and _moment(end.dt, UTC) < _moment(start.dt, UTC):
-        raise _ical_error(f"{_title(event)!r} ends before it starts (DTEND before DTSTART)")
+        raise _WrongShiftError("ends before it starts (DTEND before DTSTART)")
 
 
 def _is_over(event: Any, at: datetime) -> bool:
@@ -153,10 +157,10 @@ def _steps(rule: Any, event: Any, at: datetime) -> float:
     """Days, or parts of a day, that the library evaluates from the first shift to `at`."""
     start = event["DTSTART"].dt
     if "FREQ" not in rule:
-        raise _ical_error(f"RRULE of {_title(event)!r} has no FREQ")
+        raise _WrongShiftError("has an RRULE without FREQ")
     (frequency,), interval = rule["FREQ"], max(rule.get("INTERVAL", [1]))
     if interval < 1:
-        raise _ical_error(f"RRULE of {_title(event)!r} has INTERVAL={interval}")
+        raise _WrongShiftError("has an RRULE with an INTERVAL below 1")
     end = at if _comes_again(rule, frequency, interval) else datetime.max.replace(tzinfo=UTC)
     days = max((end - _moment(start, UTC)).days, 0)
     times = math.prod(len(rule.get(name, [0])) for name in _CLOCK)
@@ -196,73 +200,71 @@ def _reply(attendee: Any) -> str:
     return str(getattr(attendee, "params", {}).get("PARTSTAT", "")).upper()
 
 
-def _title(event: Any) -> str:
-    if title := " ".join(str(event.get("SUMMARY", "")).split()):
-        return title if len(title) <= MAX_TITLE else f"{title[:MAX_TITLE]}…"
-    return "an event without a title"
-
-
-def _ical_error(problem: str) -> ConfigError:
-    return ConfigError(problem, remedy=_ICAL_REMEDY)
-
-
 _YAML_REMEDY = "write each shift as {from: 2026-11-02, to: 2026-11-09, user: U0INES}"
-_KEYS = {"from", "to", "user"}
-_MAX_VALUE_CHARS = 40
+_KEYS = ("from", "to", "user")
+_TIMESTAMP = "tag:yaml.org,2002:timestamp"
 
 
-def yaml_shifts(text: str, *, rota: str, zone: tzinfo = UTC) -> Iterator[Shift]:
-    """Every shift of the list, in UTC; users as Slack ids or e-mail addresses.
+def yaml_shifts(
+    text: str, start: datetime, end: datetime, *, rota: str, zone: tzinfo = UTC
+) -> Iterator[Shift]:
+    """Shifts that are on at some time from `start` to `end`, in UTC; users as Slack ids or e-mail
+    addresses.
 
     `zone`: of times without one.
 
     Raises ConfigError that names `rota`, the entry (from 1) and its line."""
-    loader = yaml.SafeLoader(text)
     try:
-        root = loader.get_single_node()
-    except RecursionError:
-        raise _yaml_error(rota, "is nested too deeply") from None
-    except yaml.YAMLError as error:
-        reason = " ".join(str(error).split())
-        raise _yaml_error(rota, f"{_not_a_rota(text)}: {reason}") from None
+        root = yaml.SafeLoader(text).get_single_node()
+    except Exception:  # control characters, deep nesting and numbers that Python can't hold
+        raise _yaml_error(rota, _not_a_rota(text)) from None
     if root is not None and not isinstance(root, yaml.SequenceNode):
         raise _yaml_error(rota, _not_a_rota(text))
     if root is None or not root.value:
         raise _yaml_error(rota, "holds no shifts")
     for number, node in enumerate(root.value, start=1):
         try:
-            yield _shift(loader, node, zone)
-        except (ValueError, OverflowError, RecursionError, yaml.YAMLError) as error:
-            reason = " ".join(str(error).split())
+            shift = _shift(node, zone)
+        except _WrongShiftError as error:
             line = node.start_mark.line + 1
-            raise _yaml_error(rota, f"has a wrong shift {number} (line {line}): {reason}") from None
+            raise _yaml_error(rota, f"has a wrong shift {number} (line {line}): {error}") from None
+        if shift.start <= end and start < shift.end:
+            yield shift
 
 
-def _shift(loader: yaml.SafeLoader, node: yaml.Node, zone: tzinfo) -> Shift:
-    entry: Any = loader.construct_document(node)
+def _shift(node: yaml.Node, zone: tzinfo) -> Shift:
+    """Reads nodes and constructs no values: merge keys and aliases can expand to gigabytes."""
     if not isinstance(node, yaml.MappingNode):
-        raise ValueError(f"expected from, to and user, not {_describe(entry)}")
-    keys = [key.value for key, _ in node.value]
-    if twice := sorted({str(key) for key in keys if keys.count(key) > 1}):
-        raise ValueError(f"{twice[0]!r} is given twice")
-    if unknown := [key for key in entry if key not in _KEYS]:
-        raise ValueError(f"unknown key {_describe(unknown[0])}")
-    if missing := sorted(_KEYS - set(entry)):
-        raise ValueError(f"no {' and no '.join(missing)}")
-    start, end = _time(entry["from"], zone), _time(entry["to"], zone)
+        raise _WrongShiftError("expected from, to and user")
+    values: dict[str, yaml.Node] = {}
+    for key, value in node.value:
+        if key.value not in _KEYS:
+            raise _WrongShiftError("it has other keys than from, to and user")
+        if key.value in values:
+            raise _WrongShiftError(f"`{key.value}` is given twice")
+        values[key.value] = value
+    if missing := [f"`{key}`" for key in _KEYS if key not in values]:
+        raise _WrongShiftError(f"it has no {' and no '.join(missing)}")
+    start, end = _time("from", values, zone), _time("to", values, zone)
     if end <= start:
-        raise ValueError("it ends before it starts")
-    return Shift(start, end, _user(entry["user"]))
+        raise _WrongShiftError("it ends before it starts")
+    return Shift(start, end, _user(values["user"].value))
 
 
-def _time(value: object, zone: tzinfo) -> datetime:
-    if isinstance(value, str):
-        value = datetime.fromisoformat(value)
-    if not isinstance(value, date):
-        raise ValueError(f"{_describe(value)} is no time")
-    # In UTC at once: Python compares two times of one zone by wall clock, which goes back an hour
-    # in autumn.
-    return _moment(value, zone).astimezone(UTC)
+def _time(key: str, values: Mapping[str, yaml.Node], zone: tzinfo) -> datetime:
+    node = values[key]
+    try:
+        if not isinstance(node, yaml.ScalarNode):
+            raise ValueError(node.tag)
+        if node.tag == _TIMESTAMP:
+            moment = yaml.SafeLoader("").construct_yaml_timestamp(node)
+        else:
+            moment = datetime.fromisoformat(node.value)
+        # In UTC at once: Python compares two times of one zone by wall clock, which goes back an
+        # hour in autumn.
+        return _moment(moment, zone).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise _WrongShiftError(f"its `{key}` is no time") from None
 
 
 def _user(value: object) -> str:
@@ -271,18 +273,13 @@ def _user(value: object) -> str:
             return mentioned[1]
         if re.fullmatch(f"{USER}|{GROUP}|{EMAIL}", value):
             return value
-    raise ValueError(f"user {_describe(value)} is no Slack user or group id and no e-mail address")
-
-
-def _describe(value: object) -> str:
-    if not isinstance(value, str):
-        return f"a {type(value).__name__}" if value is not None else "nothing"
-    return repr(value if len(value) <= _MAX_VALUE_CHARS else f"{value[:_MAX_VALUE_CHARS]}…")
+    raise _WrongShiftError("its `user` is no Slack user or group id and no e-mail address")
 
 
 def _not_a_rota(text: str) -> str:
-    begins = text.strip().partition("\n")[0].strip()[:_MAX_VALUE_CHARS]
-    return f"is neither an iCal calendar nor a list of shifts (it begins with `{begins}`)"
+    if text.lstrip("\ufeff \t\r\n").startswith("<"):
+        return "is a web page, perhaps to sign in, and no calendar"
+    return "is neither an iCal calendar nor a list of shifts"
 
 
 def _yaml_error(rota: str, problem: str) -> ConfigError:

@@ -22,7 +22,8 @@ import structlog
 from bot.rotas.formats import calendar_shifts, calendar_zone, yaml_shifts
 from bot.rotas.shifts import Shift, named_at
 from config.domain import Domain
-from config.errors import ConfigError
+from config.errors import ConfigError, LoadError
+from loaders.time_limit import time_limit
 
 _CALENDAR = re.compile(r"^[^\S\n]*+BEGIN:VCALENDAR", re.IGNORECASE | re.MULTILINE)
 _REMEDY = "check escalation.rota"
@@ -30,6 +31,8 @@ MAX_BYTES = 2_000_000
 """Maximum size of a rota: 10,000 shifts, at about 1.2 ms each to read."""
 MAX_SECONDS = 20.0
 """Limit for the whole download."""
+MAX_PARSE_SECONDS = 30.0
+"""Processor time. The largest rota takes 13."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +55,15 @@ class ParsedRota:
     def shifts(self, start: datetime, end: datetime, zone: tzinfo = UTC) -> tuple[Shift, ...]:
         """Those that are on at some time from `start` to `end`. `zone`: of times that name
         none. Raises ConfigError for a broken rota."""
-        if self._is_calendar:
-            return tuple(calendar_shifts(self.text, start, end, rota=self.label, zone=zone))
-        every = yaml_shifts(self.text, rota=self.label, zone=zone)
-        return tuple(one for one in every if one.start <= end and start < one.end)
+        parse = calendar_shifts if self._is_calendar else yaml_shifts
+        try:
+            with time_limit(self.label, MAX_PARSE_SECONDS):
+                shifts = tuple(parse(self.text, start, end, rota=self.label, zone=zone))
+        except LoadError:
+            raise ConfigError(
+                f"the rota {self.label!r} takes too long to be evaluated", remedy=_REMEDY
+            ) from None
+        return shifts
 
 
 def read_rota(rota: str, relative_to: Path = Path()) -> ParsedRota:
@@ -222,10 +230,13 @@ class RotaCache:
         try:
             parsed = read_rota(rota, folder)
             shifts = parsed.shifts(now - BACK, now + AHEAD, zone)
-        except ConfigError as error:
-            if str(error) != str(entry.problem or ""):
-                log.error("the rota can't be read", domain=domain.domain, reason=str(error))
-            entry.problem = error
+        except Exception as error:  # whatever a rota does, the domain's fallback has to be called
+            kind = type(error).__name__
+            broken = ConfigError(f"the rota can't be read ({kind})", remedy=_REMEDY)
+            problem = error if isinstance(error, ConfigError) else broken
+            if str(problem) != str(entry.problem or ""):
+                log.error("the rota can't be read", domain=domain.domain, reason=str(problem))
+            entry.problem = problem
         else:
             if entry.problem:
                 log.info("the rota can be read again", domain=domain.domain)

@@ -11,12 +11,11 @@ from config.errors import ConfigError
 
 @dataclass(frozen=True)
 class Shift:
-    """`who` is a Slack user or group id, or an e-mail address; empty when `title` says neither."""
+    """`who` is a Slack user or group id, or an e-mail address; empty when the rota names nobody."""
 
     start: datetime
     end: datetime
     who: str
-    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,7 @@ def named_at(shifts: Sequence[Shift], at: datetime, *, rota: str) -> str:
     ruling = _ruling(shifts, at)
     if nameless and not ruling:
         raise ConfigError(
-            f"the rota {rota!r}: the shift {nameless[0].title!r} names no Slack id or e-mail "
-            "address",
+            f"the rota {rota!r}: the shift that is on names no Slack id or e-mail address",
             remedy="write who has it into its title, or invite them",
         )
     return ruling.who if ruling else ""

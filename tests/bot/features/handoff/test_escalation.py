@@ -448,6 +448,29 @@ def test_a_card_shows_what_happens_while_it_is_updated(
     assert "Resolved by" in card_of(desk, ts)
 
 
+@pytest.mark.parametrize("rota", ["- {}\n# \x07", "BEGIN:VCALENDAR\nX\x00", "<html>"])
+def test_whatever_a_rota_holds_its_fallback_is_called(
+    desk: Desk, tmp_path: Path, rota: str
+) -> None:
+    (tmp_path / "rota.yaml").write_text(rota)
+    escalates(tmp_path, rota="rota.yaml", usergroup="S0PRE")
+    _, card = ask_human(desk)
+    assert "<!subteam^S0PRE>" in words(card)
+
+
+def test_a_rota_that_breaks_its_reader_calls_the_fallback_too(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(*_: object, **__: object) -> None:
+        raise MemoryError("private-5f1c0ffee")
+
+    monkeypatch.setattr("bot.rotas.rota.yaml_shifts", breaks)
+    (tmp_path / "rota.yaml").write_text("- 5")
+    escalates(tmp_path, rota="rota.yaml", usergroup="S0PRE")
+    _, card = ask_human(desk)
+    assert "<!subteam^S0PRE>" in words(card)
+
+
 def test_a_broken_rota_is_shown_to_admins_and_its_address_is_not(desk: Desk) -> None:
     escalates(rota="https://127.0.0.1:9/private-5f1c0ffee.ics", usergroup="S0PRE")
     ask_human(desk)
