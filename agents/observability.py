@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, Literal
+from typing import Any
 
 import structlog
 
 from agents.answer import Answer, Ask, AskWrapper, Fallback, Question
 from agents.confidence import confidence_level
+from agents.ledger import QuestionOrigin
 from agents.steps import Progress
 from config.domain import Domain
 from config.models import Prices, Usage
@@ -124,20 +125,9 @@ def _measure(domain: str, answer: Answer, seconds: float) -> None:
         metrics.REFUSALS.labels(domain, answer.refusal).inc()
 
 
-QuestionDoor = Literal[
-    "mention", "follow_up", "channel", "alert", "direct_message", "api", "api_stream", "mcp", "cli"
-]
-
 AskIn = Callable[[Domain, Question], Answer]
 Among = Callable[[AskIn], tuple[Answer, Domain]]
 """Asks one or more domains and returns the answer that counts."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class QuestionOrigin:
-    id: str
-    door: QuestionDoor
-    text: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,8 +12,10 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
+from agents.ledger import LimitReached
 from api.auth.routes import RequestRejected
 from config.errors import CopilotError, new_reference
+from durable.database import now
 
 log = structlog.get_logger()
 
@@ -32,6 +34,16 @@ def failure(error: Exception, *, local: bool) -> tuple[int, dict[str, Any]]:
     log.error("a request failed", reference=mark, exc_info=error)
     detail = "this can't be answered just now" if expected else "something went wrong"
     return 503 if expected else 500, {"detail": detail, "reference": mark}
+
+
+def limit_reached(reached: LimitReached) -> RequestRejected:
+    if reached.limit == "budget":
+        detail = "the daily budget for the language model is used up; ask again tomorrow"
+    else:
+        most = reached.domain.limits.questions_per_user_per_hour
+        detail = f"{most} questions in an hour are the limit for one person; try again later"
+    seconds = max(1, round((reached.free_at - now()).total_seconds()))
+    return RequestRejected(429, detail, retry_after=seconds)
 
 
 def add_failures(app: FastAPI) -> None:
@@ -105,7 +117,9 @@ PROBLEMS: Mapping[int | str, dict[str, Any]] = {
     ),
     403: problem("The token may not do this, or the person that it names may not ask here"),
     422: _NO_SUCH,
-    429: problem("Too many requests; `Retry-After` says when to come again"),
+    429: problem(
+        "Too many requests or questions, or a used-up budget; `Retry-After` says when to come again"
+    ),
     503: problem("It can't be answered just now, or too much is asked at once"),
 }
 """Error responses of every route."""

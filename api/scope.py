@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agents.answer import Answer, Conversation, document_uses_by_domain
+from agents.ledger import LimitReached, QuestionDoor, QuestionOrigin
+from agents.routing.router import DomainRouter
 from api.auth.routes import RequestRejected
 from api.auth.tokens import Caller
+from api.errors import limit_reached
 from config.domain import Domain
 from index.audit import Audit, AuditEntry
 from index.permissions.rules import IdentitiesOf, Person, readers_of
@@ -98,6 +101,20 @@ class RequestScope:
         if not usable:
             raise RequestRejected(403, next(iter(closed.values())))
         return usable
+
+    def origin(self, door: QuestionDoor, mark: str, text: str) -> QuestionOrigin:
+        """Limits of persons hold for people, and not for programs or the operator."""
+        person = "" if self.caller.local else self.email.strip().casefold()
+        return QuestionOrigin(id=mark, door=door, text=text, asker=person, place=self.caller.name)
+
+    def admitted(self, router: DomainRouter, origin: QuestionOrigin, name: str) -> list[Domain]:
+        """Returns the candidates whose limits allow this question.
+
+        Raises RequestRejected, with 429 if none does."""
+        try:
+            return router.admit(origin, self.candidates(name))
+        except LimitReached as reached:
+            raise limit_reached(reached) from None
 
     def showing(
         self, door: str, domain: Domain, generation: int, documents: Mapping[str, Iterable[str]]

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from agents.answer_cache.cache import AnswerCache
     from agents.answer_cache.store import CachedAnswerStore
     from agents.confidence import ThresholdStore
+    from agents.ledger import RunLedger
     from agents.requests import Toolbox
     from agents.routing.router import DomainRouter
     from agents.thread.memory import ThreadMemory
@@ -46,7 +47,14 @@ class Answers:
             model=lambda: self._models.chat,
             last_answered=lambda talk: self.threads.last_answered(talk),
             log=QuestionLog(words=self._settings.log_words, prices=self._settings.read_prices()),
+            ledger=lambda: self.ledger,
         )
+
+    @cached_property
+    def ledger(self) -> RunLedger:
+        from agents.ledger import RunLedger
+
+        return RunLedger(self._documents.index.engine)
 
     @cached_property
     def threads(self) -> ThreadMemory:

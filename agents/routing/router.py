@@ -6,12 +6,14 @@ answering there unless it finds nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from agents.answer import Answer, Conversation, Fallback, Question
 from agents.extractive.conversation import clean_message, self_contained, small_talk_reply
-from agents.observability import AskIn, QuestionLog, QuestionOrigin
+from agents.ledger import Attempt, QuestionOrigin, RunLedger
+from agents.observability import AskIn, QuestionLog
 from agents.routing.candidates import DomainScore, choose_by_model, close_ones, score_domains
 from agents.routing.rules import (
     AlertDomains,
@@ -48,6 +50,25 @@ class DomainRouter:
     last_answered: Callable[[Conversation], str] = lambda conversation: ""
     """The domain that answered last in a thread; '' for none."""
     log: QuestionLog = QuestionLog()
+    ledger: Callable[[], RunLedger] | None = None
+    """None: runs are not counted, and no limit holds."""
+
+    def admit(
+        self, through: QuestionOrigin, domains: Sequence[Domain], *, limited: bool = True
+    ) -> list[Domain]:
+        """See `RunLedger.admit`. The operator's command line is not counted."""
+        if self.ledger is None or through.door == "cli":
+            return list(domains)
+        return self.ledger().admit(through, domains, limited=limited)
+
+    @contextmanager
+    def attempt(self, through: QuestionOrigin) -> Iterator[Attempt]:
+        """See `RunLedger.attempt`."""
+        if self.ledger is None or through.door == "cli":
+            yield Attempt()
+            return
+        with self.ledger().attempt(through) as attempt:
+            yield attempt
 
     def __call__(
         self,
@@ -56,26 +77,45 @@ class DomainRouter:
         question_in: QuestionIn,
         ask: AskIn,
     ) -> tuple[Answer, Domain]:
-        """The answer and its domain, with one log line.
+        """The answer and its domain, with one log line and one run in the ledger.
 
-        Raises IndexUnavailable when no domain has published documents, and PermissionsUnknown when
-        nothing was found while one domain could not be searched."""
+        Raises LimitReached unless the run was admitted before, IndexUnavailable when no domain has
+        published documents, and PermissionsUnknown when nothing was found while one domain could
+        not be searched."""
 
         def among(ask: AskIn) -> tuple[Answer, Domain]:
             if len(domains) == 1:
                 return ask(domains[0], question_in(domains[0])), domains[0]
             return _Routing(self, domains, question_in, ask).answer()
 
-        return self.log.answered(through, domains, ask, among)
+        domains = self.admit(through, domains)
+        with self.attempt(through) as attempt:
 
-    def belongs_here(self, here: Domain, others: Iterable[Domain], question_in: QuestionIn) -> bool:
+            def ask_counted(domain: Domain, question: Question) -> Answer:
+                answer = ask(domain, question)
+                attempt.usage += answer.usage
+                return answer
+
+            answer, domain = self.log.answered(through, domains, ask_counted, among)
+            attempt.usage, attempt.domain = answer.usage, domain.domain
+        return answer, domain
+
+    def belongs_here(
+        self,
+        through: QuestionOrigin,
+        here: Domain,
+        others: Iterable[Domain],
+        question_in: QuestionIn,
+    ) -> bool:
         """Whether a question that was not addressed to the bot is for this domain. In doubt it is
         not, and the bot stays silent."""
         scores, _ = self.score([here, *others], question_in)
         close = close_ones(scores, MAX_COMPARED)
         if here.domain not in {one.domain.domain for one in close}:
             return False
-        choice = self.choose(question_in(here), close)
+        with self.attempt(through) as attempt:
+            choice = self.choose(question_in(here), close)
+            attempt.usage = choice.usage
         return [one.domain.domain for one in choice.close] == [here.domain]
 
     def score(

@@ -15,7 +15,6 @@ from agents.answer import (
     Question,
 )
 from agents.answerer.lookups import document_meant
-from agents.observability import QuestionOrigin
 from agents.routing.router import DomainRouter
 from agents.steps import Progress, SilentProgress
 from api.auth.routes import RequestRejected
@@ -114,7 +113,9 @@ class McpTool:
 def _ask(
     parts: McpParts, opened: RequestScope, arguments: AskArguments, progress: Progress
 ) -> tuple[AskResult, str]:
-    domains, mark = opened.candidates(arguments.domain), secrets.token_hex(8)
+    mark = secrets.token_hex(8)
+    origin = opened.origin("mcp", mark, arguments.question)
+    domains = opened.admitted(parts.answering, origin, arguments.domain)
     # The number of documents is disclosed only if every asker may read all of them.
     open_to_all = all(one.access.audience == "channel" for one in domains)
     reported = progress if open_to_all else SilentProgress(lambda: progress.delta(""))
@@ -122,7 +123,7 @@ def _ask(
         "ask",
         domains,
         lambda: parts.answering(
-            QuestionOrigin(id=mark, door="mcp", text=arguments.question),
+            origin,
             domains,
             lambda domain: _question(arguments, opened, domain, mark),
             lambda domain, question: parts.ask(domain.domain)(question, reported),

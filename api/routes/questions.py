@@ -16,7 +16,6 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from agents.answer import Answer, Ask, Question
-from agents.observability import QuestionOrigin
 from agents.response import to_response
 from agents.routing.router import DomainRouter
 from agents.steps import SilentProgress, Step
@@ -125,18 +124,16 @@ def question_routes(
         say."""
         caller, mark = request.state.caller, secrets.token_hex(8)
         opened = served.to(caller, body.asker_email)
+        is_stream = body.stream or "text/event-stream" in request.headers.get("accept", "")
+        origin = opened.origin("api_stream" if is_stream else "api", mark, body.query)
         # In a thread, because the access check calls Slack.
-        domains = await run_in_threadpool(opened.candidates, body.domain)
+        domains = await run_in_threadpool(opened.admitted, answering, origin, body.domain)
 
         def answered(stream: Stream | None) -> Answer:
             # With several domains, the answering one is not known yet.
             # And access to restricted documents is recorded before any text is sent.
             may_stream = len(domains) == 1 and domains[0].access.audience == "channel"
             progress = stream if may_stream or not stream else SilentProgress(stream.go_on)
-
-            origin = QuestionOrigin(
-                id=mark, door="api_stream" if stream else "api", text=body.query
-            )
             answer, _ = opened.answered(
                 "agentic_qna",
                 domains,
@@ -149,7 +146,7 @@ def question_routes(
             )
             return answer
 
-        if body.stream or "text/event-stream" in request.headers.get("accept", ""):
+        if is_stream:
             events = streams.start(lambda stream: _body(answered(stream), body), local=caller.local)
             return StreamingResponse(events, media_type="text/event-stream")
         return _body(await run_in_threadpool(answered, None), body)

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.answer import Ask
+from agents.ledger import create_run_table
 from bot.feature import DocumentOwners, Feature, FeatureContext
 from bot.features.alerts import store as alert_store
 from bot.features.alerts.feature import build_alerts
 from bot.features.alerts.store import AlertCounts
+from bot.features.answering.ask import RUNS
 from bot.features.answering.earlier_threads import EarlierThreads
 from bot.features.answering.feature import build_answering
 from bot.features.answering.intake import Intake
@@ -132,7 +134,7 @@ _STORES: tuple[Any, ...] = (
     freshness_store,
 )  # fmt: skip
 FEATURE_TABLES = FeatureTables(
-    tables=[table for store in _STORES for table in store.PERSONAL_TABLES],
-    creators=[store.create_tables for store in _STORES],
+    tables=[RUNS, *(table for store in _STORES for table in store.PERSONAL_TABLES)],
+    creators=[create_run_table, *(store.create_tables for store in _STORES)],
     proposals=propose,
 )

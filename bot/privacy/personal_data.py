@@ -83,7 +83,7 @@ class PersonalData:
                 "handoffs": _rows(connection, user, *_PEOPLE),
                 "resolved": _rows(connection, user, QuestionRow.resolved_by),
                 "threads": turns_of_people(connection, askers),
-                **rows_of(connection, user, self.features.tables),
+                **rows_of(connection, askers, self.features.tables),
             }
         proposals = [
             {"id": one.id, "domain": one.domain, "question": one.question,
@@ -122,7 +122,7 @@ class PersonalData:
             by_user = delete(FeedbackRow).where(FeedbackRow.user == user)
             feedback = connection.execute(by_user).rowcount
             handoffs = _erase_helper(connection, user)
-            erase_in_features(connection, user, self.features.tables)
+            erase_in_features(connection, _names(user, email), self.features.tables)
         return Erased(
             questions=questions, feedback=feedback, handoffs=handoffs, threads=threads,
             inbox=deleted, still_working=len(working),

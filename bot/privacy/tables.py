@@ -86,27 +86,29 @@ def forget_with_questions(
 
 
 def rows_of(
-    connection: Connection, user: str, tables: Sequence[PersonalTable]
+    connection: Connection, names: Collection[str], tables: Sequence[PersonalTable]
 ) -> dict[str, list[Mapping[str, Any]]]:
     """Table → its rows that name the person."""
     by_table: dict[str, list[Mapping[str, Any]]] = {}
     for one in tables:
-        mine = [one.table.c[name] == user for name in one.people]
+        mine = [one.table.c[name].in_(names) for name in one.people]
         rows = connection.execute(select(one.table).where(or_(*mine))).mappings() if mine else ()
         by_table[one.table.name] = [dict(row) for row in rows]
     return by_table
 
 
-def erase_in_features(connection: Connection, user: str, tables: Sequence[PersonalTable]) -> int:
+def erase_in_features(
+    connection: Connection, names: Collection[str], tables: Sequence[PersonalTable]
+) -> int:
     """Erase a person's words, then their id. Returns how many rows named them."""
     count = 0
     for one in tables:
         columns = one.table.c
         for words, author in one.words.items():
-            mine = update(one.table).where(columns[author] == user)
+            mine = update(one.table).where(columns[author].in_(names))
             connection.execute(mine.values({words: ""}))
         for name in one.people:
-            mine = update(one.table).where(columns[name] == user)
+            mine = update(one.table).where(columns[name].in_(names))
             count += connection.execute(mine.values({name: ERASED})).rowcount
     return count
 

@@ -24,7 +24,6 @@ from sqlalchemy import (
     func,
     insert,
     select,
-    tuple_,
     update,
 )
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
@@ -164,21 +163,11 @@ class QuestionStore:
         query = query.where(QuestionRow.state.not_in(["withdrawn", "silent"]))
         return self._all(query.filter_by(**equal))
 
-    def count(self, since: datetime, *, before: QuestionRecord | None = None, **equal: str) -> int:
-        """Questions that were not refused, since then, and `before` another one."""
+    def count(self, since: datetime, **equal: str) -> int:
+        """Questions that were not refused, since then."""
         query = select(func.count()).select_from(QuestionRow)
         query = query.where(QuestionRow.asked_at >= since, QuestionRow.state != "limited")
-        if before is not None:
-            query = query.where(
-                tuple_(QuestionRow.asked_at, QuestionRow.id) < (before.asked_at, before.id)
-            )
         return self._number(query.filter_by(**equal))
-
-    def tokens(self, since: datetime, domain: str) -> int:
-        query = select(func.coalesce(func.sum(QuestionRow.tokens), 0)).where(
-            QuestionRow.asked_at >= since, QuestionRow.domain == domain
-        )
-        return self._number(query)
 
     def screenshots(self, question_id: str) -> str | None:
         """What was read in the question's pictures, as JSON; None before that."""

@@ -23,7 +23,7 @@ class PersonalTable:
     its domain later."""
     domain: str = "domain"
     people: tuple[str, ...] = ()
-    """Slack user ids."""
+    """Slack user ids, or e-mail addresses of people who asked by the API."""
     words: Mapping[str, str] = field(default_factory=dict)
     """Column of text → the column of its author; erased with that person."""
     question: str = ""
@@ -67,6 +67,7 @@ class QuestionRow(Base):
     confidence: Mapped[float] = mapped_column(Float, default=0.0)
     generation: Mapped[int] = mapped_column(default=0)
     tokens: Mapped[int] = mapped_column(default=0)
+    """Of rows that older releases wrote; see `agents.ledger`."""
     reference: Mapped[str] = mapped_column(String(16), default="")
     resolved_by: Mapped[str] = mapped_column(String(40), default="")
     asked_at: Mapped[datetime]

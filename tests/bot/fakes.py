@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from agents.answer import Answer, Ask, Citation, Passage, Question
+from agents.ledger import RunLedger
 from agents.routing.router import DomainRouter
 from agents.steps import Progress
 from config.domain import Domain
@@ -170,11 +171,14 @@ def bot_of(
         "everyone_may_read": lambda domain, documents: False,
     }  # fmt: skip
     assert more.keys() <= agents.keys() | documents.keys()
+    agents |= {name: more[name] for name in agents.keys() & more.keys()}
+    ledger = RunLedger(engine)
+    agents["router"] = replace(agents["router"], ledger=lambda: ledger)
     return app.Bot(
         settings,
         domains=lambda: domains,
         engine=engine,
-        agents=app.Agents(**{name: more.get(name, value) for name, value in agents.items()}),
+        agents=app.Agents(**agents),
         documents=app.Documents(
             **{name: more.get(name, value) for name, value in documents.items()}
         ),

@@ -24,6 +24,7 @@ import yaml
 from sqlalchemy import delete, insert, text, update
 
 from agents.answer import Answer, Question
+from agents.ledger import RunRow
 from bot.bus.events import Suggestion
 from bot.feature import PublishedIndex
 from bot.features.digest.service import next_due
@@ -166,7 +167,7 @@ class House:
         self.domains.clear()
         self.domains[read.domain] = read
         with self.desk.bot.engine.begin() as connection:
-            for table in (QuestionRow, PostRow, HandoffRow):
+            for table in (QuestionRow, PostRow, HandoffRow, RunRow):
                 connection.execute(delete(table))
         self.desk.agents.reset()
         return self.desk

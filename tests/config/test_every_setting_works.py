@@ -27,7 +27,7 @@ from pydantic import BaseModel
 
 from agents.answer import Question
 from agents.judging.judge import AnswerJudge, JudgeRequest
-from agents.observability import QuestionOrigin
+from agents.ledger import QuestionOrigin
 from bot.connection import connect
 from config.embeddings import BATCH_TEXTS, build_embedder
 from config.errors import CopilotError

@@ -1,26 +1,29 @@
-"""Puts one question to the agents of the right domain, and stores their answer; how many questions
-a person, channel or domain may ask."""
+"""Puts one question to the agents of the right domain, and stores their answer; the run of each
+question in the ledger."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from dataclasses import dataclass
 
 from agents.answer import Answer, Ask, Conversation, Question, Turn
-from agents.observability import QuestionDoor, QuestionOrigin
+from agents.ledger import LimitReached, QuestionDoor, QuestionOrigin, RunRow
 from agents.routing.router import DomainRouter
 from agents.steps import Progress
 from agents.thread.store import slack_place
 from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.feature import FeatureContext
 from bot.questions.store import QuestionRecord, QuestionStore, decode_answer, encode_answer
+from bot.questions.tables import PersonalTable
 from bot.slack.events import IncomingMessage
 from config.domain import Domain
-from config.models import Usage
-from durable.database import now
+from durable.database import now, table_of
 from index.permissions.rules import readers_of
 
+RUNS = PersonalTable(
+    table=table_of(RunRow), at="started_at", people=("asker",), words={"place": "asker"}
+)
+"""A direct message's channel belongs to one person, so the place goes with them."""
 EveryoneMayRead = Callable[[str, frozenset[str]], bool]
 """Domain name and document ids: whether all of them are open to everyone."""
 
@@ -42,36 +45,34 @@ class AskService:
         text: str,
         history: Sequence[Turn],
         progress: Progress | None,
-        spent: Usage = Usage(),
     ) -> tuple[Answer, Domain]:
         """The answer; the stored one after a crash, unless the asker's permissions could have
         changed since.
 
-        `spent`: on reading its screenshots. Raises IndexUnavailable when no candidate has published
-        documents."""
+        Raises IndexUnavailable when no candidate has published documents."""
         answered_in = next((one for one in candidates if one.domain == record.domain), None)
         if record.answer and answered_in and answered_in.access.audience == "channel":
             return decode_answer(record.answer), answered_in
         answer, domain = self.router(
-            QuestionOrigin(id=event.id, door=_entry_point(event), text=text),
+            origin_of(event, record, text),
             candidates,
             lambda domain: self._question_in(domain, event, text, history),
             lambda domain, question: self.ask(domain.domain)(
                 question, progress if can_stream(domain) else None
             ),
         )
-        answer = replace(answer, usage=answer.usage + spent)
         stored = self.records.advance(
             record, domain=domain.domain, state="answered", answer=encode_answer(answer),
             path=answer.path, confidence=answer.confidence, generation=answer.generation,
-            tokens=answer.usage.input_tokens + answer.usage.output_tokens, answered_at=now(),
+            answered_at=now(),
         )  # fmt: skip
         if not stored:  # deleted or edited meanwhile, and the agents have stored its text
             self.records.forget_threads([record])
         return answer, domain
 
     def store_alert(self, event: IncomingMessage, record: QuestionRecord, domain: Domain) -> None:
-        """Answer a bot's alert on record only."""
+        """Answer a bot's alert on record only, outside all limits."""
+        self.router.admit(origin_of(event, record), [domain], limited=False)
         self.answer(event, record, [domain], record.text, (), None)
 
     def is_private(self, domain: Domain, answer: Answer) -> bool:
@@ -83,6 +84,7 @@ class AskService:
     def belongs_here(
         self,
         event: IncomingMessage,
+        record: QuestionRecord,
         here: Domain,
         others: Sequence[Domain],
         text: str,
@@ -90,8 +92,9 @@ class AskService:
     ) -> bool:
         """Whether to answer a question not for the bot; see `DomainRouter.belongs_here`."""
         return self.router.belongs_here(
-            here, others, lambda domain: self._question_in(domain, event, text, history)
-        )
+            origin_of(event, record, text), here, others,
+            lambda domain: self._question_in(domain, event, text, history),
+        )  # fmt: skip
 
     def _question_in(
         self, domain: Domain, event: IncomingMessage, text: str, history: Sequence[Turn]
@@ -125,30 +128,31 @@ def _entry_point(event: IncomingMessage) -> QuestionDoor:
     return "channel" if event.starts_thread else "follow_up"
 
 
-def refusal(records: QuestionStore, question: QuestionRecord, domain: Domain) -> str:
-    """The reason for the asker why `domain` does not answer this question now; empty when it does.
+def origin_of(event: IncomingMessage, record: QuestionRecord, text: str = "") -> QuestionOrigin:
+    """Each event of a question is a run of its own: its message, and every edit of it."""
+    return QuestionOrigin(
+        id=event.id, run=record.event_id, door=_entry_point(event), text=text,
+        asker=event.user or event.bot, place=event.channel,
+    )  # fmt: skip
 
-    Of simultaneous questions, those stored first are answered."""
-    hour_ago, day_ago = now() - timedelta(hours=1), now() - timedelta(days=1)
-    limits, name = domain.limits, domain.domain
-    by_asker = records.count(hour_ago, before=question, asker=question.asker, domain=name)
-    if by_asker >= limits.questions_per_user_per_hour:
+
+def refusal(reached: LimitReached) -> str:
+    """The reason for the asker."""
+    limits = reached.domain.limits
+    if reached.limit == "person":
         return (
             f"You have asked {limits.questions_per_user_per_hour} questions in the last hour, "
             "which is as many as I may answer for one person. Please try again a little later."
         )
-    in_channel = records.count(hour_ago, before=question, channel=question.channel)
-    if in_channel >= limits.questions_per_channel_per_hour:
+    if reached.limit == "channel":
         return (
             "This channel has asked as many questions in the last hour as I may answer. "
             "Please try again a little later."
         )
-    if limits.tokens_per_day and records.tokens(day_ago, name) >= limits.tokens_per_day:
-        return (
-            f"{sanitize_mrkdwn(domain.title)} has used up its daily budget for the language model. "
-            "Please ask a human today, or ask me again tomorrow."
-        )
-    return ""
+    return (
+        f"{sanitize_mrkdwn(reached.domain.title)} has used up its daily budget for the language "
+        "model. Please ask a human today, or ask me again tomorrow."
+    )
 
 
 def can_stream(domain: Domain) -> bool:

@@ -160,7 +160,7 @@ class Intake:
         """Write a new answer into the same post, if the text has changed."""
         resumed = record.event_id == event_id
         is_same = record.text == event.text and not resumed
-        if record.state in {"withdrawn", "limited"} or is_same:
+        if record.state == "withdrawn" or is_same:
             return
         domains = self._open_to(event)
         if not domains:
@@ -169,7 +169,7 @@ class Intake:
         if not resumed:
             self.records.reopen(event.id, event_id=event_id, text=event.text)
         latest = self.records.get(event.id)
-        if latest and latest.state in {"working", "answered", "failed"}:
+        if latest and latest.state in {"working", "answered", "failed", "limited"}:
             notes = ("Answered again because the question was edited.",)
             self._attempt(event, latest, self._thread(event), domains, resumed=True, notes=notes)
 

@@ -104,10 +104,12 @@ class Screenshots:
 
     def of(self, event: IncomingMessage) -> Attachments:
         """The attachments of a message. The text is stored with the question: a worker that takes
-        over after a crash neither downloads nor reads them again."""
+        over after a crash neither downloads nor reads them again, and pays nothing."""
         question = event.again or event.id
         if (stored := self.records.screenshots(question)) is not None:
-            return Attachments(files=_files.validate_json(stored))
+            return Attachments(
+                files=tuple(replace(one, usage=Usage()) for one in _files.validate_json(stored))
+            )
         if not event.attached:
             return Attachments()
         files = [self._read(file) for file in event.attached[:MAX_SCREENSHOTS]]

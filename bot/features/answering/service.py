@@ -9,11 +9,12 @@ import structlog
 
 from agents.answer import MAX_QUESTION_CHARS, Answer, document_uses_by_domain, shorten
 from agents.confidence import is_confident_enough
+from agents.ledger import LimitReached
 from bot.blocks.kit import short
 from bot.blocks.render import SlackMessage, apology, render, text_message
 from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.feature import AnswerExtras, FeatureContext, OutgoingAnswer
-from bot.features.answering.ask import AskService, can_stream, refusal
+from bot.features.answering.ask import AskService, can_stream, origin_of, refusal
 from bot.features.answering.earlier_threads import ThreadSearch, ThreadsForDomain, with_earlier
 from bot.features.answering.screenshots import Attachments, Screenshots
 from bot.posting import posts as private
@@ -74,17 +75,16 @@ class AnsweringService:
 
     def respond(self, job: AnswerJob) -> None:
         """Answer, apologize, or stay quiet. Safe to repeat after a crash."""
-        if job.resumed or job.alert:
-            self._answer(job)
-            return
-        refusals = [refusal(self.records, job.record, domain) for domain in job.domains]
-        domains = tuple(d for d, why in zip(job.domains, refusals, strict=True) if not why)
-        if domains:
-            self._answer(replace(job, domains=domains))
+        try:
+            domains = self.asking.router.admit(
+                origin_of(job.event, job.record), job.domains, limited=not job.alert
+            )
+        except LimitReached as reached:
+            self.records.advance(job.record, state="limited", domain=reached.domain.domain)
+            metrics.REFUSALS.labels(reached.domain.domain, "limit").inc()
+            self.tell_asker(job.event, refusal(reached))
         else:
-            self.records.mark(job.event.id, state="limited", domain=job.domains[0].domain)
-            metrics.REFUSALS.labels(job.domains[0].domain, "limit").inc()
-            self.tell_asker(job.event, refusals[0])
+            self._answer(replace(job, domains=domains))
 
     def answer_alert(self, event: IncomingMessage, record: QuestionRecord, domain: Domain) -> None:
         """Reply to a bot's alert, the first of its kind."""
@@ -153,26 +153,34 @@ class AnsweringService:
             post.title(text or "A screenshot")
         elif job.resumed:
             post.resume()
-        files = Attachments() if job.quiet else self.screenshots.of(job.event)
+        files = Attachments() if job.quiet else self._read_files(job)
         if not text and not files.words:
             return [text_message("\n".join(sanitize_mrkdwn(note) for note in files.notes))]
         bot_user = self.context.identity.user
         history = turns(job.thread, before=job.event.ts, bot_user=bot_user)
         question = shorten("\n\n".join(filter(None, (text, files.words))))
         if job.others and not self.asking.belongs_here(
-            job.event, job.domains[0], job.others, question, history
+            job.event, job.record, job.domains[0], job.others, question, history
         ):
             return []
         threads = self.earlier(job.event, job.domains, text)
         answer, domain = self.asking.answer(
             job.event, job.record, job.domains, question, history,
-            None if job.quiet or job.privately else post, files.usage,
+            None if job.quiet or job.privately else post,
         )  # fmt: skip
         if job.quiet and not (job.alert or is_confident_enough(answer)):
             return []
         notes = _about_files(job.event) if job.quiet else files.notes
         job = replace(job, notes=(*job.notes, *notes))
         return self._render(job, text, answer, domain, threads)
+
+    def _read_files(self, job: AnswerJob) -> Attachments:
+        if not job.event.attached:
+            return self.screenshots.of(job.event)
+        with self.asking.router.attempt(origin_of(job.event, job.record)) as attempt:
+            files = self.screenshots.of(job.event)
+            attempt.usage = files.usage
+        return files
 
     def _render(
         self, job: AnswerJob, text: str, answer: Answer, domain: Domain, threads: ThreadsForDomain

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from agents.answer import Ask
+from agents.ledger import RunLedger
 from bot.bus.events import SuggestionDecided
 from bot.feature import Feature, FeatureContext
 from bot.features.gaps.collect import GapCollector
@@ -39,7 +40,7 @@ def build_gaps(
             published=published,
             store=store,
             drafts=drafts,
-            records=records,
+            ledger=RunLedger(context.engine),
             ask_anew=ask_anew,
         ),
         where=partial(where, published.snapshot),

@@ -16,14 +16,13 @@ import structlog
 from agents.answer import Answer, Ask, Passage, Question
 from agents.checks.groundedness import FINE, groundedness
 from agents.context.sources import Source
+from agents.ledger import RunLedger
 from bot.feature import FeatureContext, PublishedIndex
 from bot.features.gaps.gap import Gap, UnansweredQuestion, gaps_of, nearest_place, state_of
 from bot.features.gaps.question_store import GapDraftStore, answered_questions
 from bot.features.gaps.questions import UNANSWERED
 from bot.features.gaps.store import GapDraftRow, GapRow, GapStore
-from bot.questions.store import QuestionStore
 from config.errors import CopilotError
-from durable.database import now
 from enrichment.chunk import Chunk
 from enrichment.chunking.chunker import split
 from enrichment.language.words import naming_words, stems
@@ -137,7 +136,7 @@ class GapRecheck:
     published: PublishedIndex
     store: GapStore
     drafts: GapDraftStore
-    records: QuestionStore
+    ledger: RunLedger
     ask_anew: Callable[[str], Ask]
 
     def changed(self, domain: str) -> bool:
@@ -186,8 +185,7 @@ class GapRecheck:
     def _is_over_budget(self, name: str) -> bool:
         """People's questions of today have used up the domain's tokens."""
         domain = self.context.domains().get(name)
-        limit = domain.limits.tokens_per_day if domain else 0
-        return limit > 0 and self.records.tokens(now() - timedelta(days=1), name) >= limit
+        return domain is not None and self.ledger.is_over_budget(domain)
 
     def _move(self, gap: GapRow, outcome: Outcome, snapshot: Snapshot) -> None:
         if outcome == "answered" and gap.state in UNANSWERED:

@@ -11,7 +11,7 @@ import pytest
 from agents.answer import Answer, AnswerPath, Citation, Conversation, Passage, Question, Turn
 from agents.confidence import CONFIDENT, is_confident_enough
 from agents.graph import build_ask
-from agents.observability import QuestionOrigin
+from agents.ledger import QuestionOrigin
 from agents.routing.router import DomainRouter
 from config.domain import Domain, Sources
 from config.errors import CopilotError, IndexUnavailable, ModelUnavailable, PermissionsUnknown
@@ -72,7 +72,8 @@ class Desk:
     def belongs(self, text: str, here: str) -> bool:
         (at_home,) = (one for one in DOMAINS if one.domain == here)
         others = [one for one in DOMAINS if one.domain != here]
-        return self.answering.belongs_here(at_home, others, lambda _: Question(text=text))
+        through = QuestionOrigin(id="1", door="channel", text=text)
+        return self.answering.belongs_here(through, at_home, others, lambda _: Question(text=text))
 
     @property
     def answering(self) -> DomainRouter:

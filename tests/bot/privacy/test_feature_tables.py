@@ -53,8 +53,8 @@ def test_they_are_purged_handed_out_and_erased() -> None:
         assert ids() == {"2", "3", "4"}
         forget_with_questions(connection, ["C1:4"], [KEPT])
         assert ids() == {"2", "3"}
-        assert [one["id"] for one in rows_of(connection, "U0YOU", [KEPT])["notes"]] == ["2"]
-        assert erase_in_features(connection, "U0YOU", [KEPT]) == 1
+        assert [one["id"] for one in rows_of(connection, ["U0YOU"], [KEPT])["notes"]] == ["2"]
+        assert erase_in_features(connection, ["U0YOU"], [KEPT]) == 1
         left = connection.execute(select(NOTES.c.by, NOTES.c.said).where(NOTES.c.id == "2")).one()
         assert tuple(left) == (ERASED, "")
         assert connection.scalar(select(NOTES.c.said).where(NOTES.c.id == "3")) == "heliotrope"

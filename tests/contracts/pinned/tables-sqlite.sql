@@ -1,3 +1,4 @@
+CREATE TABLE agent_runs ( id VARCHAR(120) NOT NULL, domain VARCHAR(64) NOT NULL, door VARCHAR(16) NOT NULL, asker VARCHAR(320) NOT NULL, place VARCHAR(80) NOT NULL, tokens INTEGER NOT NULL, attempts INTEGER NOT NULL, finished INTEGER NOT NULL, started_at DATETIME NOT NULL, PRIMARY KEY (id) );
 CREATE TABLE agent_thread_people ( place VARCHAR(64) NOT NULL, person VARCHAR(320) NOT NULL, PRIMARY KEY (place, person) );
 CREATE TABLE agent_threads ( place VARCHAR(64) NOT NULL, domain VARCHAR(64) NOT NULL, format INTEGER NOT NULL, checkpoint_id VARCHAR(64) NOT NULL, checkpoint TEXT NOT NULL, begun_at DATETIME NOT NULL, PRIMARY KEY (place, domain, format) );
 CREATE TABLE audit_purges ( id INTEGER NOT NULL, at DATETIME NOT NULL, "before" DATETIME NOT NULL, PRIMARY KEY (id) );
@@ -59,6 +60,9 @@ CREATE TABLE judge_cards ( domain VARCHAR(64) NOT NULL, judge VARCHAR(200) NOT N
 CREATE TABLE judge_corrections ( domain VARCHAR(64) NOT NULL, corrections TEXT NOT NULL, PRIMARY KEY (domain) );
 CREATE TABLE schema_floors ( part VARCHAR(64) NOT NULL, oldest INTEGER NOT NULL, PRIMARY KEY (part) );
 CREATE TABLE schema_versions ( part VARCHAR(64) NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (part) );
+CREATE INDEX agent_runs_asker ON agent_runs (asker, started_at);
+CREATE INDEX agent_runs_domain ON agent_runs (domain, started_at);
+CREATE INDEX agent_runs_place ON agent_runs (place, started_at);
 CREATE INDEX agent_thread_people_person ON agent_thread_people (person);
 CREATE INDEX agent_threads_begun ON agent_threads (domain, begun_at);
 CREATE INDEX audit_shown_at ON audit_shown (at);
@@ -96,6 +100,7 @@ CREATE TRIGGER audit_purges_kept BEFORE DELETE ON audit_purges BEGIN SELECT RAIS
 CREATE TRIGGER audit_purges_late BEFORE INSERT ON audit_purges WHEN NEW.before > datetime('now', '-30 days') BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 CREATE TRIGGER audit_shown_fixed BEFORE UPDATE ON audit_shown BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 CREATE TRIGGER audit_shown_kept BEFORE DELETE ON audit_shown WHEN OLD.at >= coalesce((SELECT max(before) FROM audit_purges), '') BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
+INSERT INTO schema_versions VALUES ('agent runs', 1);
 INSERT INTO schema_versions VALUES ('aging', 1);
 INSERT INTO schema_versions VALUES ('alerts', 1);
 INSERT INTO schema_versions VALUES ('answer cache', 1);

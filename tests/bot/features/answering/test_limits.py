@@ -6,18 +6,21 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine
+from sqlalchemy import select
 
+from agents.ledger import LimitReached, RunRow
 from bot.features.answering.ask import refusal
-from bot.questions.store import QuestionRecord, QuestionStore
+from config.models import Usage
+from durable.database import now
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, answered, running
-from tests.bot.fakes import CHANNEL, Agents, claim, domain
+from tests.bot.fakes import CHANNEL, Agents, answer, domain
 
 TWO_AN_HOUR = {"questions_per_user_per_hour": 2}
 DOMAINS = {
     "security": domain(limits=TWO_AN_HOUR),
     "privacy": domain("privacy", "C0PRIVACY"),
+    "platform": domain("platform", "C0PLATFORM", limits={"tokens_per_day": 2_000}),
 }
 
 
@@ -52,43 +55,34 @@ def test_a_direct_message_goes_to_the_domains_that_may_still_be_asked(desk: Desk
     assert desk.agents.domains == ["security", "security", "privacy"]
 
 
-@pytest.fixture
-def records() -> QuestionStore:
-    return QuestionStore(create_engine("sqlite://"))
+def test_an_edit_is_a_question_like_any_other(desk: Desk) -> None:
+    """Also one of a question that was refused; and what they cost adds up."""
+    desk.agents.reply = answer(usage=Usage(calls=1, input_tokens=900, output_tokens=100))
+    ts, _ = desk.ask("how often do we rotate?", user="U0PRIYA")
+    for number in range(4):
+        words = f"{desk.at} how often do we rotate key {number}?"
+        desk.slack.edit_message(CHANNEL, ts, words)
+        desk.settle()
+    assert len(desk.agents.asked) == 2
+    assert "2 questions in the last hour" in desk.slack.ephemerals("U0PRIYA")[0]["text"]
+    with desk.bot.engine.connect() as connection:
+        runs = connection.execute(select(RunRow).where(RunRow.asker == "U0PRIYA")).all()
+    assert [run.tokens for run in runs] == [1_000, 1_000]
 
 
-def asked(records: QuestionStore, number: int, name: str = "security") -> QuestionRecord:
-    record = claim(
-            records,
-        question_id=f"{CHANNEL}:{number:03}", event_id=f"Ev{number}", channel=CHANNEL,
-        thread_ts=str(number), asker="U0YOU", text="why?", domain=name,
-    )  # fmt: skip
-    assert record is not None
-    return record
+def test_a_budget_holds_for_edits(desk: Desk) -> None:
+    desk.agents.reply = answer(usage=Usage(calls=1, input_tokens=900, output_tokens=200))
+    ts, _ = desk.ask("how often do we rotate?", channel="C0PLATFORM", user="U0INES")
+    for number in range(3):
+        desk.slack.edit_message("C0PLATFORM", ts, f"{desk.at} how often, in words no. {number}?")
+        desk.settle()
+    assert len(desk.agents.asked) == 2
+    assert "daily budget" in desk.slack.ephemerals("U0INES")[0]["text"]
 
 
-def test_questions_count_before_they_are_answered(records: QuestionStore) -> None:
-    burst = [asked(records, number) for number in range(4)]
-    refused = [bool(refusal(records, record, DOMAINS["security"])) for record in burst]
-    assert refused == [False, False, True, True]
-
-
-def test_a_refused_question_does_not_count(records: QuestionStore) -> None:
-    for number in range(5):
-        records.mark(asked(records, number).id, state="limited")
-    assert refusal(records, asked(records, 5), DOMAINS["security"]) == ""
-
-
-def test_a_channels_limit_counts_everybodys_questions(records: QuestionStore) -> None:
-    busy = domain(limits={"questions_per_channel_per_hour": 1})
-    assert refusal(records, asked(records, 0), busy) == ""
-    assert "channel has asked as many" in refusal(records, asked(records, 1), busy)
-
-
-def test_a_refusal_that_names_its_domain_pings_nobody(records: QuestionStore) -> None:
+def test_a_refusal_that_names_its_domain_pings_nobody() -> None:
     titled = domain(title="<!channel> evil.com", limits={"tokens_per_day": 1})
-    records.mark(asked(records, 0).id, tokens=5)
-    why = refusal(records, asked(records, 1), titled)
+    why = refusal(LimitReached("budget", titled, now()))
     assert "daily budget" in why
     assert "<!channel>" not in why
     assert "evil.com" not in why

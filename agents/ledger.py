@@ -1,0 +1,250 @@
+"""One row for each run of the agents: who asked through which door, and how many tokens it took.
+
+A domain's `limits` are computed from these rows and from nothing else. A run keeps its id when it
+is repeated after a crash: it stays one question, and the tokens of all its attempts add up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+import structlog
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    Index,
+    String,
+    func,
+    insert,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from config.domain import Domain
+from config.errors import CopilotError
+from config.models import Usage
+from durable.database import now
+from durable.migration import migrate
+
+log = structlog.get_logger()
+
+QuestionDoor = Literal[
+    "mention", "follow_up", "channel", "alert", "direct_message", "api", "api_stream", "mcp", "cli"
+]
+_OUTSIDE_SLACK = frozenset(("api", "api_stream", "mcp", "cli"))
+_LOCK = 5053
+"""PostgreSQL's advisory lock of admissions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionOrigin:
+    id: str
+    door: QuestionDoor
+    text: str
+    run: str = ""
+    """Id of the run, the same when it is repeated after a crash; empty: `id`."""
+    asker: str = ""
+    """Slack id or e-mail address; empty: a program, or the operator at this machine."""
+    place: str = ""
+    """Slack channel, or name of a token."""
+
+    @property
+    def run_id(self) -> str:
+        return self.run or self.id
+
+
+Limit = Literal["person", "channel", "budget"]
+
+
+class LimitReached(Exception):
+    """No domain answers this question now; the fields are of the first one."""
+
+    def __init__(self, limit: Limit, domain: Domain, free_at: datetime) -> None:
+        """`free_at`: UTC without a zone; from then on the limit may allow it."""
+        super().__init__(limit)
+        self.limit = limit
+        self.domain = domain
+        self.free_at = free_at
+
+
+@dataclass
+class Attempt:
+    """One attempt at a run; whoever makes it fills in what it took."""
+
+    usage: Usage = field(default_factory=Usage)
+    domain: str = ""
+    """The answering domain; empty: none yet."""
+
+
+class _Base(DeclarativeBase):
+    pass
+
+
+class RunRow(_Base):
+    __tablename__ = "agent_runs"
+    __table_args__ = (
+        Index("agent_runs_asker", "asker", "started_at"),
+        Index("agent_runs_place", "place", "started_at"),
+        Index("agent_runs_domain", "domain", "started_at"),
+    )
+    id: Mapped[str] = mapped_column(
+        String(120), primary_key=True, comment="the event or request that asked"
+    )
+    domain: Mapped[str] = mapped_column(String(64))
+    door: Mapped[str] = mapped_column(String(16))
+    asker: Mapped[str] = mapped_column(String(320), comment="Slack id or e-mail; '' for a program")
+    place: Mapped[str] = mapped_column(String(80), comment="Slack channel or name of a token")
+    tokens: Mapped[int] = mapped_column(comment="of all finished attempts")
+    attempts: Mapped[int] = mapped_column(comment="begun")
+    finished: Mapped[int] = mapped_column(comment="attempts whose tokens are known")
+    started_at: Mapped[datetime] = mapped_column(comment="UTC")
+
+
+def create_run_table(engine: Engine) -> None:
+    """Safe when several workers start at once."""
+    migrate(engine, _Base.metadata, "agent runs")
+
+
+class RunLedger:
+    """Safe to use from several threads and processes.
+
+    While the database is away, questions are answered and not counted, and the log says so: people
+    on call ask during outages. Any other error of the database is raised."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._has_table = False
+
+    def admit(
+        self, through: QuestionOrigin, domains: Sequence[Domain], *, limited: bool = True
+    ) -> list[Domain]:
+        """Record a run, and return the domains whose limits allow it; all for a recorded run.
+
+        `limited`: False admits it everywhere. Raises LimitReached when no domain allows it; then
+        the run is not recorded."""
+        try:
+            with self._transaction() as connection:
+                _wait_for_turn(connection, through)
+                return _admit(connection, through, domains, limited=limited)
+        except OperationalError as error:
+            _log_unavailable(error)
+            return list(domains)
+
+    @contextmanager
+    def attempt(self, through: QuestionOrigin) -> Iterator[Attempt]:
+        """Counts an attempt at an admitted run, with what it reports in the end.
+
+        One that breaks off, by a crash or because its client leaves, stays unfinished: it counts
+        as much as a finished one does on average."""
+        attempt = Attempt()
+        is_counted = self._change(through, attempts=RunRow.attempts + 1)
+        try:
+            yield attempt
+        except CopilotError:  # an honest end: what was used is known
+            if is_counted:
+                self._finish(through, attempt)
+            raise
+        if is_counted:
+            self._finish(through, attempt)
+
+    def is_over_budget(self, domain: Domain) -> bool:
+        with self._transaction() as connection:
+            return _over_budget(connection, domain) is not None
+
+    def _finish(self, through: QuestionOrigin, attempt: Attempt) -> None:
+        used = attempt.usage.input_tokens + attempt.usage.output_tokens
+        domain = {"domain": attempt.domain} if attempt.domain else {}
+        self._change(through, finished=RunRow.finished + 1, tokens=RunRow.tokens + used, **domain)
+
+    def _change(self, through: QuestionOrigin, **values: Any) -> bool:
+        """Whether the database took it."""
+        try:
+            with self._transaction() as connection:
+                this = update(RunRow).where(RunRow.id == through.run_id)
+                connection.execute(this.values(**values))
+        except OperationalError as error:
+            _log_unavailable(error)
+            return False
+        return True
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        if not self._has_table:
+            create_run_table(self._engine)
+            self._has_table = True
+        with self._engine.begin() as connection:
+            yield connection
+
+
+def _wait_for_turn(connection: Connection, through: QuestionOrigin) -> None:
+    """One admission at a time, so that simultaneous questions count each other."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+    else:
+        # Takes SQLite's only write lock. Python's driver begins at a statement that writes.
+        connection.execute(update(RunRow).where(RunRow.id == through.run_id).values(id=RunRow.id))
+
+
+def _admit(
+    connection: Connection, through: QuestionOrigin, domains: Sequence[Domain], *, limited: bool
+) -> list[Domain]:
+    if connection.scalar(select(RunRow.id).where(RunRow.id == through.run_id)):
+        return list(domains)
+    reached = [_reached(connection, through, one) if limited else None for one in domains]
+    allowed = [one for one, why in zip(domains, reached, strict=True) if why is None]
+    if not allowed:
+        raise next(why for why in reached if why)
+    row = insert(RunRow).values(
+        id=through.run_id, domain=allowed[0].domain, door=through.door, asker=through.asker,
+        place=through.place, tokens=0, attempts=0, finished=0, started_at=now(),
+    )  # fmt: skip
+    connection.execute(row)
+    return allowed
+
+
+def _reached(
+    connection: Connection, through: QuestionOrigin, domain: Domain
+) -> LimitReached | None:
+    limits = domain.limits
+    counted: list[tuple[Limit, int, tuple[ColumnElement[bool], ...]]] = []
+    if through.asker:
+        of_asker = (RunRow.asker == through.asker, RunRow.domain == domain.domain)
+        counted.append(("person", limits.questions_per_user_per_hour, of_asker))
+    if through.door not in _OUTSIDE_SLACK:
+        in_channel = (RunRow.place == through.place,)
+        counted.append(("channel", limits.questions_per_channel_per_hour, in_channel))
+    for limit, most, which in counted:
+        recent = select(RunRow.started_at).where(
+            *which, RunRow.started_at >= now() - timedelta(hours=1)
+        )
+        newest_first = recent.order_by(RunRow.started_at.desc())
+        if first := connection.scalar(newest_first.offset(most - 1).limit(1)):
+            return LimitReached(limit, domain, first + timedelta(hours=1))
+    return _over_budget(connection, domain)
+
+
+def _over_budget(connection: Connection, domain: Domain) -> LimitReached | None:
+    if not domain.limits.tokens_per_day:
+        return None
+    of_today = select(
+        func.coalesce(func.sum(RunRow.tokens), 0),
+        func.coalesce(func.sum(RunRow.attempts), 0),
+        func.coalesce(func.sum(RunRow.finished), 0),
+    ).where(RunRow.domain == domain.domain, RunRow.started_at >= now() - timedelta(days=1))
+    tokens, attempts, finished = map(int, connection.execute(of_today).one())
+    if finished:
+        tokens = tokens * max(attempts, finished) // finished
+    if tokens < domain.limits.tokens_per_day:
+        return None
+    return LimitReached("budget", domain, now() + timedelta(hours=1))
+
+
+def _log_unavailable(error: Exception) -> None:
+    log.warning("run not counted: the database does not respond", cause=type(error).__name__)

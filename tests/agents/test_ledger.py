@@ -1,0 +1,174 @@
+"""What a run costs and who may begin one, computed from the ledger alone."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, create_engine, text, update
+from sqlalchemy.engine import make_url
+
+from agents.ledger import LimitReached, QuestionDoor, QuestionOrigin, RunLedger, RunRow
+from config.domain import Domain
+from config.errors import IndexUnavailable
+from config.models import Usage
+from config.settings import Settings
+from durable.database import now
+from index.store.database import open_database
+from tests.bot.fakes import domain
+from tests.databases import postgresql_database
+
+TWO_AN_HOUR = domain(limits={"questions_per_user_per_hour": 2})
+A_THOUSAND = domain(limits={"tokens_per_day": 1_000})
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with postgresql_database() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+    if request.param == "sqlite":
+        opened = open_database(Settings(_env_file=None, data_dir=tmp_path))
+    else:
+        url = make_url(request.getfixturevalue("server")).set(drivername="postgresql+psycopg")
+        opened = create_engine(url)
+        with opened.begin() as connection:
+            connection.execute(text("DROP TABLE IF EXISTS agent_runs, schema_versions"))
+    yield opened
+    opened.dispose()
+
+
+@pytest.fixture
+def ledger(engine: Engine) -> RunLedger:
+    return RunLedger(engine)
+
+
+def run(number: object, door: QuestionDoor = "mention", **more: Any) -> QuestionOrigin:
+    values = {"asker": "U0YOU", "place": "C0SECURITY"} | more
+    return QuestionOrigin(id=f"Ev{number}", door=door, text="why?", **values)
+
+
+def is_admitted(ledger: RunLedger, origin: QuestionOrigin, file: Domain) -> bool:
+    try:
+        return ledger.admit(origin, [file]) == [file]
+    except LimitReached:
+        return False
+
+
+def spend(ledger: RunLedger, origin: QuestionOrigin, file: Domain, tokens: int) -> None:
+    ledger.admit(origin, [file])
+    with ledger.attempt(origin) as attempt:
+        attempt.usage = Usage(calls=1, input_tokens=tokens)
+
+
+def test_of_questions_at_the_same_moment_no_more_are_admitted_than_the_limit(
+    ledger: RunLedger,
+) -> None:
+    admitted, start = [], threading.Barrier(8)
+
+    def ask(number: int) -> None:
+        start.wait()
+        admitted.append(is_admitted(ledger, run(number), TWO_AN_HOUR))
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert admitted.count(True) == 2
+
+
+def test_a_limit_is_one_persons_one_domains_and_one_hours(
+    ledger: RunLedger, engine: Engine
+) -> None:
+    assert [is_admitted(ledger, run(n), TWO_AN_HOUR) for n in range(4)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert is_admitted(ledger, run(4, asker="U0DANA"), TWO_AN_HOUR)
+    assert is_admitted(ledger, run(5), domain("privacy", "C0PRIVACY"))
+    other = domain("privacy", "C0PRIVACY")
+    assert ledger.admit(run(6), [TWO_AN_HOUR, other]) == [other]
+    for number in range(7, 9):
+        assert is_admitted(ledger, run(number, "api", asker="", place="a program"), TWO_AN_HOUR)
+    with pytest.raises(LimitReached) as reached:
+        ledger.admit(run(9), [TWO_AN_HOUR])
+    assert timedelta(minutes=59) < reached.value.free_at - now() <= timedelta(hours=1)
+    with engine.begin() as connection:
+        long_ago = now() - timedelta(minutes=61)
+        connection.execute(update(RunRow).where(RunRow.id == "Ev0").values(started_at=long_ago))
+    assert is_admitted(ledger, run(10), TWO_AN_HOUR)
+
+
+def test_a_channels_limit_counts_everybodys_questions_there(ledger: RunLedger) -> None:
+    busy = domain(limits={"questions_per_channel_per_hour": 1})
+    assert is_admitted(ledger, run(0), busy)
+    assert not is_admitted(ledger, run(1, asker="U0DANA"), busy)
+    assert is_admitted(ledger, run(2, place="D0YOU"), busy)
+    for number in range(3, 5):  # a token is no channel
+        assert is_admitted(ledger, run(number, "mcp", place="a program"), busy)
+
+
+def test_a_run_that_is_repeated_is_one_question_and_costs_every_attempt(
+    ledger: RunLedger,
+) -> None:
+    for _ in range(3):
+        spend(ledger, run(0), TWO_AN_HOUR, 400)
+    assert is_admitted(ledger, run(1), TWO_AN_HOUR)
+    assert not is_admitted(ledger, run(2), TWO_AN_HOUR)
+    assert is_admitted(ledger, run(3, asker="U0DANA"), A_THOUSAND) is False
+
+
+@pytest.mark.parametrize("broke_off", [KeyboardInterrupt, RuntimeError])
+def test_an_attempt_that_breaks_off_costs_what_the_others_do(
+    ledger: RunLedger, broke_off: type[BaseException]
+) -> None:
+    """A worker that dies and a client that leaves before the answer learn no tokens."""
+    spend(ledger, run(0), A_THOUSAND, 400)
+    ledger.admit(run(1), [A_THOUSAND])
+    with pytest.raises(broke_off), ledger.attempt(run(1)):
+        raise broke_off
+    assert not ledger.is_over_budget(A_THOUSAND)
+    spend(ledger, run(1), A_THOUSAND, 400)  # again, after the crash
+    assert ledger.is_over_budget(A_THOUSAND)
+    assert not is_admitted(ledger, run(2), A_THOUSAND)
+    assert is_admitted(ledger, run(1), A_THOUSAND)  # begun before
+
+
+def test_an_attempt_without_documents_costs_what_it_used(ledger: RunLedger) -> None:
+    spend(ledger, run(0), A_THOUSAND, 400)
+    for number in range(1, 5):
+        ledger.admit(run(number), [A_THOUSAND])
+        with pytest.raises(IndexUnavailable), ledger.attempt(run(number)):
+            raise IndexUnavailable("nothing published")
+    assert not ledger.is_over_budget(A_THOUSAND)
+
+
+def test_tokens_belong_to_the_domain_that_answered(ledger: RunLedger) -> None:
+    both = [domain("privacy", "C0PRIVACY"), A_THOUSAND]
+    ledger.admit(run(0), both)
+    with ledger.attempt(run(0)) as attempt:
+        attempt.usage, attempt.domain = Usage(calls=1, output_tokens=1_000), "security"
+    assert ledger.admit(run(1), both) == [both[0]]
+
+
+def test_what_runs_outside_all_limits_counts_for_the_others(ledger: RunLedger) -> None:
+    for number in range(3):
+        ledger.admit(run(number, "alert"), [TWO_AN_HOUR], limited=False)
+    assert not is_admitted(ledger, run(3), TWO_AN_HOUR)
+
+
+def test_questions_are_answered_while_the_database_is_away(tmp_path: Path) -> None:
+    ledger = RunLedger(create_engine(f"sqlite:///{tmp_path / 'no folder' / 'state.db'}"))
+    assert is_admitted(ledger, run(0), TWO_AN_HOUR)
+    with ledger.attempt(run(0)) as attempt:
+        attempt.usage = Usage(calls=1, input_tokens=1)

@@ -1,0 +1,89 @@
+"""A domain's limits by the API and over MCP: a person's questions, and the budget for everyone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fastapi.testclient import TestClient
+from sqlalchemy import select
+
+from agents.ledger import RunLedger, RunRow
+from config.models import Usage
+from config.settings import Settings
+from index.store.database import open_database
+from tests.api.front import INES, Town, bearer, elsewhere, serving
+from tests.api.mcp.client import called_over_http, said_by
+from tests.bot.fakes import EVERYWHERE_ALIKE, Agents, answer, domain
+
+QNA = "/api/agentic_qna"
+COSTLY = answer(usage=Usage(calls=1, input_tokens=900, output_tokens=100))
+
+
+class Street:
+    """An API that counts, with a person's token and a program's."""
+
+    def __init__(self, folder: Path, **limits: int) -> None:
+        self.engine = open_database(Settings(_env_file=None, data_dir=folder))
+        ledger = RunLedger(self.engine)
+        router = replace(EVERYWHERE_ALIKE, ledger=lambda: ledger)
+        town = Town(
+            folder,
+            domains={"security": domain(limits=limits)},
+            answering=router,
+            may_ask=lambda email, domain: True,
+        )
+        self.agents = Agents(COSTLY)
+        self.app = town.app(self.agents)
+        self.ines = bearer(town.token("ines", identity=INES))
+        self.program = bearer(town.token("program", speaks_for_people=True))
+
+    def ask(self, client: TestClient, who: dict[str, str], **more: Any) -> int:
+        asked = client.post(QNA, json={"query": "how old?", **more}, headers=who)
+        self.last = asked
+        return asked.status_code
+
+    def rows(self) -> list[tuple[str, str, str, int]]:
+        query = select(RunRow.door, RunRow.asker, RunRow.place, RunRow.tokens)
+        with self.engine.connect() as connection:
+            return [tuple(row) for row in connection.execute(query.order_by(RunRow.started_at))]
+
+
+def test_a_persons_questions_count_together_by_every_door(tmp_path: Path) -> None:
+    street = Street(tmp_path, questions_per_user_per_hour=3)
+    client = elsewhere(street.app)
+    assert street.ask(client, street.ines) == 200
+    assert street.ask(client, street.ines, stream=True) == 200
+    assert street.ask(client, street.program, asker_email=INES.upper()) == 200
+    assert street.ask(client, street.ines, stream=True) == 429
+    assert street.ask(client, street.program, asker_email=INES) == 429
+    assert street.last.json() == {
+        "detail": "3 questions in an hour are the limit for one person; try again later"
+    }
+    assert 3_500 < int(street.last.headers["Retry-After"]) <= 3_600
+    with serving(street.app) as url:
+        refused = called_over_http(url, "ask", street.ines, question="how old?")
+    assert refused.is_error
+    assert "the limit for one person" in said_by(refused)
+    for _ in range(4):
+        assert street.ask(client, street.program) == 200
+    assert street.rows()[:3] == [
+        ("api", INES, "ines", 1_000),
+        ("api_stream", INES, "ines", 1_000),
+        ("api", INES, "program", 1_000),
+    ]
+
+
+def test_a_budget_holds_for_programs_and_assistants_as_well(tmp_path: Path) -> None:
+    street = Street(tmp_path, tokens_per_day=2_000)
+    client = elsewhere(street.app)
+    with serving(street.app) as url:
+        first = called_over_http(url, "ask", street.program, question="how old?")
+        assert not first.is_error
+        assert street.ask(client, street.program) == 200
+        refused = called_over_http(url, "ask", street.program, question="how old?")
+    assert "daily budget" in said_by(refused)
+    assert street.ask(client, street.program) == 429
+    assert "daily budget" in street.last.json()["detail"]
+    assert len(street.agents.asked) == 2
