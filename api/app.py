@@ -21,9 +21,10 @@ from api.routes.conversations import conversation_routes
 from api.routes.passages import Retrieve, passage_routes
 from api.routes.questions import question_routes
 from api.schemas.examples import RESPONSES
-from api.scope import MayAsk, RequestScopes
+from api.scope import RequestScopes
 from config.domain import Domain
 from index.audit import Audit
+from index.permissions.acts import Directory
 from index.permissions.rules import IdentitiesOf, by_email
 from index.search import Snapshot
 
@@ -48,7 +49,7 @@ def build_api(
     tokens: LiveTokens = NO_TOKENS,
     lifespan: Lifespan | None = None,
     identities: IdentitiesOf = by_email,
-    may_ask: MayAsk | None = None,
+    directory: Callable[[], Directory] | None = None,
     audit: Audit | None = None,
     bounds: RequestLimits = RequestLimits(),
     docs: bool = False,
@@ -57,17 +58,17 @@ def build_api(
     """Builds the app of `oncall serve`.
 
     `lifespan` starts and stops with the server. `identities` returns the names by which a
-    permission may list an asker. `may_ask` checks whether a person, by e-mail, may ask in a
-    domain; without it people may ask only in domains without channels. `audit` records rendered
-    documents. `answering` chooses one of several domains and logs each question. `docs` enables
-    /docs and /openapi.json. `open_metrics`: /metrics needs no token. `conversations` reads
-    and erases the stored questions of a `conversation_id`.
+    permission may list an asker. `directory` knows people and their channels; without it people
+    may ask only in domains without channels. `audit` records rendered documents. `answering`
+    chooses one of several domains and logs each question. `docs` enables /docs and /openapi.json.
+    `open_metrics`: /metrics needs no token. `conversations` reads and erases the stored questions
+    of a `conversation_id`.
 
     Without `tokens` only this machine has access; `api/auth/routes.py` lists the routes."""
     served = RequestScopes(
         current=domains if callable(domains) else lambda: domains,
         identities=identities,
-        may_ask=may_ask,
+        directory=directory,
         audit=audit,
     )
     parts = McpParts(ask=ask, answering=answering, retrieve=retrieve, snapshot=snapshot)

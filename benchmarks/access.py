@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 from slack_sdk import WebClient
 
-from bot.access.gate import EntryPoint, Gate
+from bot.access.gate import Gate
 from bot.slack.client import SlackClient
 from config.domain import Domain
+from index.permissions.acts import Act
 from playground.slack.tidewater import BOT_USER_ID, TEAM_ID, YOU, Channel
 from playground.slack_stand_in import SlackStandIn
 
@@ -51,15 +52,20 @@ def main() -> None:
         web = SlackClient(WebClient(token=slack.bot_token, base_url=slack.api_url))
         gate = Gate(web, frozenset({TEAM_ID}))
         began = time.perf_counter()
-        assert len(gate.open_to(EntryPoint.DIRECT_MESSAGE, YOU, domains)) == DOMAINS // 2
+        assert len(gate.open_to(Act.DIRECT_MESSAGE, YOU, domains)) == DOMAINS // 2
         first = (time.perf_counter() - began) * 1000
         calls = len(slack.api.calls)
-        checks = {
-            "mention in a channel": lambda: gate.open_to(EntryPoint.MENTION, YOU, domains[:1]),
-            "direct message": lambda: gate.open_to(EntryPoint.DIRECT_MESSAGE, YOU, domains),
-            "API, one domain": lambda: gate.may_ask("sam.rivers@tidewater.example", domains[1]),
+
+        def by_address() -> bool:
+            visitor = gate.by_address("sam.rivers@tidewater.example")
+            return gate.admits(Act.API_ASK, visitor, domains[1])
+
+        checks: dict[str, Callable[[], object]] = {
+            "mention in a channel": lambda: gate.open_to(Act.MENTION, YOU, domains[:1]),
+            "direct message": lambda: gate.open_to(Act.DIRECT_MESSAGE, YOU, domains),
+            "API, one domain": by_address,
         }
-        gate.may_ask("sam.rivers@tidewater.example", domains[1])
+        assert by_address()
         print(f"{DOMAINS} domains, {CHANNELS_EACH} channels each, {MEMBERS:,} members each\n")
         print("| check, from memory | p50 ms | p99 ms |")
         print("|---|---|---|")

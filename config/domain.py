@@ -141,8 +141,8 @@ GroupAddress = Annotated[
 Member = Annotated[
     str,
     _Shape(
-        f"({_ADDRESS}|{GROUP})",
-        "is neither an e-mail address nor the id of a Slack user group (S…)",
+        f"({_ADDRESS}|{USER}|{GROUP})",
+        "is neither an e-mail address nor the id of a Slack user (U…) or user group (S…)",
     ),
 ]
 BotId = Annotated[
@@ -352,7 +352,8 @@ class Access(Section):
     readers themselves"""
     groups: dict[GroupAddress, list[Member]] = Field({}, max_length=500)
     """With `audience: asker`: who is in a Google group, where the directory can't be asked: e-mail
-    addresses, and ids of Slack user groups (S…)"""
+    addresses, and ids of Slack users (U…) and user groups (S…). People of other organizations
+    count by their Slack id only"""
 
 
 class CanaryPolicy(Section):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, cached_property
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -10,10 +11,10 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from api.auth.tokens import LiveTokens
-    from api.scope import MayAsk
     from bot.app import Bot
     from bot.privacy.personal_data import PrivacyCommands
     from config.settings import Settings
+    from index.permissions.acts import Directory
     from oncall.answers import Answers
     from oncall.documents import Documents
     from oncall.ingestion import Ingestion
@@ -114,7 +115,7 @@ class Doors:
             retrieve=documents.retrieve,
             snapshot=documents.access.snapshot,
             identities=documents.groups,
-            may_ask=self._may_ask(bot),
+            directory=self._directory(bot),
             tokens=self.tokens,
             audit=documents.audit,
             lifespan=lifespan_of(*parts, *upkeep),
@@ -141,7 +142,7 @@ class Doors:
         scopes = RequestScopes(
             current=documents.live_domains,
             identities=documents.groups,
-            may_ask=self._may_ask(None),
+            directory=self._directory(None),
             audit=documents.audit,
         )
         parts = McpParts(
@@ -158,11 +159,10 @@ class Doors:
         finally:
             loading.join()
 
-    def _may_ask(self, bot: Bot | None) -> MayAsk | None:
-        """Checks membership in Slack and connects at the first question; None without Slack."""
+    def _directory(self, bot: Bot | None) -> Callable[[], Directory] | None:
+        """Connects to Slack at the first question of a person; None without Slack."""
         from bot.connection import open_gate
 
         if self._settings.slack_bot_token is None:
             return None
-        gate = cache(lambda: bot.gate if bot else open_gate(self._settings))
-        return lambda email, domain: gate().may_ask(email, domain)
+        return cache(lambda: bot.gate if bot else open_gate(self._settings))

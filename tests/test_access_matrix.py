@@ -17,7 +17,7 @@ from fastapi.testclient import TestClient
 from api.auth.routes import DOORS
 from api.auth.tokens import create_token
 from api.mcp.tools import TOOLS
-from bot.access.gate import EntryPoint
+from index.permissions.acts import BY_HTTP, Act
 from oncall import Copilot
 from playground.google.memory_drive import FOLDER
 from playground.google_stand_in import GoogleStandIn, StoredFile
@@ -133,11 +133,13 @@ limits: {{questions_per_user_per_hour: 100000, questions_per_channel_per_hour: 1
 examples:
   - {{question: "who oils the {about}?", documents: ["{title}"]}}
 """
-ID = {person: f"U0{person.upper()}" for person in PEOPLE}
+PROGRAM = "program"
+"""An app in Slack, and a token without a person."""
+ID = {person: f"U0{person.upper()}" for person in PEOPLE} | {PROGRAM: "U0BEACON"}
 EMAIL = {
     person: f"{name}@{'partner' if person == 'external' else 'tidewater'}.example"
     for person, name in zip(
-        PEOPLE,
+        [person for person in PEOPLE if person != PROGRAM],
         [
             "mia.member",
             "col.colleague",
@@ -202,7 +204,7 @@ def works(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Works]:
         try:
             token = create_token(folder / "config", "desk", speaks_for_people=True)
             own = {
-                person: create_token(folder / "config", person, identity=EMAIL[person])
+                person: create_token(folder / "config", person, identity=EMAIL.get(person, ""))
                 for person in PEOPLE
             }
             with elsewhere(copilot.api(slack=False), headers=bearer(token)) as api:
@@ -278,24 +280,30 @@ def words(messages: list[Any]) -> str:
     return json.dumps(messages, ensure_ascii=False)
 
 
+def post(works: Works, person: str, audience: str, text: str, thread_ts: str = "") -> str:
+    where, thread = works.place(person, audience), thread_ts or None
+    if person == PROGRAM:
+        return works.slack.post_as_app(where, text, thread_ts=thread)
+    return works.slack.post_as_user(where, text, thread_ts=thread, user=ID[person])
+
+
 def by_mention(works: Works, person: str, audience: str, texts: list[str]) -> None:
     for text in texts:
-        works.slack.post_as_user(works.place(person, audience), at(works, text), user=ID[person])
+        post(works, person, audience, at(works, text))
 
 
 def in_a_thread(works: Works, person: str, audience: str, texts: list[str]) -> None:
     where = works.place(person, audience)
     for text in texts:
         thread = works.slack.post_as_user(where, "the siren went off", user=tidewater.YOU)
-        works.slack.post_as_user(where, at(works, text), thread_ts=thread, user=ID[person])
+        post(works, person, audience, at(works, text), thread)
 
 
 def by_follow_up(works: Works, person: str, audience: str, texts: list[str]) -> None:
-    where, slack = works.place(person, audience), works.slack
-    threads = [slack.post_as_user(where, at(works, "hello!"), user=ID[person]) for _ in texts]
+    threads = [post(works, person, audience, at(works, "hello!")) for _ in texts]
     works.settle()
     for thread, text in zip(threads, texts, strict=True):
-        slack.post_as_user(where, text, thread_ts=thread, user=ID[person])
+        post(works, person, audience, text, thread)
 
 
 def in_person(works: Works, person: str, audience: str, texts: list[str]) -> None:
@@ -315,13 +323,27 @@ def at(works: Works, text: str) -> str:
     return f"<@{works.slack.bot_user_id}> {text}"
 
 
-def through_api(
-    works: Works, route: str, person: str, audience: str, texts: list[str], **more: Any
-) -> str:
-    replies = []
-    for text in texts:
-        asked = {"query": text, "domain": audience, "asker_email": EMAIL[person], **more}
-        replies.append(works.api.post(route, json=asked).text)
+def through_api(works: Works, door: str, person: str, audience: str, texts: list[str]) -> str:
+    """As whom the desk's token names, or with a token of one's own."""
+    own = door not in API_DOORS or person == PROGRAM
+    who = bearer(works.own_tokens[person]) if own else {}
+    named = {} if own else {"asker_email": EMAIL[person]}
+    if door == OWN_DOCUMENTS:
+        ids = [paper.file.id for paper in PAPERS[audience]]
+        paths = ["/api/documents", "/api/entities"] + [
+            f"/api/documents/{one}/{part}" for one in ids for part in ("summary", "citations")
+        ]
+        replies = [
+            works.api.get(path, params={"domain": audience}, headers=who).text for path in paths
+        ]
+    else:
+        route = {**API_DOORS, **OWN_DOORS}[door]
+        replies = [
+            works.api.post(
+                route, json={"query": text, "domain": audience, **named}, headers=who
+            ).text
+            for text in texts
+        ]
     return "\n".join(replies)
 
 
@@ -354,6 +376,7 @@ SLACK_DOORS: Mapping[str, Callable[[Works, str, str, list[str]], None]] = {
     "direct message": in_person,
     "shortcut": by_shortcut,
 }
+POSTED = ("mention", "asked again", "nearest", "thread", "follow-up")
 OFFERS = ("home", "suggested prompts")
 """What they show is the domain and its examples, of documents nothing."""
 SHOWN_WITH = {"citation": "mention"}
@@ -361,6 +384,12 @@ SHOWN_WITH = {"citation": "mention"}
 API_DOORS: Mapping[str, str] = {
     "API ask": "/api/agentic_qna",
     "API retrieve": "/api/retrieve",
+}
+OWN_DOCUMENTS = "own token documents"
+OWN_DOORS: Mapping[str, str] = {
+    "own token ask": "/api/agentic_qna",
+    "own token retrieve": "/api/retrieve",
+    OWN_DOCUMENTS: "/api/documents",
 }
 MCP_TOOLS = {"ask": "question", "retrieve": "query", "document": "document"}
 """Each tool of /mcp, and the argument that says what is asked for."""
@@ -371,10 +400,12 @@ def seen(works: Works, door: str, person: str, audience: str) -> tuple[str, str]
     """Ask about every paper; what the person then saw, and what the bot wrote into the channel."""
     unanswerable = door == "nearest"
     texts = [p.unanswerable if unanswerable else p.question for p in PAPERS[audience]]
-    if door in API_DOORS:
-        return through_api(works, API_DOORS[door], person, audience, texts), ""
+    if door in API_DOORS or door in OWN_DOORS:
+        return through_api(works, door, person, audience, texts), ""
     if door in MCP_DOORS:
         return through_mcp(works, MCP_DOORS[door], person, audience, texts), ""
+    if person == PROGRAM and door not in POSTED:
+        return "", ""  # an app can't open a conversation, a tab or a menu with another app
     since = works.slack.workspace.next_ts()
     if door == "home":
         works.slack.open_app("home", user=ID[person])
@@ -430,13 +461,13 @@ def test_somebody_sees_what_the_page_says_and_nothing_else(
     assert codes(they_saw, other) | titles(they_saw, other) <= of_the_other
     if audience == "asker":
         assert codes(channel_holds, audience) | titles(channel_holds, audience) <= {"anyone"}
-    if door == "citation":
+    if door in ("citation", OWN_DOCUMENTS):
         assert titles(they_saw, audience) == may_see
     elif door != "nearest":
         assert codes(they_saw, audience) == may_see
 
 
-@pytest.mark.parametrize("person", [name for name in PEOPLE if name != "elsewhere"])
+@pytest.mark.parametrize("person", [name for name in PEOPLE if name not in ("elsewhere", PROGRAM)])
 @pytest.mark.parametrize("audience", AUDIENCES)
 def test_a_link_shows_a_channel_what_all_of_it_may_read(
     works: Works, person: str, audience: str
@@ -455,32 +486,46 @@ def test_a_link_shows_a_channel_what_all_of_it_may_read(
 
 
 def test_the_page_states_every_cell() -> None:
-    assert COMES_IN.keys() == {*SLACK_DOORS, *API_DOORS, *MCP_DOORS, *OFFERS, *SHOWN_WITH}
+    assert COMES_IN.keys() == {
+        *SLACK_DOORS, *API_DOORS, *OWN_DOORS, *MCP_DOORS, *OFFERS, *SHOWN_WITH
+    }  # fmt: skip
     assert list(MAY_READ) == list(SHARED)
     assert all(list(row) == PEOPLE for row in (*COMES_IN.values(), *MAY_READ.values()))
 
 
-ROWS: Mapping[EntryPoint, str] = {
-    EntryPoint.MENTION: "mention",
-    EntryPoint.FOLLOW_UP: "follow-up",
-    EntryPoint.DIRECT_MESSAGE: "direct message",
-    EntryPoint.HOME: "home",
-    EntryPoint.SUGGESTED_PROMPTS: "suggested prompts",
-    EntryPoint.SHORTCUT: "shortcut",
-    EntryPoint.API: "API ask",
+ROWS: Mapping[Act, str] = {
+    Act.MENTION: "mention",
+    Act.FOLLOW_UP: "follow-up",
+    Act.DIRECT_MESSAGE: "direct message",
+    Act.HOME: "home",
+    Act.SUGGESTED_PROMPTS: "suggested prompts",
+    Act.SHORTCUT: "shortcut",
+    Act.API_ASK: "own token ask",
+    Act.API_RETRIEVE: "own token retrieve",
+    Act.API_DOCUMENTS: OWN_DOCUMENTS,
+    Act.API_SUMMARY: OWN_DOCUMENTS,
+    Act.API_CITATIONS: OWN_DOCUMENTS,
+    Act.API_ENTITIES: OWN_DOCUMENTS,
+    Act.MCP_ASK: "MCP ask",
+    Act.MCP_RETRIEVE: "MCP retrieve",
+    Act.MCP_DOCUMENT: "MCP document",
 }
 
 
-def test_no_door_is_without_a_row() -> None:
+def test_no_act_is_without_a_row() -> None:
     """Those that show nothing of a document are named on the page as well."""
-    others = set(EntryPoint) - set(ROWS)
-    assert {door.value for door in others if f"`{door.value}`" not in PAGE} == set()
+    assert {act.value for act in set(Act) - set(ROWS) if f"`{act.value}`" not in PAGE} == set()
     assert set(ROWS.values()) <= COMES_IN.keys()
 
 
-def test_no_route_is_without_a_row() -> None:
-    asked = {door.path for door in DOORS if door.per_domain and door.method == "POST"}
-    read = {door.path for door in DOORS if door.per_domain and door.method == "GET"}
-    assert asked == {*API_DOORS.values(), "/mcp"}
-    assert {tool.name for tool in TOOLS} == set(MCP_DOORS.values())
-    assert {path for path in read if f"`{path}`" not in PAGE} == set()
+def test_no_route_is_without_an_act() -> None:
+    """Except those that serve the API's own description, figures and probes, and Slack itself."""
+    without = {(door.method, door.path) for door in DOORS if not door.acts}
+    described = {("GET", "/openapi.json")} | {
+        ("GET", door.path) for door in DOORS if door.path.startswith("/docs")
+    }
+    outside = {(door.method, door.path) for door in DOORS if door.guard != "caller"}
+    assert without == described | outside
+    by_http = {act for door in DOORS for act in door.acts}
+    assert by_http == BY_HTTP
+    assert {tool.act for tool in TOOLS} == {act for act in BY_HTTP if act.startswith("mcp/")}

@@ -9,6 +9,8 @@ from typing import Literal
 
 from starlette.responses import JSONResponse
 
+from index.permissions.acts import Act
+
 Guard = Literal["nobody", "caller", "metrics", "slack"]
 """nobody: open. caller: a token, or this machine. metrics: a caller with access to metrics.
 slack: Slack's signature."""
@@ -23,21 +25,21 @@ class HttpDoor:
     path: str
     """The route's path, with its parameters in braces."""
     guard: Guard
-    per_domain: bool = False
-    """It returns content of a domain, so the token's domains and the person's rights apply."""
+    acts: tuple[Act, ...] = ()
+    """What it does in domains, where the token's domains and the person's rights apply."""
     max_body: int = API_BODY
 
 
 DOORS = (
-    HttpDoor("POST", "/api/agentic_qna", "caller", per_domain=True),
-    HttpDoor("POST", "/api/retrieve", "caller", per_domain=True),
-    HttpDoor("GET", "/api/documents", "caller", per_domain=True),
-    HttpDoor("GET", "/api/documents/{document_id}/summary", "caller", per_domain=True),
-    HttpDoor("GET", "/api/documents/{document_id}/citations", "caller", per_domain=True),
-    HttpDoor("GET", "/api/entities", "caller", per_domain=True),
-    HttpDoor("GET", "/api/conversations/{conversation_id}", "caller"),
-    HttpDoor("DELETE", "/api/conversations/{conversation_id}", "caller"),
-    HttpDoor("POST", "/mcp", "caller", per_domain=True),
+    HttpDoor("POST", "/api/agentic_qna", "caller", (Act.API_ASK,)),
+    HttpDoor("POST", "/api/retrieve", "caller", (Act.API_RETRIEVE,)),
+    HttpDoor("GET", "/api/documents", "caller", (Act.API_DOCUMENTS,)),
+    HttpDoor("GET", "/api/documents/{document_id}/summary", "caller", (Act.API_SUMMARY,)),
+    HttpDoor("GET", "/api/documents/{document_id}/citations", "caller", (Act.API_CITATIONS,)),
+    HttpDoor("GET", "/api/entities", "caller", (Act.API_ENTITIES,)),
+    HttpDoor("GET", "/api/conversations/{conversation_id}", "caller", (Act.CONVERSATION_READ,)),
+    HttpDoor("DELETE", "/api/conversations/{conversation_id}", "caller", (Act.CONVERSATION_ERASE,)),
+    HttpDoor("POST", "/mcp", "caller", (Act.MCP_ASK, Act.MCP_RETRIEVE, Act.MCP_DOCUMENT)),
     HttpDoor("GET", "/docs", "caller"),
     HttpDoor("GET", "/docs/swagger-ui-bundle.js", "caller"),
     HttpDoor("GET", "/docs/swagger-ui.css", "caller"),

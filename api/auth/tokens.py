@@ -34,9 +34,9 @@ class Caller:
     domains: frozenset[str] | None
     """Accessible domains; None: all, including future ones."""
     identity: str = ""
-    """E-mail whose permissions apply when no asker is named; empty: none."""
+    """E-mail of the person whose token it is; empty: a program's."""
     speaks_for_people: bool = False
-    """Whether its `asker_email` is trusted."""
+    """Whether its `asker_email` is trusted; the person's rules then apply."""
     metrics: bool = False
     local: bool = False
     """The operator at this machine: no rate limits, and full error messages."""
@@ -146,7 +146,12 @@ def create_token(
 ) -> str:
     """Returns the new token; only its hash is stored. `domains` None: all of them.
 
-    Raises UsageError for an existing name, or an invalid name or address."""
+    Raises UsageError for an existing name, an invalid name or address, or a token that would be a
+    person's and speak for others."""
+    if identity and speaks_for_people:
+        raise UsageError(
+            "a token is a person's or speaks for people", remedy="leave out --identity, or make two"
+        )
     token = PREFIX + secrets.token_urlsafe(32)
     try:
         entry = TokenEntry(

@@ -24,6 +24,7 @@ from api.mcp.tools import TOOLS, McpParts, McpTool
 from api.scope import RequestScope, RequestScopes
 from config.domain import Domain
 from config.errors import CopilotError
+from index.permissions.acts import Act
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -51,8 +52,8 @@ INSTRUCTIONS = (
 )
 
 Result = TypeVar("Result")
-OpenedBy = Callable[[Any], RequestScope]
-"""(transport's request) → the scope of its caller."""
+OpenedBy = Callable[[Any, Act], RequestScope]
+"""(transport's request, act) → the scope of its caller."""
 
 
 def build_mcp(parts: McpParts, opened_by: OpenedBy) -> Server[Any]:
@@ -74,7 +75,7 @@ def build_mcp(parts: McpParts, opened_by: OpenedBy) -> Server[Any]:
     ) -> ListToolsResult:
         from mcp_types import ListToolsResult
 
-        domains = await in_a_thread(lambda: _askable(opened_by(context.request)))
+        domains = await in_a_thread(lambda: _askable(opened_by(context.request, Act.MCP_ASK)))
         return ListToolsResult(tools=[_describe(tool, domains) for tool in TOOLS])
 
     async def call_tool(
@@ -88,7 +89,7 @@ def build_mcp(parts: McpParts, opened_by: OpenedBy) -> Server[Any]:
         if tool is None:
             names = ", ".join(one.name for one in TOOLS)
             raise MCPError(code=INVALID_PARAMS, message=f"no such tool; there are {names}")
-        opened, progress = opened_by(context.request), _Heard(context)
+        opened, progress = opened_by(context.request, tool.act), _Heard(context)
         async with create_task_group() as tasks:
             tasks.start_soon(progress.until_cancelled)
             try:
@@ -242,7 +243,7 @@ class McpOverHttp:
             from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
             server = build_mcp(
-                self._parts, lambda request: self._served.to_person(request.state.caller)
+                self._parts, lambda request, act: self._served.to(request.state.caller, act)
             )
             # A manager runs only once, but a server may be started again.
             self._manager = StreamableHTTPSessionManager(server, stateless=True)
@@ -262,7 +263,7 @@ def run_over_stdio(served: RequestScopes, parts: McpParts, email: str = "") -> N
     `email`: whose permissions apply in domains that check them for each asker; empty: none."""
     from mcp.server.stdio import stdio_server
 
-    server = build_mcp(parts, lambda _: served.to_person(THIS_MACHINE, email))
+    server = build_mcp(parts, lambda _, act: served.to(THIS_MACHINE, act, email))
 
     async def run() -> None:
         async with stdio_server() as (reading, writing):

@@ -36,6 +36,7 @@ from api.scope import RequestScope
 from config.domain import Domain
 from config.errors import CopilotError
 from enrichment.chunk import standing
+from index.permissions.acts import Act
 from index.permissions.rules import visible_to
 from index.search import Snapshot
 
@@ -102,6 +103,7 @@ class McpParts:
 @dataclass(frozen=True, kw_only=True)
 class McpTool:
     name: str
+    act: Act
     title: str
     description: str
     takes: type[BaseModel]
@@ -120,7 +122,6 @@ def _ask(
     open_to_all = all(one.access.audience == "channel" for one in domains)
     reported = progress if open_to_all else SilentProgress(lambda: progress.delta(""))
     answer, domain = opened.answered(
-        "ask",
         domains,
         lambda: parts.answering(
             origin,
@@ -155,7 +156,7 @@ def _retrieve(
     )
     passages = response["documents"][:MOST_PASSAGES]
     listed = {"passages": [one["source"] for one in passages]}
-    opened.showing("retrieve", domain, response.get("generation", 0), listed)
+    opened.showing(domain, response.get("generation", 0), listed)
     result = retrieve_result(passages, domain)
     return result, retrieve_text(result)
 
@@ -179,7 +180,7 @@ def _document(
     domain, inside, document = _find_document(parts, opened, arguments)
     card, chunks = inside.documents[document], inside.chunks(document)
     section = chunks_under(chunks, arguments.heading)
-    opened.showing("document", domain, inside.generation, {"listed": [document]})
+    opened.showing(domain, inside.generation, {"listed": [document]})
     headings = headings_of(chunks)
     if not section:
         choices = "; ".join(headings[:MOST_HEADINGS]) or "none"
@@ -234,6 +235,7 @@ def _address(url: str) -> str:
 TOOLS: Sequence[McpTool] = (
     McpTool(
         name="ask",
+        act=Act.MCP_ASK,
         title="Ask the on-call copilot",
         description=(
             "Answers one question from the team's own documents (policies, standards, runbooks, "
@@ -252,6 +254,7 @@ TOOLS: Sequence[McpTool] = (
     ),
     McpTool(
         name="retrieve",
+        act=Act.MCP_RETRIEVE,
         title="Find passages",
         description=(
             "Finds passages of the team's documents, verbatim and best first, without an answer. "
@@ -266,6 +269,7 @@ TOOLS: Sequence[McpTool] = (
     ),
     McpTool(
         name="document",
+        act=Act.MCP_DOCUMENT,
         title="Read a document",
         description=(
             "One document, or one heading of it, as markdown: for when a passage needs what "

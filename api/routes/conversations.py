@@ -18,6 +18,7 @@ from api.schemas.examples import (
 )
 from api.schemas.questions import LONGEST_ID
 from api.scope import ADDRESS, RequestScopes
+from index.permissions.acts import Act
 
 ConversationId = Annotated[
     str, Path(min_length=1, max_length=LONGEST_ID, openapi_examples=CONVERSATION_NAMED)
@@ -45,8 +46,15 @@ def conversation_routes(
         request: Request, conversation_id: ConversationId, asker_email: AskerEmail = ""
     ) -> dict[str, Any]:
         """Its last questions, at most twelve of each domain; no answers are kept."""
-        opened = served.to(request.state.caller, asker_email)
-        turns = conversations().turns_at(opened.place_of(conversation_id))
+        opened = served.to(request.state.caller, Act.CONVERSATION_READ, asker_email)
+        stored = conversations()
+        usable = [name for name, domain in opened.domains.items() if opened.admits(domain)]
+        turns = [
+            turn
+            for place in opened.places_of(conversation_id).values()
+            for turn in stored.turns_at(place)
+            if "asked" in turn and turn["domain"] in usable
+        ]
         if not turns:
             raise RequestRejected(404, NO_CONVERSATION)
         return {
@@ -58,7 +66,6 @@ def conversation_routes(
                     "agent_path_taken": turn["path"],
                 }
                 for turn in turns
-                if "asked" in turn and turn["domain"] in opened.domains
             ],
         }
 
@@ -73,7 +80,8 @@ def conversation_routes(
     ) -> dict[str, Any]:
         """All that is kept of it; what is asked under the same id then begins anew. Doing it again
         does no harm."""
-        opened = served.to(request.state.caller, asker_email)
-        return {"erased": conversations().erase(opened.place_of(conversation_id))}
+        opened = served.to(request.state.caller, Act.CONVERSATION_ERASE, asker_email)
+        places = opened.places_of(conversation_id).values()
+        return {"erased": sum(map(conversations().erase, places)) > 0}
 
     return routes

@@ -24,6 +24,7 @@ from api.schemas.examples import (
 )
 from api.schemas.passages import RetrieveRequest
 from api.scope import RequestScopes
+from index.permissions.acts import Act
 from index.permissions.rules import visible_to
 from index.search import Snapshot
 
@@ -57,7 +58,7 @@ def passage_routes(
     ) -> dict[str, Any]:
         """A switch that is set wins over the pipeline; one that is left out is as the pipeline has
         it. What was wanted and could not be done stands in `degraded`."""
-        opened = served.to(request.state.caller, body.asker_email)
+        opened = served.to(request.state.caller, Act.API_RETRIEVE, body.asker_email)
         domain = opened.one(body.domain)
         response = retrieve(
             domain.domain,
@@ -66,21 +67,21 @@ def passage_routes(
             **body.model_dump(exclude={"query", "domain", "asker_email"}),
         )
         passages = [one["source"] for one in response["documents"]]
-        opened.showing("retrieve", domain, response.get("generation", 0), {"passages": passages})
+        opened.showing(domain, response.get("generation", 0), {"passages": passages})
         return response
 
-    def readable(request: Request, name: str, door: str, document_id: str = "") -> Snapshot:
+    def readable(request: Request, name: str, act: Act, document_id: str = "") -> Snapshot:
         """Returns what the asker may read of a domain, and records access to one document or all.
 
         Raises the same RequestRejected for an unknown and an unreadable document."""
-        opened = served.to(request.state.caller)
+        opened = served.to(request.state.caller, act)
         domain = opened.one(name)
         inside = visible_to(snapshot(domain.domain), opened.readers(domain))
         if document_id and document_id not in inside.documents:
             raise RequestRejected(404, NO_DOCUMENT)
         if served.audit:
             listed = [document_id] if document_id else inside.documents
-            opened.showing(door, domain, inside.generation, {"listed": listed})
+            opened.showing(domain, inside.generation, {"listed": listed})
         return inside
 
     @routes.get(
@@ -90,7 +91,7 @@ def passage_routes(
         responses={200: DOCUMENTS_LISTED},
     )
     def documents(request: Request, domain: DomainName = "") -> list[dict[str, Any]]:
-        inside = readable(request, domain, "documents")
+        inside = readable(request, domain, Act.API_DOCUMENTS)
         cards = inside.cards(inside.documents)
         return [{"id": c.id, "title": c.title, "url": c.url, "summary": c.summary} for c in cards]
 
@@ -103,7 +104,7 @@ def passage_routes(
     def summary(
         request: Request, document_id: DocumentId, domain: DomainName = ""
     ) -> dict[str, Any]:
-        card = readable(request, domain, "summary", document_id).documents[document_id]
+        card = readable(request, domain, Act.API_SUMMARY, document_id).documents[document_id]
         fields = {"id", "title", "url", "summary", "faqs", "keywords", "document_type"}
         return {k: v for k, v in asdict(card).items() if k in fields}
 
@@ -117,7 +118,7 @@ def passage_routes(
         request: Request, document_id: DocumentId, domain: DomainName = ""
     ) -> list[dict[str, Any]]:
         """Every place of the document that an answer can point to."""
-        chunks = readable(request, domain, "citations", document_id).chunks(document_id)
+        chunks = readable(request, domain, Act.API_CITATIONS, document_id).chunks(document_id)
         places = {chunk.url: " › ".join(chunk.heading_path) for chunk in chunks}
         return [{"url": url, "heading": heading} for url, heading in places.items()]
 
@@ -129,7 +130,7 @@ def passage_routes(
     )
     def entities(request: Request, domain: DomainName = "") -> dict[str, dict[str, int]]:
         """Kind → entity → passages that name it, the most frequent first."""
-        return _entities(readable(request, domain, "entities"))
+        return _entities(readable(request, domain, Act.API_ENTITIES))
 
     return routes
 

@@ -25,6 +25,7 @@ from api.schemas.examples import QNA_ANSWERED, QNA_ASKED
 from api.schemas.questions import QnaRequest
 from api.scope import RequestScope, RequestScopes
 from config.domain import Domain
+from index.permissions.acts import Act
 
 log = structlog.get_logger()
 
@@ -123,7 +124,7 @@ def question_routes(
         """An answer from the documents, with what it cites, or an honest word that they don't
         say."""
         caller, mark = request.state.caller, secrets.token_hex(8)
-        opened = served.to(caller, body.asker_email)
+        opened = served.to(caller, Act.API_ASK, body.asker_email)
         is_stream = body.stream or "text/event-stream" in request.headers.get("accept", "")
         origin = opened.origin("api_stream" if is_stream else "api", mark, body.query)
         # In a thread, because the access check calls Slack.
@@ -135,7 +136,6 @@ def question_routes(
             may_stream = len(domains) == 1 and domains[0].access.audience == "channel"
             progress = stream if may_stream or not stream else SilentProgress(stream.go_on)
             answer, _ = opened.answered(
-                "agentic_qna",
                 domains,
                 lambda: answering(
                     origin,

@@ -9,11 +9,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 import structlog
 
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
+from index.permissions.acts import Kind, Visitor
 from index.permissions.rules import Person
 
 FRESH_SECONDS = 300.0
@@ -95,7 +96,7 @@ class TtlCache(Generic[Value]):
 log = structlog.get_logger()
 
 JUST_JOINED_SECONDS = 30.0
-"""Someone who just joined a channel waits no longer than this."""
+"""Someone who just joined a channel, or is no guest any more, waits no longer than this."""
 PAGE = 999
 """Items per page: Slack accepts fewer than 1,000."""
 _PUBLIC, _SHARED = "public", "shared outside"
@@ -115,23 +116,26 @@ class Channels:
         self._members = TtlCache(self._fetch_members)
         self._flags = TtlCache(self._fetch_flags)
 
-    def has_member(self, channel: str, user: str, patience: float = PATIENCE) -> bool:
-        """Whether this colleague or guest is in it; of a private one the bot must be a member, too.
+    def has(self, channel: str, visitor: Visitor, patience: float = PATIENCE) -> bool:
+        """Whether they are in it; of a private one the bot must be a member, too.
 
-        Raises SlackBusy or SlackUnsure when Slack can't be reached."""
-        return _is_in(self._channels_of, user, channel, patience)
-
-    def has_outsider(self, channel: str, user: str, patience: float = PATIENCE) -> bool:
-        """The same for someone from another organization."""
-        return _is_in(self._members, channel, user, patience)
+        A "no" expires sooner than a "yes". Raises SlackBusy or SlackUnsure when Slack can't be
+        reached."""
+        user = visitor.person.slack_user
+        cache, key, item = self._channels_of, user, channel
+        if visitor.kind == "external":
+            cache, key, item = self._members, channel, user
+        return item in (cache.get(key, patience=patience) or ()) or item in (
+            cache.get(key, within=JUST_JOINED_SECONDS, patience=patience) or ()
+        )
 
     def is_public(self, channel: str) -> bool:
-        """Whether any colleague may see and join it. Raises as `has_member` does."""
+        """Whether any colleague may see and join it. Raises as `has` does."""
         return _PUBLIC in (self._flags.get(channel) or ())
 
     def is_shared_outside(self, channel: str) -> bool:
         """Whether people of other organizations read it, by Slack Connect. True where Slack won't
-        say. Raises as `has_member` does."""
+        say. Raises as `has` does."""
         flags = self._flags.get(channel)
         return flags is None or _SHARED in flags
 
@@ -189,25 +193,6 @@ class Channels:
         log.error("slack lookup failed, access denied", what=what, reason=refused.code, fix=remedy)
 
 
-def _is_in(cache: TtlCache[Set[str]], key: str, item: str, patience: float) -> bool:
-    """A "no" expires sooner than a "yes"."""
-    if item in (cache.get(key, patience=patience) or ()):
-        return True
-    return item in (cache.get(key, within=JUST_JOINED_SECONDS, patience=patience) or ())
-
-
-Standing = Literal["member", "guest", "external", "bot", "gone", "unknown"]
-"""`external`: of another organization, by Slack Connect. `unknown`: Slack does not say."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SlackMember:
-    person: Person
-    standing: Standing
-    time_zone: str = "UTC"
-    """From their Slack profile; IANA."""
-
-
 class People:
     """Slack's users, cached for some minutes.
 
@@ -216,16 +201,16 @@ class People:
     def __init__(self, web: SlackClient, workspace_ids: frozenset[str]) -> None:
         self._web = web
         self._workspace_ids = workspace_ids
-        self._by_id = TtlCache(partial(self._fetch_member, "users.info", "user"))
-        self._by_email = TtlCache(partial(self._fetch_member, "users.lookupByEmail", "email"))
+        self._by_id = TtlCache(partial(self._fetch, "users.info", "user"))
+        self._by_email = TtlCache(self._fetch_by_email)
 
-    def member(self, user: str) -> SlackMember:
+    def member(self, user: str) -> Visitor:
         """Raises SlackBusy or SlackUnsure when Slack can't be reached."""
-        member = self._by_id.get(user) if user else None
-        return member or SlackMember(person=Person(slack_user=user), standing="unknown")
+        visitor = _latest(self._by_id, user, PATIENCE)
+        return visitor or Visitor(person=Person(slack_user=user), kind="unknown")
 
     def person(self, user: str) -> Person:
-        """Without an e-mail address when Slack does not say: it matches no permission."""
+        """Without an e-mail address when nobody vouches for one: it matches no permission."""
         return self.member(user).person
 
     def time_zone(self, user: str) -> str:
@@ -235,45 +220,70 @@ class People:
         except (SlackBusy, SlackUnsure):
             return "UTC"
 
-    def member_by_email(self, email: str, patience: float = PATIENCE) -> SlackMember:
-        """Unknown when nobody has this address. Raises as `member` does."""
+    def member_by_email(self, email: str, patience: float = PATIENCE) -> Visitor:
+        """The account that our workspace gave this address; unknown when there is none. Raises as
+        `member` does."""
         address = email.strip().casefold()
-        member = self._by_email.get(address, patience=patience) if address else None
-        return member or SlackMember(person=Person(email=email), standing="unknown")
+        visitor = _latest(self._by_email, address, patience)
+        return visitor or Visitor(person=Person(email=email), kind="unknown")
 
-    def _fetch_member(
-        self, method: str, argument: str, key: str, patience: float
-    ) -> SlackMember | None:
+    def _fetch(self, method: str, argument: str, key: str, patience: float) -> Visitor | None:
         try:
             user = self._web.call(method, patience=patience, **{argument: key}).get("user")
         except SlackRefused as refused:
             log.warning("slack user lookup failed", method=method, reason=refused.code)
             return None
-        if not (isinstance(user, Mapping) and user.get("id")):
+        return self._visitor(user) if isinstance(user, Mapping) and user.get("id") else None
+
+    def _fetch_by_email(self, address: str, patience: float) -> Visitor | None:
+        visitor = self._fetch("users.lookupByEmail", "email", address, patience)
+        if visitor is None or visitor.kind != "external":
+            return visitor
+        # Slack names one account for an address: an external one may hide the colleague's.
+        try:
+            users = self._web.pages("users.list", "members", patience=patience, limit=PAGE)
+            ours = (one for one in map(self._visitor, users) if one.kind in ("member", "guest"))
+            return next((one for one in ours if one.person.email.casefold() == address), None)
+        except SlackRefused as refused:
+            log.warning("slack user lookup failed", method="users.list", reason=refused.code)
             return None
+
+    def _visitor(self, user: Mapping[str, Any]) -> Visitor:
+        """Without the address of an account that isn't ours: its workspace, or its holder, may
+        have written a colleague's there."""
+        is_ours = bool(_teams_of(user) & self._workspace_ids) and not user.get("is_bot")
         profile = user.get("profile") or {}
-        return SlackMember(
-            person=Person(slack_user=str(user["id"]), email=str(profile.get("email") or "")),
-            standing=standing_of(user, self._workspace_ids),
+        email = str(profile.get("email") or "") if is_ours else ""
+        return Visitor(
+            person=Person(slack_user=str(user["id"]), email=email),
+            kind=kind_of(user, self._workspace_ids),
             time_zone=str(user.get("tz") or "UTC"),
         )
 
 
-def standing_of(user: Mapping[str, Any], workspace_ids: frozenset[str]) -> Standing:
+def _latest(cache: TtlCache[Visitor], key: str, patience: float) -> Visitor | None:
+    """A guest may have become a colleague since."""
+    visitor = cache.get(key, patience=patience) if key else None
+    if visitor and visitor.kind in ("guest", "external"):
+        visitor = cache.get(key, within=JUST_JOINED_SECONDS, patience=patience)
+    return visitor
+
+
+def kind_of(user: Mapping[str, Any], workspace_ids: frozenset[str]) -> Kind:
     """From a user object of Slack's Web API; see `People` for `workspace_ids`.
 
     People of another workspace in the same Enterprise Grid organization are colleagues."""
     if user.get("deleted"):
-        return "gone"
+        return "former"
     if user.get("is_bot") or user.get("id") == "USLACKBOT":
         return "bot"
-    grid = user.get("enterprise_user") or {}
-    teams = {user.get("team_id"), user.get("enterprise_id"), grid.get("enterprise_id")}
-    teams = {one for one in (*teams, *(grid.get("teams") or ())) if one}
-    if not teams:
-        return "unknown"
+    teams = _teams_of(user)
     if not teams & workspace_ids:
-        return "external"
-    if user.get("is_restricted") or user.get("is_ultra_restricted"):
-        return "guest"
-    return "member"
+        return "external" if teams else "unknown"
+    return "guest" if user.get("is_restricted") or user.get("is_ultra_restricted") else "member"
+
+
+def _teams_of(user: Mapping[str, Any]) -> set[str]:
+    grid = user.get("enterprise_user") or {}
+    teams = (user.get("team_id"), user.get("enterprise_id"), grid.get("enterprise_id"))
+    return {str(one) for one in (*teams, *(grid.get("teams") or ())) if one}

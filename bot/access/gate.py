@@ -1,90 +1,35 @@
-"""Decides who may ask which domain, by which entry point, and refuses others."""
+"""Resolves who acts, in which domain and where; asks the rule of `index.permissions.acts`, and
+refuses others."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
-from enum import StrEnum
+from collections.abc import Iterable
 
 import structlog
 
-from bot.access.directory import PATIENCE, Channels, People, Standing
+from bot.access.directory import PATIENCE, Channels, People
 from bot.slack.client import SlackBusy, SlackClient, SlackUnsure
 from bot.slack.events import IncomingMessage
 from config.domain import Domain
+from index.permissions.acts import Act, Visitor, may
+from index.permissions.rules import Person
 
 
-class EntryPoint(StrEnum):
-    """A way to see something of a domain, or to act on it."""
-
-    MENTION = "mention"
-    UNMENTIONED = "unmentioned"
-    """A question without a mention, where the domain file has those answered."""
-    FOLLOW_UP = "follow_up"
-    ALERT = "alert"
-    """A bot that the domain file lists; `is_by_alert_bot` looks at the list."""
-    DIRECT_MESSAGE = "direct_message"
-    PANE = "pane"
-    """A direct message from the agent pane; Slack names the channel next to it."""
-    HOME = "home"
-    SUGGESTED_PROMPTS = "suggested_prompts"
-    SHORTCUT = "shortcut"
-    OPTION = "option"
-    """A button with one reading of an ambiguous question, which another person may have asked."""
-    HAND_OFF = "hand_off"
-    """Ask a human, I'll take it, Resolved."""
-    REACTION = "reaction"
-    LINK = "link"
-    """A link to a document, posted for all of a channel to see."""
-    API = "api"
-    """An HTTP call on behalf of a person."""
-
-
-POSTED_IN_CHANNEL = frozenset(
-    {EntryPoint.MENTION, EntryPoint.UNMENTIONED, EntryPoint.FOLLOW_UP, EntryPoint.LINK}
-)
-"""Authors of channel messages are members: Slack lets no one else write. For the others membership
-is checked: a button or a shortcut works from a channel's preview, too."""
-
-
-def may_ask(
-    entry_point: EntryPoint,
-    domain: Domain,
-    user: str,
-    standing: Standing,
-    is_in: Callable[[str], bool],
-) -> bool:
-    """`is_in`: whether the person is a member of a channel, by its id.
-
-    Allowed are colleagues in one of the domain's channels; guests and people of other
-    organizations only where the domain file allows it. A domain without channels is open to its
-    admins only."""
-    if entry_point is EntryPoint.ALERT:
-        return True
-    outsider = standing in {"guest", "external"} and domain.access.external
-    if standing != "member" and not outsider:
-        return False
-    if entry_point in POSTED_IN_CHANNEL:
-        return True
-    if not domain.channels:
-        return user in domain.admins and not outsider
-    return any(is_in(channel) for channel in domain.channels)
-
-
-def entry_point_of(event: IncomingMessage) -> EntryPoint:
+def act_of(event: IncomingMessage) -> Act:
     if event.bot:
-        return EntryPoint.ALERT
+        return Act.ALERT
     if event.direct:
-        return EntryPoint.PANE if event.context_channel else EntryPoint.DIRECT_MESSAGE
+        return Act.PANE if event.context_channel else Act.DIRECT_MESSAGE
     if event.key:
-        return EntryPoint.OPTION
+        return Act.OPTION
     if event.by_shortcut:
-        return EntryPoint.SHORTCUT
+        return Act.SHORTCUT
     if event.mentioned:
-        return EntryPoint.MENTION
-    return EntryPoint.UNMENTIONED if event.starts_thread else EntryPoint.FOLLOW_UP
+        return Act.MENTION
+    return Act.UNMENTIONED if event.starts_thread else Act.FOLLOW_UP
 
 
 def is_by_alert_bot(event: IncomingMessage, domain: Domain) -> bool:
@@ -124,33 +69,36 @@ class Gate:
         self.people = People(web, workspace_ids)
         self.channels = Channels(web)
 
-    def open_to(
-        self, entry_point: EntryPoint, user: str, domains: Iterable[Domain]
-    ) -> list[Domain]:
-        """The domains that this person may ask by this entry point, in the same order."""
-        standing: Standing = (
-            "bot" if entry_point is EntryPoint.ALERT else self.people.member(user).standing
-        )
-        return [one for one in domains if self._may_ask(entry_point, one, user, standing)]
+    def open_to(self, act: Act, user: str, domains: Iterable[Domain]) -> list[Domain]:
+        """The domains in which this person may do this, in the same order."""
+        visitor = Visitor(kind="bot") if act is Act.ALERT else self.people.member(user)
+        return [one for one in domains if self._may(act, visitor, one)]
 
-    def may_ask(self, email: str, domain: Domain) -> bool:
-        """Whether the person with this address may ask the domain, as in a direct message.
-
-        False as well while Slack can't be reached: an API call does not wait."""
+    def by_address(self, address: str) -> Visitor:
+        """See `index.permissions.acts.Directory`."""
         try:
-            member = self.people.member_by_email(email, patience=0.0)
-            user = member.person.slack_user
-            return self._may_ask(EntryPoint.API, domain, user, member.standing, patience=0.0)
+            return self.people.member_by_email(address, patience=0.0)
+        except (SlackBusy, SlackUnsure) as error:
+            log.warning("user lookup failed, access denied", reason=str(error))
+            return Visitor(kind="unknown", person=Person(email=address))
+
+    def admits(self, act: Act, visitor: Visitor, domain: Domain) -> bool:
+        """See `index.permissions.acts.Directory`."""
+        try:
+            return self._may(act, visitor, domain, patience=0.0)
         except (SlackBusy, SlackUnsure) as error:
             log.warning("membership check failed, access denied", reason=str(error))
             return False
 
     def may_see(self, user: str, channel: str) -> bool:
         """Whether this person may read the channel's messages."""
-        if self.channels.has_member(channel, user):
-            return True
-        is_colleague = self.people.member(user).standing == "member"
-        return is_colleague and self.channels.is_public(channel)
+        visitor = self.people.member(user)
+        if visitor.kind not in ("member", "guest", "external"):
+            return False
+        is_colleague = visitor.kind == "member"
+        return self.channels.has(channel, visitor) or (
+            is_colleague and self.channels.is_public(channel)
+        )
 
     def public(self, domains: Iterable[Domain]) -> list[str]:
         """The domains' public channels, at most ten."""
@@ -163,31 +111,19 @@ class Gate:
     def why_not(self, user: str, domains: Iterable[Domain]) -> str:
         """The refusal for someone to whom none of the domains is open, with the remedy. It depends
         on the person only, never on the question; '' for bots and former members."""
-        standing = self.people.member(user).standing
-        if standing in {"bot", "gone"}:
+        kind = self.people.member(user).kind
+        if kind in {"bot", "former"}:
             return ""
-        if standing == "unknown":
-            return UNKNOWN_TEXT
-        if standing != "member":
-            return OUTSIDER_TEXT
+        if kind != "member":
+            return UNKNOWN_TEXT if kind == "unknown" else OUTSIDER_TEXT
         places = ", ".join(f"<#{channel}>" for channel in self.public(domains))
         remedy = f"Join {places} and ask again." if places else "Ask a colleague to add you to one."
         return f"{NO_CHANNEL_TEXT} {remedy}"
 
-    def _may_ask(
-        self,
-        entry_point: EntryPoint,
-        domain: Domain,
-        user: str,
-        standing: Standing,
-        patience: float = PATIENCE,
-    ) -> bool:
-        def is_in(channel: str) -> bool:
-            outsider = standing == "external"
-            check = self.channels.has_outsider if outsider else self.channels.has_member
-            return check(channel, user, patience)
-
-        return may_ask(entry_point, domain, user, standing, is_in)
+    def _may(self, act: Act, visitor: Visitor, domain: Domain, patience: float = PATIENCE) -> bool:
+        return may(
+            act, domain, visitor, lambda channel: self.channels.has(channel, visitor, patience)
+        )
 
 
 class RefusalNotices:

@@ -20,7 +20,10 @@ def create(
         list[str] | None, typer.Option("--domain", help="What it opens; all domains by default.")
     ] = None,
     identity: Annotated[
-        str, typer.Option(help="E-mail as whom documents are read when no asker is named.")
+        str,
+        typer.Option(
+            help="E-mail of the person whose token it is: it may do what they may do in Slack."
+        ),
     ] = "",
     speaks_for_people: Annotated[
         bool, typer.Option("--speaks-for-people", help="Believe its asker_email.")

@@ -122,9 +122,9 @@ class Groups:
 
 
 def _configured(domain: Domain) -> Mapping[str, Members]:
-    """The domain file's groups: addresses, and ids of Slack user groups."""
+    """The domain file's groups: addresses, and ids of Slack users and user groups."""
     return {
-        group.lower(): frozenset(one if _in_slack(one) else one.lower() for one in who)
+        group.lower(): frozenset(one.lower() if "@" in one else one for one in who)
         for group, who in domain.access.groups.items()
     }
 

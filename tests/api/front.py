@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +19,8 @@ from api.auth.server import server_of
 from api.auth.tokens import LiveTokens, create_token
 from config.domain import Domain
 from enrichment.chunk import DocumentCard, Entity
+from index.permissions.acts import Act, Visitor
+from index.permissions.rules import Person
 from loaders.document import Permission
 from telemetry.health import add_health
 from tests.bot.fakes import EVERYWHERE_ALIKE, Agents, domain
@@ -61,6 +63,22 @@ def snapshot(name: str) -> Any:
         cards=lambda documents: [CARDS[one] for one in documents],
         chunks=lambda document_id: [CHUNK],
     )
+
+
+class Members:
+    """A directory of colleagues, who may ask where `may_ask` says so."""
+
+    def __init__(self, may_ask: Callable[[str, Domain], bool] = lambda email, domain: True) -> None:
+        self.may_ask = may_ask
+
+    def __call__(self) -> Members:
+        return self
+
+    def by_address(self, address: str) -> Visitor:
+        return Visitor(kind="member", person=Person(slack_user="U0SOMEBODY", email=address))
+
+    def admits(self, act: Act, visitor: Visitor, domain: Domain) -> bool:
+        return self.may_ask(visitor.person.email, domain)
 
 
 class NothingStored:

@@ -22,7 +22,7 @@ from config.errors import IndexUnavailable
 from index.audit import AuditEntry, AuditUnavailable
 from playground.slack_stand_in import SlackStandIn
 from telemetry.health import health_app
-from tests.api.front import DOMAINS, api, here, serving
+from tests.api.front import DOMAINS, Members, api, here, serving
 from tests.bot.conftest import answered, running, settings_for
 from tests.bot.fakes import CHANNEL, Agents, answer, bot_of, passages_found
 
@@ -103,9 +103,7 @@ def test_the_longer_response_has_each_passage() -> None:
 
 def test_what_is_shown_is_on_record_with_its_door(agents: Agents) -> None:
     shown: list[AuditEntry] = []
-    client = here(
-        api(agents, may_ask=lambda email, domain: True, audit=lambda one, _: shown.append(one))
-    )
+    client = here(api(agents, directory=Members(), audit=lambda one, _: shown.append(one)))
     who = {"domain": "security", "asker_email": "ines@tidewater.example"}
     client.post("/api/agentic_qna", json={"query": "x", **who})
     client.post("/api/retrieve", json={"query": "x", **who})
@@ -200,7 +198,7 @@ def test_the_asker_s_time_zone_is_taken(client: TestClient, agents: Agents) -> N
 
 
 def test_a_conversation_is_of_one_asker_alone(agents: Agents) -> None:
-    client = here(api(agents, may_ask=lambda email, domain: True))
+    client = here(api(agents, directory=Members()))
     ines, dana = "ines@tidewater.example", "dana@tidewater.example"
     for asker, name in ((ines, "c1"), (dana, "c1"), (ines, "c1"), (ines, "c2"), ("", "c1")):
         client.post(

@@ -13,7 +13,7 @@ from agents.ledger import RunLedger, RunRow
 from config.models import Usage
 from config.settings import Settings
 from index.store.database import open_database
-from tests.api.front import INES, Town, bearer, elsewhere, serving
+from tests.api.front import INES, Members, Town, bearer, elsewhere, serving
 from tests.api.mcp.client import called_over_http, said_by
 from tests.bot.fakes import EVERYWHERE_ALIKE, Agents, answer, domain
 
@@ -32,7 +32,7 @@ class Street:
             folder,
             domains={"security": domain(limits=limits)},
             answering=router,
-            may_ask=lambda email, domain: True,
+            directory=Members(),
         )
         self.agents = Agents(COSTLY)
         self.app = town.app(self.agents)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import structlog
 
-from bot.access.gate import EntryPoint, RefusalNotices, entry_point_of, is_by_alert_bot
+from bot.access.gate import RefusalNotices, act_of, is_by_alert_bot
 from bot.blocks.render import text_message
 from bot.feature import FeatureContext
 from bot.features.answering.service import AnsweringService, AnswerJob
@@ -19,6 +19,7 @@ from bot.slack.events import IncomingMessage, MessageDeleted
 from bot.slack.messages import Message, earlier, fetch, is_own, is_question
 from config.domain import Domain, domain_of
 from enrichment.language.phrases import is_courtesy
+from index.permissions.acts import Act
 from telemetry import metrics
 
 log = structlog.get_logger()
@@ -143,9 +144,9 @@ class Intake:
         domains = self.context.domains().values()
         here = domain_of(domains, event.channel)
         if here and not event.direct:
-            return self.context.gate.open_to(entry_point_of(event), event.user, [here])
-        entry_point = entry_point_of(event) if event.direct else EntryPoint.DIRECT_MESSAGE
-        allowed = self.context.gate.open_to(entry_point, event.user, domains)
+            return self.context.gate.open_to(act_of(event), event.user, [here])
+        act = act_of(event) if event.direct else Act.DIRECT_MESSAGE
+        allowed = self.context.gate.open_to(act, event.user, domains)
         if choice := [one for one in allowed if one.domain == event.domain]:
             return choice
         of_context = domain_of(allowed, event.context_channel)
@@ -154,7 +155,7 @@ class Intake:
     def _others(self, event: IncomingMessage, here: Domain) -> tuple[Domain, ...]:
         """Other domains than the channel's, to which a question there may belong."""
         others = [one for one in self.context.domains().values() if one.domain != here.domain]
-        return tuple(self.context.gate.open_to(EntryPoint.DIRECT_MESSAGE, event.user, others))
+        return tuple(self.context.gate.open_to(Act.DIRECT_MESSAGE, event.user, others))
 
     def _answer_edit(self, event_id: str, event: IncomingMessage, record: QuestionRecord) -> None:
         """Write a new answer into the same post, if the text has changed."""
@@ -220,7 +221,7 @@ class Intake:
             self._attempt(event, record, thread, domains, resumed=resumed)
 
     def _no_documents_here(self, event_id: str, event: IncomingMessage) -> None:
-        if self.context.gate.people.member(event.user).standing != "member":
+        if self.context.gate.people.member(event.user).kind != "member":
             self._turn_away(event)
             return
         record = self.records.claim(event_id, event)

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import structlog
 
-from bot.access.gate import EntryPoint
 from bot.blocks.kit import MAX_INPUT_CHARS, link, local_time, short
 from bot.bus.events import Event, Suggestion
 from bot.feature import DigestPart, FeatureContext, SayWhyNot
@@ -31,6 +30,7 @@ from bot.slack.events import IncomingMessage
 from bot.slack.messages import ERASED, mention
 from config.domain import Domain
 from durable.database import now
+from index.permissions.acts import Act
 
 log = structlog.get_logger()
 
@@ -154,7 +154,7 @@ class ChecklistService:
         if event.channel.startswith("D"):
             return event.user == owner
         domain, gate = self.context.domains().get(name), self.context.gate
-        if domain and gate.open_to(EntryPoint.HAND_OFF, event.user, [domain]):
+        if domain and gate.open_to(Act.HAND_OFF, event.user, [domain]):
             return gate.may_see(event.user, event.channel)
         self.say_why_not(event)
         return False

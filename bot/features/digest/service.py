@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from bot.access.gate import EntryPoint
 from bot.blocks.render import SlackMessage
 from bot.feature import DigestPart, FeatureContext
 from bot.features.digest.open_questions import OpenQuestions
@@ -25,6 +24,7 @@ from bot.slack.messages import ERASED, is_own, question_id
 from config.domain import SHIFT_CHANGE, Domain
 from config.errors import ConfigError
 from config.parsing.schedules import wall_times
+from index.permissions.acts import Act
 
 log = structlog.get_logger()
 
@@ -139,7 +139,7 @@ class DigestService:
         who = on_call.who if on_call else ("" if domain.escalation.rota else domain.escalation.user)
         to_person = domain.digest is not None and domain.digest.to == "on_call"
         is_person = to_person and who.startswith(("U", "W"))
-        if is_person and self.context.gate.open_to(EntryPoint.DIRECT_MESSAGE, who, [domain]):
+        if is_person and self.context.gate.open_to(Act.DIRECT_MESSAGE, who, [domain]):
             return who
         return domain.channels[0]
 

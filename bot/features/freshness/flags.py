@@ -11,7 +11,6 @@ from typing import ClassVar
 from agents.answer import Answer
 from agents.freshness.cited_places import CitedSection, has_changed
 from agents.freshness.stale_documents import on_day
-from bot.access.gate import EntryPoint
 from bot.blocks.kit import MAX_INPUT_CHARS, short
 from bot.bus.events import Event, Suggestion, SuggestionDecided
 from bot.feature import FeatureContext, IsPrivate
@@ -21,6 +20,7 @@ from bot.questions.store import QuestionRecord, QuestionStore, decode_answer
 from bot.slack.messages import permalink
 from config.domain import Domain
 from durable.database import now
+from index.permissions.acts import Act
 
 MAX_NOTES = 2
 MAX_FLAGS_PER_DAY = 20
@@ -78,7 +78,7 @@ class FlagService:
         private = direct or self.is_private(domain, answer)
         if private and user != record.asker:
             return None
-        if not self.context.gate.open_to(EntryPoint.HAND_OFF, user, [domain]):
+        if not self.context.gate.open_to(Act.HAND_OFF, user, [domain]):
             return None
         return Flaggable(record=record, answer=answer, domain=domain, private=private)
 

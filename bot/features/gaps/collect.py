@@ -141,7 +141,7 @@ class GapCollector:
         return alert_name(record.text, lambda: self._by_bot(record.asker)) if record else ""
 
     def _by_bot(self, user: str) -> bool:
-        return not user or self.context.gate.people.member(user).standing == "bot"
+        return not user or self.context.gate.people.member(user).kind == "bot"
 
     def _assign(self, domain: str, new: Sequence[_NewQuestion]) -> None:
         refresh_vectors(self.store, domain, self.published)

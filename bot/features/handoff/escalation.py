@@ -178,7 +178,7 @@ class EscalationTimer:
             self.call(question_id)  # released, and crashed before anybody was called
             return
         people, taker = self.context.gate.people, handoff.taken_by
-        if taker == ERASED or people.member(taker).standing == "gone":
+        if taker == ERASED or people.member(taker).kind == "former":
             self._free(record, handoff)
         elif handoff.taken_at and handoff.taken_at <= now() - REMINDER_DELAY:
             self.notifier.remind_taker(record, handoff)

@@ -79,7 +79,7 @@ class AskerNotifier:
 
     def _asker(self, record: QuestionRecord, handoff: Handoff) -> str:
         """The asker; for an alert, the person who requested a human."""
-        if record.asker and self.context.gate.people.member(record.asker).standing != "bot":
+        if record.asker and self.context.gate.people.member(record.asker).kind != "bot":
             return record.asker
         return handoff.requested_by
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
-from bot.access.gate import EntryPoint
 from bot.bus.events import Event, Item
 from bot.feature import FeatureContext, SayWhyNot
 from bot.features.handoff.service import HandoffService
 from bot.questions.store import QuestionRecord, QuestionStore
 from bot.slack.events import ReactionAdded
 from bot.slack.messages import earlier, fetch, is_own, plain, words_of
+from index.permissions.acts import Act
 
 RESOLVING_EMOJI = {"white_check_mark", "heavy_check_mark", "ballot_box_with_check"}
 
@@ -78,16 +78,16 @@ class HandoffSteps:
     ) -> None:
         """Call `act` if this person may ask in the question's domain."""
         record = self.records.get(event.question_id)
-        if record and self._may_act(EntryPoint.HAND_OFF, event.user, record):
+        if record and self._may_act(Act.HAND_OFF, event.user, record):
             act(event.question_id, event.user)
         elif record and not record.channel.startswith("D"):
             self.say_why_not(replace(record.event, user=event.user))
 
-    def _may_act(self, entry_point: EntryPoint, user: str, record: QuestionRecord) -> bool:
+    def _may_act(self, entry_point: Act, user: str, record: QuestionRecord) -> bool:
         """In a direct message only the asker and the people who were called may act."""
         if record.channel.startswith("D") and user != record.asker:
             calls = self.handoffs.calls.with_messages(record.id)
-            return entry_point is EntryPoint.HAND_OFF and any(one.who == user for one in calls)
+            return entry_point is Act.HAND_OFF and any(one.who == user for one in calls)
         domain = self.handoffs.domain_of(record)
         return bool(domain and self.context.gate.open_to(entry_point, user, [domain]))
 
@@ -100,7 +100,7 @@ class HandoffSteps:
         )
         card = self.handoffs.store.of_card(event.channel, event.ts)
         about = record or (self.records.get(card.question_id) if card else None)
-        if about and not self._may_act(EntryPoint.REACTION, event.user, about):
+        if about and not self._may_act(Act.REACTION, event.user, about):
             return
         if record:
             self.records.mark(record.id, resolved_by=event.user)
@@ -120,7 +120,7 @@ class HandoffSteps:
             words = plain(words_of(message), bot_user=self.context.identity.user)
             for handoff in self.handoffs.open_in(event.channel, thread_ts):
                 record = self.records.get(handoff.question_id)
-                if record and self._may_act(EntryPoint.REACTION, event.user, record):
+                if record and self._may_act(Act.REACTION, event.user, record):
                     self.handoffs.resolve(handoff.question_id, event.user, words)
 
     def _last_words(self, question_id: str) -> str:

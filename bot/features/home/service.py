@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import structlog
 
-from bot.access.gate import EntryPoint
 from bot.blocks.kit import Json, short
 from bot.blocks.render import text_message
 from bot.blocks.sanitize.text import sanitize_mrkdwn, sanitize_plain
@@ -23,6 +22,7 @@ from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, backoff
 from bot.slack.events import AssistantOpened, IncomingMessage
 from config.domain import Domain, domain_of
 from durable.database import now
+from index.permissions.acts import Act
 
 log = structlog.get_logger()
 
@@ -60,7 +60,7 @@ class HomeService:
         """Show the user their home."""
         gate = self.context.gate
         domains = list(self.context.domains().values())
-        theirs = gate.open_to(EntryPoint.HOME, user, domains)
+        theirs = gate.open_to(Act.HOME, user, domains)
         offered = [self._offered(user, domain) for domain in theirs]
         why_not = "" if theirs else gate.why_not(user, domains)
         administered = [domain for domain in domains if user in domain.admins]
@@ -79,7 +79,7 @@ class HomeService:
         """Suggest questions in the agent pane, of domains that the user may ask."""
         try:
             theirs = self.context.gate.open_to(
-                EntryPoint.SUGGESTED_PROMPTS, event.user, self.context.domains().values()
+                Act.SUGGESTED_PROMPTS, event.user, self.context.domains().values()
             )
             prompts = suggested_prompts(theirs, event.context_channel, self.suggest)
             if not (prompts and event.channel):
@@ -147,7 +147,7 @@ class ExampleService:
     def ask(self, event_id: str, example: ExampleChosen) -> None:
         user, question = example.user, example.question
         domain = self.context.domains().get(example.domain)
-        if domain is None or not self.context.gate.open_to(EntryPoint.HOME, user, [domain]):
+        if domain is None or not self.context.gate.open_to(Act.HOME, user, [domain]):
             self.home.publish(user)  # as it is for them now
             return
         channel, ts = self._root(event_id, user, question)

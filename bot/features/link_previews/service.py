@@ -12,7 +12,6 @@ from typing import Any
 import structlog
 
 from agents.context.linked_section import LinkedSection, find
-from bot.access.gate import EntryPoint
 from bot.blocks.kit import Json
 from bot.feature import FeatureContext
 from bot.features.link_previews.views import MAX_PANE_CHARS, entity, preview
@@ -21,6 +20,7 @@ from bot.slack.events import LinksShared
 from config.domain import Domain, domain_of
 from config.errors import CopilotError
 from index.audit import AuditEntry
+from index.permissions.acts import Act
 from index.permissions.rules import readers_of, visible_to
 
 log = structlog.get_logger()
@@ -49,7 +49,7 @@ class LinkPreviews:
         domain = domain_of(self.context.domains().values(), event.channel)
         if domain is None or not domain.answer.link_previews:
             return
-        if not self.context.gate.open_to(EntryPoint.LINK, event.user, [domain]):
+        if not self.context.gate.open_to(Act.LINK, event.user, [domain]):
             return
         sections = dict(self._sections(domain, event))
         if not sections:
@@ -79,9 +79,7 @@ class LinkPreviews:
         url = str(event.get("app_unfurl_url") or event.get("entity_url") or "")
         domain = domain_of(self.context.domains().values(), channel)
         nothing: dict[str, Json] = {"error": {"status": "not_found"}}
-        if domain is None or not self.context.gate.open_to(
-            EntryPoint.DIRECT_MESSAGE, user, [domain]
-        ):
+        if domain is None or not self.context.gate.open_to(Act.LINK_DETAILS, user, [domain]):
             return nothing
         readers = readers_of(
             domain.access.audience,

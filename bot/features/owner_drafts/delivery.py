@@ -55,7 +55,7 @@ def _candidates(
     """Colleagues who are in Slack now, in the order of preference."""
     for email, role in owners.people[:MAX_LOOKUPS]:
         member = rights.context.gate.people.member_by_email(email)
-        if member.standing == "member":
+        if member.kind == "member":
             yield Addressee(user=member.person.slack_user, role=role)
     domain = rights.context.domains().get(draft.domain)
     if domain is None:

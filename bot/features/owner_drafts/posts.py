@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import structlog
 
-from bot.access.gate import EntryPoint
 from bot.blocks.kit import Json
 from bot.blocks.render import SlackMessage
 from bot.feature import DocumentOwners, FeatureContext
@@ -24,6 +23,7 @@ from bot.slack.client import SlackRefused
 from bot.slack.messages import part_of, question_id
 from config.domain import Domain
 from config.errors import CopilotError
+from index.permissions.acts import Act
 from index.permissions.rules import visible_to
 from index.search import Snapshot
 
@@ -38,7 +38,7 @@ class DraftRights:
     context: FeatureContext
 
     def is_colleague(self, user: str) -> bool:
-        return bool(user) and self.context.gate.people.member(user).standing == "member"
+        return bool(user) and self.context.gate.people.member(user).kind == "member"
 
     def may_decide(self, user: str, draft: OwnerDraftRow) -> bool:
         """Its addressee, or an admin of its domain; a button may reach others."""
@@ -98,7 +98,7 @@ class DraftRights:
 
     def _may_ask(self, user: str, domain: Domain) -> bool:
         gate = self.context.gate
-        return user in domain.admins or bool(gate.open_to(EntryPoint.HOME, user, [domain]))
+        return user in domain.admins or bool(gate.open_to(Act.HOME, user, [domain]))
 
 
 log = structlog.get_logger()

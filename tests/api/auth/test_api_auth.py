@@ -22,6 +22,7 @@ from tests.api.front import (
     DOMAINS,
     INES,
     PARTS,
+    Members,
     Town,
     api,
     bearer,
@@ -206,6 +207,7 @@ def test_without_a_domain_only_the_token_s_are_asked(town: Town) -> None:
 
 
 def test_documents_are_read_as_the_token_s_identity(town: Town) -> None:
+    town.more["directory"] = Members()
     as_ines = elsewhere(town.app(), headers=bearer(town.token("hers", identity=INES)))
     as_nobody = elsewhere(town.app(), headers=bearer(town.first))
     listed = [
@@ -217,7 +219,7 @@ def test_documents_are_read_as_the_token_s_identity(town: Town) -> None:
 
 
 def test_only_a_token_that_speaks_for_people_names_an_asker(town: Town) -> None:
-    client = elsewhere(api(tokens=LiveTokens(town.folder), may_ask=lambda email, domain: True))
+    client = elsewhere(api(tokens=LiveTokens(town.folder), directory=Members()))
     speaker = bearer(town.token("speaker", speaks_for_people=True))
     asked = {"query": "x", "domain": "privacy", "asker_email": INES.upper()}
     for path in ("/api/retrieve", "/api/agentic_qna"):
@@ -239,12 +241,12 @@ def test_a_person_asks_only_where_they_may(town: Town) -> None:
         return bool(domain.domain == "privacy")
 
     speaker = bearer(town.token("speaker", speaks_for_people=True))
-    app = api(agents, tokens=LiveTokens(town.folder), may_ask=may_ask)
+    app = api(agents, tokens=LiveTokens(town.folder), directory=Members(may_ask))
     closed = {"query": "x", "domain": "security", "asker_email": INES}
     for path in ("/api/agentic_qna", "/api/retrieve"):
         assert elsewhere(app).post(path, json=closed, headers=speaker).status_code == 403
     # At this machine too: it is known who is meant.
-    assert ask(here(api(agents, may_ask=may_ask)), closed) == 403
+    assert ask(here(api(agents, directory=Members(may_ask))), closed) == 403
     assert (agents.asked, heard) == ([], [(INES, "security")] * 3)
     assert ask(elsewhere(app), {"query": "x", "asker_email": INES}, **speaker) == 200
     assert agents.domains == ["privacy"]
@@ -264,10 +266,10 @@ def test_without_slack_a_domain_with_channels_is_closed_to_named_people(town: To
 
 
 def test_nobody_asks_while_membership_is_unknown(town: Town) -> None:
-    def unreachable(email: str, domain: Any) -> bool:
+    def unreachable() -> Members:
         raise CopilotError("could not reach Slack at https://internal.example")
 
-    app = api(tokens=LiveTokens(town.folder), may_ask=unreachable)
+    app = api(tokens=LiveTokens(town.folder), directory=unreachable)
     speaker = bearer(town.token("speaker", speaks_for_people=True))
     asked = {**ASKED, "asker_email": INES}
     reply = elsewhere(app).post("/api/agentic_qna", json=asked, headers=speaker)

@@ -27,7 +27,7 @@ from index.permissions.rules import visible_to
 from index.pipelines import retrieve
 from loaders.document import Permission
 from tests.agents.corpus import LAPTOPS, ROTATION, snapshot
-from tests.api.front import DOMAINS, INES, NothingStored, Town, bearer, serving
+from tests.api.front import DOMAINS, INES, Members, NothingStored, Town, bearer, serving
 from tests.api.mcp.client import asking_over_http, called_over_http, over_http, said_by
 from tests.bot.fakes import Agents, answer
 
@@ -51,7 +51,7 @@ class House:
         self.agents = Agents()
         self.shown: list[AuditEntry] = []
         self.bounds = RequestLimits()
-        self.members: set[str] | None = None
+        self.members = {INES, MARTA}
 
     def app(self) -> Any:
         members = self.members
@@ -65,7 +65,7 @@ class House:
             tokens=LiveTokens(self.town.folder),
             audit=lambda shown, domain: self.shown.append(shown),
             bounds=self.bounds,
-            may_ask=None if members is None else lambda email, domain: email in members,
+            directory=Members(lambda email, domain: email in members),
         )
 
     def of(self, name: str, **rights: Any) -> dict[str, str]:

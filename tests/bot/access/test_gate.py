@@ -10,18 +10,16 @@ from typing import Any
 import pytest
 
 from agents.answer import Answer, Question
-from bot.access.directory import Standing
 from bot.access.gate import (
     MAX_NOTICES_PER_HOUR,
-    POSTED_IN_CHANNEL,
-    EntryPoint,
     RefusalNotices,
-    entry_point_of,
-    may_ask,
+    act_of,
 )
 from bot.slack.events import IncomingMessage
 from config.domain import Domain
 from config.errors import NothingPublished
+from index.permissions.acts import BY_HTTP, NEEDS, Act, Kind, Visitor, may
+from index.permissions.rules import Person
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, answered, running, words
 from tests.bot.crowd import (
@@ -94,24 +92,49 @@ def is_in(*channels: str) -> Any:
     return lambda channel: channel in channels
 
 
-STANDINGS: tuple[Standing, ...] = ("member", "guest", "external", "bot", "gone", "unknown")
+KINDS: tuple[Kind, ...] = ("member", "guest", "external", "former", "bot", "unknown")
 
 
-@pytest.mark.parametrize("door", EntryPoint)
+def visitor(kind: Kind, user: str = MEMBER) -> Visitor:
+    return Visitor(kind=kind, person=Person(slack_user=user))
+
+
 @pytest.mark.parametrize("external", [False, True])
-@pytest.mark.parametrize("standing", STANDINGS)
-def test_nobody_else_is_let_in(door: EntryPoint, external: bool, standing: Standing) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_nobody_else_is_let_in(external: bool, kind: Kind) -> None:
     """Members always may where they are; guests and externals where the domain says so; a bot,
     a former colleague and somebody unknown never."""
-    asked = domain("tea", PUBLIC, access={"external": external})
-    welcome = standing == "member" or (external and standing in {"guest", "external"})
-    inside = may_ask(door, asked, "U1", standing, is_in(PUBLIC))
-    outside = may_ask(door, asked, "U1", standing, is_in(PRIVATE))
-    if door is EntryPoint.ALERT:
-        assert inside
-    else:
-        assert inside == welcome
-        assert outside == (welcome and door in POSTED_IN_CHANNEL)
+    asked = domain("tea", PUBLIC, access={"external": external}, admins=[MEMBER])
+    welcome = kind == "member" or (external and kind in {"guest", "external"})
+    for act in Act:
+        need = NEEDS[act]
+        inside = may(act, asked, visitor(kind), is_in(PUBLIC))
+        outside = may(act, asked, visitor(kind), is_in(PRIVATE))
+        if need in {"alert", "nothing"}:
+            assert inside == outside == (need == "nothing" or kind == "bot")
+        elif need in {"colleague", "admin"}:
+            assert inside == outside == (kind == "member")
+        else:
+            assert inside == welcome
+            assert outside == (welcome and need == "authorship" and kind != "external")
+
+
+def test_a_token_acts_by_http_alone() -> None:
+    """A program where its token opens a domain; an address that nobody could check where no
+    channel says who may ask."""
+    with_channel, without = domain("tea", PUBLIC), domain("new", channels=[])
+    unverified = Visitor(kind="unverified", person=Person(email="may@tidewater.example"))
+    for act in Act:
+        for one in (with_channel, without):
+            assert may(act, one, Visitor(kind="program"), is_in()) == (act in BY_HTTP)
+        assert may(act, without, unverified, is_in()) == (act in BY_HTTP)
+        assert may(act, with_channel, unverified, is_in()) == (NEEDS[act] == "nothing")
+
+
+def test_only_an_admin_administers() -> None:
+    asked = domain("tea", PUBLIC, admins=["U0INES"])
+    assert may(Act.ADMINISTER, asked, visitor("member", "U0INES"), is_in())
+    assert not may(Act.ADMINISTER, asked, visitor("member", "U0DANA"), is_in(PUBLIC))
 
 
 def test_a_domain_without_channels_is_its_admins_alone() -> None:
@@ -119,9 +142,9 @@ def test_a_domain_without_channels_is_its_admins_alone() -> None:
         {"domain": "new", "title": "New", "sources": {}, "admins": ["U0INES"]}
         | {"access": {"external": True}}
     )
-    assert may_ask(EntryPoint.DIRECT_MESSAGE, asked, "U0INES", "member", is_in())
-    assert not may_ask(EntryPoint.DIRECT_MESSAGE, asked, "U0DANA", "member", is_in())
-    assert not may_ask(EntryPoint.DIRECT_MESSAGE, asked, "U0INES", "guest", is_in())
+    assert may(Act.DIRECT_MESSAGE, asked, visitor("member", "U0INES"), is_in())
+    assert not may(Act.DIRECT_MESSAGE, asked, visitor("member", "U0DANA"), is_in())
+    assert not may(Act.DIRECT_MESSAGE, asked, visitor("guest", "U0INES"), is_in())
 
 
 def test_every_question_comes_by_one_door() -> None:
@@ -135,7 +158,7 @@ def test_every_question_comes_by_one_door() -> None:
     }
     im = {**asked, "channel_type": "im", "mentioned": True}
     doors = {
-        entry_point_of(IncomingMessage(**values))  # type: ignore[arg-type]
+        act_of(IncomingMessage(**values))  # type: ignore[arg-type]
         for values in (
             {**asked, "mentioned": True},
             asked,
@@ -147,15 +170,10 @@ def test_every_question_comes_by_one_door() -> None:
             {**asked, "mentioned": True, "key": "1.1-clarify_0"},
         )
     }
-    elsewhere = {
-        EntryPoint.HOME,
-        EntryPoint.SUGGESTED_PROMPTS,
-        EntryPoint.HAND_OFF,
-        EntryPoint.REACTION,
-        EntryPoint.API,
-    }
-    elsewhere |= {EntryPoint.LINK}
-    assert doors == set(EntryPoint) - elsewhere
+    assert {act.value for act in doors} == {
+        "mention", "unmentioned", "follow_up", "alert", "direct_message", "pane", "shortcut",
+        "option",
+    }  # fmt: skip
 
 
 def test_one_is_told_once_a_question_and_a_few_times_an_hour() -> None:
@@ -469,18 +487,20 @@ def test_a_question_waits_while_slack_is_out(desk: Desk) -> None:
 
 
 def test_an_address_may_ask_what_its_person_may(desk: Desk) -> None:
-    may = desk.bot.gate.may_ask
+    def may_ask(address: str, name: str) -> bool:
+        gate = desk.bot.gate
+        return gate.admits(Act.API_ASK, gate.by_address(address), DOMAINS[name])
+
     addresses = {user: f"{user.removeprefix('U0').lower()}@tidewater.example" for user in (
         MEMBER, COLLEAGUE, GUEST, PARTNER, FORMER)}  # fmt: skip
     let_in = {
         (user, name)
         for user, name in itertools.product(addresses, DOMAINS)
-        if may(addresses[user], DOMAINS[name])
+        if may_ask(addresses[user], name)
     }
-    assert let_in == {
-        (MEMBER, "vault"), (MEMBER, "tea"), (GUEST, "open"), (PARTNER, "open"),
-    }  # fmt: skip
-    assert not may("nobody@tidewater.example", DOMAINS["open"])
-    assert not may("", DOMAINS["open"])
+    # Of an external account nobody here vouches for the address.
+    assert let_in == {(MEMBER, "vault"), (MEMBER, "tea"), (GUEST, "open")}
+    assert not may_ask("nobody@tidewater.example", "open")
+    assert not may_ask("", "open")
     desk.slack.faults.add("users.lookupByEmail", status=429, retry_after=40, count=50)
-    assert not may("late@tidewater.example", DOMAINS["open"])
+    assert not may_ask("late@tidewater.example", "open")

@@ -17,11 +17,12 @@ from bot.access.directory import (
     STALE_SECONDS,
     Channels,
     People,
-    Standing,
     TtlCache,
-    standing_of,
+    kind_of,
 )
 from bot.slack.client import SlackClient, SlackUnsure
+from index.permissions.acts import Kind, Visitor
+from index.permissions.rules import Person
 from playground.slack.tidewater import BOT_USER_ID, TEAM_ID, Channel
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.crowd import FORMER, GUEST, MEMBER, PARTNER, PRIVATE, PUBLIC, gather
@@ -30,7 +31,7 @@ OURS = frozenset({"T1", "E1"})
 
 
 @pytest.mark.parametrize(
-    ("user", "standing"),
+    ("user", "kind"),
     [
         ({"id": "U1", "team_id": "T1"}, "member"),
         ({"id": "U1", "team_id": "T1", "is_restricted": True}, "guest"),
@@ -58,17 +59,15 @@ OURS = frozenset({"T1", "E1"})
             },
             "guest",
         ),
-        ({"id": "U1", "team_id": "T1", "deleted": True}, "gone"),
+        ({"id": "U1", "team_id": "T1", "deleted": True}, "former"),
         ({"id": "U1", "team_id": "T1", "is_bot": True}, "bot"),
         ({"id": "USLACKBOT", "team_id": "T1"}, "bot"),
         ({"id": "U1"}, "unknown"),
         ({"id": "U1", "team_id": None, "enterprise_user": None}, "unknown"),
     ],
 )
-def test_a_users_standing_is_read_from_slacks_object(
-    user: dict[str, Any], standing: Standing
-) -> None:
-    assert standing_of(user, OURS) == standing
+def test_a_users_kind_is_read_from_slacks_object(user: dict[str, Any], kind: Kind) -> None:
+    assert kind_of(user, OURS) == kind
 
 
 @pytest.fixture
@@ -76,6 +75,14 @@ def crowded() -> Iterator[SlackStandIn]:
     with SlackStandIn(enforce_rate_limits=False) as slack:
         gather(slack)
         yield slack
+
+
+def member(user: str) -> Visitor:
+    return Visitor(kind="member", person=Person(slack_user=user))
+
+
+def external(user: str) -> Visitor:
+    return Visitor(kind="external", person=Person(slack_user=user))
 
 
 def web_of(slack: SlackStandIn) -> SlackClient:
@@ -90,28 +97,28 @@ def people_of(slack: SlackStandIn) -> People:
 
 def test_people_are_told_apart_over_the_wire(crowded: SlackStandIn) -> None:
     people = people_of(crowded)
-    standings = {user: people.member(user).standing for user in (MEMBER, GUEST, PARTNER, FORMER)}
-    assert standings == {MEMBER: "member", GUEST: "guest", PARTNER: "external", FORMER: "gone"}
-    assert people.member("U0NOBODY").standing == "unknown"
-    assert people.member("").standing == "unknown"
-    assert people.member(BOT_USER_ID).standing == "bot"
+    standings = {user: people.member(user).kind for user in (MEMBER, GUEST, PARTNER, FORMER)}
+    assert standings == {MEMBER: "member", GUEST: "guest", PARTNER: "external", FORMER: "former"}
+    assert people.member("U0NOBODY").kind == "unknown"
+    assert people.member("").kind == "unknown"
+    assert people.member(BOT_USER_ID).kind == "bot"
 
 
 def test_an_address_leads_to_its_person_and_one_of_nobodys_to_none(crowded: SlackStandIn) -> None:
     people = people_of(crowded)
     known = people.member_by_email(" May@Tidewater.example ")
-    assert (known.person.slack_user, known.standing) == (MEMBER, "member")
-    assert people.member_by_email("former@tidewater.example").standing == "unknown"
-    assert people.member_by_email("nobody@tidewater.example").standing == "unknown"
-    assert people.member_by_email("").standing == "unknown"
+    assert (known.person.slack_user, known.kind) == (MEMBER, "member")
+    assert people.member_by_email("former@tidewater.example").kind == "unknown"
+    assert people.member_by_email("nobody@tidewater.example").kind == "unknown"
+    assert people.member_by_email("").kind == "unknown"
 
 
 def test_members_are_read_to_the_last_page_and_once(crowded: SlackStandIn) -> None:
     many = {f"U{number:05}" for number in range(2_500)}
     crowded.workspace.add_channel(Channel(id="C0MANY", name="many", members={BOT_USER_ID, *many}))
     channels = Channels(web_of(crowded))
-    assert channels.has_outsider("C0MANY", "U02499")
-    assert channels.has_outsider("C0MANY", "U00000")
+    assert channels.has("C0MANY", external("U02499"))
+    assert channels.has("C0MANY", external("U00000"))
     assert crowded.api.calls.count("conversations.members") == 3
 
 
@@ -120,8 +127,8 @@ def test_what_somebody_is_in_is_read_to_the_last_page_and_once(crowded: SlackSta
         name = f"C1{number:05}"
         crowded.workspace.add_channel(Channel(id=name, name=name, members={MEMBER}))
     channels = Channels(web_of(crowded))
-    assert channels.has_member("C101499", MEMBER)
-    assert channels.has_member(PRIVATE, MEMBER)
+    assert channels.has("C101499", member(MEMBER))
+    assert channels.has(PRIVATE, member(MEMBER))
     assert crowded.api.calls.count("users.conversations") == 2
 
 
@@ -131,7 +138,7 @@ def test_a_private_channel_needs_its_scope_and_the_bot_in_it(
 ) -> None:
     def holds(channel: str) -> bool:
         channels = Channels(web_of(crowded))
-        return (channels.has_outsider if user == PARTNER else channels.has_member)(channel, user)
+        return channels.has(channel, external(user) if user == PARTNER else member(user))
 
     assert holds(PRIVATE)
     crowded.api.scopes -= {"groups:read"}
@@ -145,8 +152,8 @@ def test_a_private_channel_needs_its_scope_and_the_bot_in_it(
 
 def test_of_somebody_unknown_nothing_is_known(crowded: SlackStandIn) -> None:
     channels = Channels(web_of(crowded))
-    assert not channels.has_member(PUBLIC, "U0NOBODY")
-    assert not channels.has_outsider(PUBLIC, "U0NOBODY")
+    assert not channels.has(PUBLIC, member("U0NOBODY"))
+    assert not channels.has(PUBLIC, external("U0NOBODY"))
 
 
 def test_only_what_slack_calls_public_is(crowded: SlackStandIn) -> None:
