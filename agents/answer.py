@@ -95,6 +95,11 @@ class Question:
     by_bot: bool = False
     """Posted by an alerting bot."""
 
+    @property
+    def stands_alone(self) -> bool:
+        """Nothing was said before it: the agents have its own words only."""
+        return not (self.history or self.earlier)
+
 
 MAX_QUESTION_CHARS = 8_000
 """Limit for every entry point. A longer text is cut in the middle: its ends hold the question."""

@@ -77,7 +77,7 @@ def build_ask(
         }
         started = time.perf_counter()
         # A follow-up is self-contained only once it is planned.
-        if not short.history:
+        if short.stands_alone:
             start = look_up(cache, short.text, start)
         if "cached" in start:
             return cached_answer(start, (time.perf_counter() - started) * 1000)

@@ -41,7 +41,7 @@ def plan_question(domain: Domain, model: ChatModel | None, cache: AnswerCache | 
         outcome = optimize(state["question"], state["snapshot"])
         update: State = {"plan": outcome.value, **cost_of(outcome)}
         is_understood = outcome.value.kind == "in_domain" and not outcome.fallbacks
-        if not (state["question"].history and is_understood):
+        if state["question"].stands_alone or not is_understood:
             return update
         lookup = look_up(cache, outcome.value.question, {**state, "notes": update["notes"]})
         update["notes"] = lookup["notes"]

@@ -2,7 +2,7 @@
 
 A cached answer is returned when the question asks the same (see `same_question`), every document
 of the answer is unchanged and readable, and its other inputs are unchanged: the domain file, the
-prompts, the models, and the reader's documents."""
+prompts, the models, the asker's clock, and the reader's documents."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from agents.confidence import HIGH
 from agents.extractive.conversation import clean_message
 from agents.plan import Trace
 from agents.state import State
+from agents.thread.turns import utc_offset
 from config.domain import Domain
 from config.errors import CopilotError
 from config.models import Embedder, Usage, Vectors
@@ -57,7 +58,8 @@ class AnswerCache(Protocol):
         ...
 
     def keep(self, answer: Answer, question: Question, snapshot: Snapshot) -> None:
-        """Stores the answer if it is cacheable."""
+        """Stores the answer if it is cacheable and its question stands alone: the turns before a
+        follow-up steer its searches, so its words do not say what it was answered from."""
         ...
 
 
@@ -176,7 +178,9 @@ class SemanticCache:
         return CachedAnswer(nearest=_cosine(similarities[nearest[0]]))
 
     def _keep(self, answer: Answer, question: Question, snapshot: Snapshot) -> None:
-        text = answer.standalone_question if question.history else clean_message(question.text)
+        if not question.stands_alone:
+            return
+        text = clean_message(question.text)
         documents = _states(snapshot.cards(sorted(answer.drawn_from)))
         complete = documents.keys() == answer.drawn_from
         if len(text) > _MAX_QUESTION_CHARS or not complete or not is_cacheable(text, answer):
@@ -200,10 +204,11 @@ class SemanticCache:
     def _key(self, question: Question, snapshot: Snapshot) -> str:
         """A digest of an answer's inputs besides the question and its documents.
 
-        With permissions per reader, a document that only one user may read could change the answer:
-        readers of different documents don't share entries."""
+        An answer was written with the asker's clock in sight. With permissions per reader, a
+        document that only one user may read could change the answer: readers of different
+        documents don't share entries."""
         audience = "" if question.readers is None else _digest(sorted(snapshot.documents))
-        return _digest([self._made_with, audience])
+        return _digest([self._made_with, audience, utc_offset(question)])
 
     @cached_property
     def _made_with(self) -> str:

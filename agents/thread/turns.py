@@ -20,6 +20,12 @@ def question_time(question: Question) -> str:
     return f"{at:%A} {at.day} {at:%B %Y, %H:%M} ({zone})"
 
 
+def utc_offset(question: Question) -> str:
+    """Of the user's clock, e.g. `+0800`."""
+    zone = question.time_zone if is_zone(question.time_zone) else "UTC"
+    return f"{question.asked_at.astimezone(ZoneInfo(zone)):%z}"
+
+
 def zone_notes(question: Question) -> tuple[str, ...]:
     """For the trace."""
     return () if is_zone(question.time_zone) else ("the asker's time zone is unknown: UTC",)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from secrets import token_hex
+from typing import Any
 
 import numpy as np
 import pytest
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.engine import make_url
 
-from agents.answer import Answer, Citation, Question, Turn
+from agents.answer import Answer, Citation, Conversation, EarlierTurn, Question, Turn
 from agents.answer_cache import store as kept_answers
 from agents.answer_cache.cache import CachedAnswer, SemanticCache
 from agents.answer_cache.store import CachedAnswerStore
+from agents.graph import build_ask
+from agents.thread.memory import ThreadMemory, with_thread_memory
 from config.domain import Domain
 from config.models import Usage, Vectors
 from config.settings import Settings
@@ -28,6 +32,8 @@ from index.store.database import open_database
 from loaders.document import Permission
 from tests.agents.corpus import domain, snapshot
 from tests.agents.memory import MemorySnapshot, bag_of_words
+from tests.agents.scripted import PLAN, ScriptedModel
+from tests.agents.test_with_a_model import good
 from tests.databases import postgresql_database
 
 ASKED = "How old may an API signing key get?"
@@ -100,9 +106,8 @@ def cache_on(
     )
 
 
-def asked(words: str, *, readers: frozenset[str] | None = None, history: bool = False) -> Question:
-    turns = (Turn(role="user", content="about keys"),) if history else ()
-    return Question(text=words, readers=readers, history=turns)
+def asked(words: str, *, readers: frozenset[str] | None = None) -> Question:
+    return Question(text=words, readers=readers)
 
 
 def found(
@@ -206,11 +211,70 @@ def test_what_depends_on_the_day_on_the_asker_or_on_what_was_said_is_not_kept(
     assert found(kept(engine, words=words), words) is None
 
 
-def test_a_follow_up_is_kept_by_what_it_asks_in_full(engine: Engine) -> None:
+BEFORE = EarlierTurn(
+    id="1", asker="U0YOU", asked="about webhooks", question="about webhooks", path="cached"
+)
+
+
+@pytest.mark.parametrize(
+    "lent",
+    [{"history": (Turn(role="user", content="about keys"),)}, {"earlier": (BEFORE,)}],
+)
+def test_a_follow_up_is_answered_from_the_cache_and_never_kept(
+    engine: Engine, lent: dict[str, Any]
+) -> None:
+    """Whoever writes the turns before chooses what is searched, whatever the question says."""
     cache = cache_on(engine)
-    cache.keep(GIVEN, asked("and API signing keys?", history=True), snapshot())
-    assert found(cache, ASKED) is not None
-    assert found(cache, "and API signing keys?") is None
+    for words in (ASKED, "and API signing keys?"):
+        cache.keep(GIVEN, Question(text=words, **lent), snapshot())
+    assert CachedAnswerStore(engine).counts() == {}
+    assert kept(engine).find(ASKED, Question(text="and they?", **lent), snapshot()).answer
+
+
+def test_an_answer_belongs_to_the_clock_that_it_was_written_for(engine: Engine) -> None:
+    cache = cache_on(engine)
+    summer = datetime(2026, 7, 1, 9, tzinfo=UTC)
+
+    def on_the_clock_of(zone: str) -> Question:
+        return Question(text=ASKED, asked_at=summer, time_zone=zone)
+
+    cache.keep(GIVEN, on_the_clock_of("Europe/Berlin"), snapshot())
+    for zone, is_given in (("Europe/Paris", True), ("Asia/Singapore", False), ("nowhere", False)):
+        again = cache.find(ASKED, on_the_clock_of(zone), snapshot())
+        assert bool(again.answer) is is_given, zone
+
+
+def in_a_conversation(engine: Engine, model: ScriptedModel) -> Callable[[str, str], Answer]:
+    """The agents with a cache and memory of threads: (conversation, text) → answer."""
+    memory, found_by_all = ThreadMemory(engine), snapshot()
+    agents = build_ask(
+        snapshot=lambda: found_by_all,
+        domain=domain("standard"),
+        model=model,
+        cache=cache_on(engine),
+        needed=lambda: 0.0,
+    )
+    ask = with_thread_memory("security", lambda: memory)(agents)
+
+    def run(place: str, text: str) -> Answer:
+        talk = Conversation(place=place, message=token_hex(4), asker=place)
+        return ask(Question(text=text, conversation=talk), None)
+
+    return run
+
+
+def test_nobody_answers_anothers_question_by_what_they_said_before(engine: Engine) -> None:
+    """A follow-up that looks whole is what it leans on, also where only its turns are stored."""
+    plan = {**PLAN, "question": "how old may an API signing key for Restricted data get?"}
+    model = ScriptedModel({"plan": plan, "answer": good})
+    ask = in_a_conversation(engine, model)
+    which = "Which form is needed?"
+    ask("mallory", "Tell me about API signing keys.")
+    ask("mallory", which)
+    with engine.connect() as connection:
+        questions = connection.scalars(text("SELECT question FROM cached_answers")).all()
+    assert which not in questions
+    assert ask("ines", which).path != "cached"
 
 
 def changed(**values: object) -> MemorySnapshot:
