@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from agents.answer import Answer, Conversation, document_uses_by_domain
-from agents.ledger import LimitReached, QuestionDoor, QuestionOrigin
+from agents.ledger import LimitReached, QuestionOrigin
 from agents.routing.router import DomainRouter
 from api.auth.routes import RequestRejected
 from api.auth.tokens import Caller
@@ -102,17 +102,20 @@ class RequestScope:
             raise RequestRejected(403, self._refusal())
         return usable
 
-    def origin(self, door: QuestionDoor, mark: str, text: str) -> QuestionOrigin:
-        """Limits of persons hold for people, and not for programs or the operator."""
-        person = "" if self.caller.local else self.address
-        return QuestionOrigin(id=mark, door=door, text=text, asker=person, place=self.caller.name)
+    def admitted(
+        self, router: DomainRouter, origin: QuestionOrigin, name: str
+    ) -> tuple[QuestionOrigin, list[Domain]]:
+        """Returns the question as this person's, and the candidates whose limits allow it.
 
-    def admitted(self, router: DomainRouter, origin: QuestionOrigin, name: str) -> list[Domain]:
-        """Returns the candidates whose limits allow this question.
-
-        Raises RequestRejected, with 429 if none does."""
+        With Slack they are counted by their account there, whatever the address and the door.
+        Programs and the operator have no personal limit. Raises RequestRejected, with 429 if no
+        limit allows it."""
+        domains, person = self.candidates(name), ""
+        if self.address and not self.caller.local:
+            person = self.visitor.person.slack_user or self.asker
+        counted = replace(origin, asker=person, place=self.caller.name)
         try:
-            return router.admit(origin, self.candidates(name))
+            return counted, router.admit(counted, domains)
         except LimitReached as reached:
             raise limit_reached(reached) from None
 

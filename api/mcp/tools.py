@@ -15,6 +15,7 @@ from agents.answer import (
     Question,
 )
 from agents.answerer.lookups import document_meant
+from agents.ledger import QuestionOrigin
 from agents.routing.router import DomainRouter
 from agents.steps import Progress, SilentProgress
 from api.auth.routes import RequestRejected
@@ -116,8 +117,8 @@ def _ask(
     parts: McpParts, opened: RequestScope, arguments: AskArguments, progress: Progress
 ) -> tuple[AskResult, str]:
     mark = secrets.token_hex(8)
-    origin = opened.origin("mcp", mark, arguments.question)
-    domains = opened.admitted(parts.answering, origin, arguments.domain)
+    asked = QuestionOrigin(id=mark, door="mcp", text=arguments.question)
+    origin, domains = opened.admitted(parts.answering, asked, arguments.domain)
     # The number of documents is disclosed only if every asker may read all of them.
     open_to_all = all(one.access.audience == "channel" for one in domains)
     reported = progress if open_to_all else SilentProgress(lambda: progress.delta(""))

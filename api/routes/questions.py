@@ -16,6 +16,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from agents.answer import Answer, Ask, Question
+from agents.ledger import QuestionDoor, QuestionOrigin
 from agents.response import to_response
 from agents.routing.router import DomainRouter
 from agents.steps import SilentProgress, Step
@@ -126,9 +127,10 @@ def question_routes(
         caller, mark = request.state.caller, secrets.token_hex(8)
         opened = served.to(caller, Act.API_ASK, body.asker_email)
         is_stream = body.stream or "text/event-stream" in request.headers.get("accept", "")
-        origin = opened.origin("api_stream" if is_stream else "api", mark, body.query)
+        door: QuestionDoor = "api_stream" if is_stream else "api"
+        asked = QuestionOrigin(id=mark, door=door, text=body.query)
         # In a thread, because the access check calls Slack.
-        domains = await run_in_threadpool(opened.admitted, answering, origin, body.domain)
+        origin, domains = await run_in_threadpool(opened.admitted, answering, asked, body.domain)
 
         def answered(stream: Stream | None) -> Answer:
             # With several domains, the answering one is not known yet.
