@@ -33,6 +33,7 @@ from bot.features.home.service import StatusOf
 from bot.features.registry import FEATURE_TABLES, FeatureServices, build_extras, build_features
 from bot.privacy.retention import Retention
 from bot.questions.store import QuestionStore
+from bot.rotas.rota import RotaCache, RotaPlaces
 from bot.slack.manifest import ignore_the_rest, listen
 from bot.slack.socket_mode import SocketMode
 from config.chat_model import build_vision_model
@@ -161,7 +162,8 @@ class Bot:
             additions=lambda answer: additions_of(self.features, answer),
         )
         self.intake = Intake(context=context, records=self.records, attempts=self.attempts)
-        self.handoffs = HandoffService(context, self.records, asking.is_private)
+        rotas = RotaCache(RotaPlaces.of(settings))
+        self.handoffs = HandoffService(context, self.records, asking.is_private, rotas)
         services = FeatureServices(
             feedback=self.feedback,
             handoffs=self.handoffs,

@@ -164,6 +164,12 @@ class Settings(BaseSettings):
     """Likewise, US dollars; needs `ONCALL_PRICES`"""
     config_dir: Path = Path("config")
     """Its `domains/*.yaml` are the domains"""
+    folders: str = ""
+    """Folders, separated by `:`, in which rotas of domain files may lie besides the configuration
+    folder"""
+    inner_hosts: str = ""
+    """Hosts of your own network, separated by commas, where rotas of domain files may lie: their
+    addresses may be private, and begin with `http://`"""
     data_dir: Path = Path("var")
     """Everything embedded lives here"""
 
@@ -236,6 +242,13 @@ class Settings(BaseSettings):
         fields = ("chat_model", "judge_model", "vision_model")
         values = {_variable(field): getattr(self, field) for field in fields}
         return {variable: name for variable, name in values.items() if name}
+
+    def allowed_folders(self) -> tuple[Path, ...]:
+        return tuple(Path(one).expanduser() for one in self.folders.split(os.pathsep) if one)
+
+    def allowed_hosts(self) -> frozenset[str]:
+        """In lower case."""
+        return frozenset(filter(None, map(str.strip, self.inner_hosts.lower().split(","))))
 
     def tool_token(self, variable: str) -> str:
         """Of a domain's tool server; empty when it is not set."""

@@ -31,7 +31,7 @@ def _google_drive(
     domain: Domain, settings: Settings, pictures: PictureCollector | None
 ) -> DocumentSource:
     from loaders.google.drive.source import DriveSource, open_drive
-    from loaders.pictures.download import google_pictures
+    from loaders.pictures.document_pictures import google_pictures
 
     fetch = google_pictures(settings.google_api_url or "") if pictures else None
     return DriveSource(domain.sources.google_drive, open_drive(settings), pictures, fetch)

@@ -204,7 +204,7 @@ def test_a_model_that_is_away_is_asked_again_by_the_next_run(ledger: House) -> N
 def test_a_picture_that_could_not_be_fetched_is_fetched_by_the_next_run(
     ledger: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("loaders.pictures.download._PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("loaders.pictures.document_pictures._PAUSE_SECONDS", 0.0)
     ledger.google.faults.add(GoogleFault(method="picture", times=3, status=503))
     first = ledger.ingest()
     assert (first.pictures.unread, first.unenriched) == (1, 1)
@@ -276,6 +276,6 @@ def test_pictures_beside_local_files_stay_below_their_root(tmp_path: Path) -> No
         passed = " ".join(report.pictures.passed_over)
         assert "lies outside the folder" in passed
         assert "lies on the web" in passed
-        assert "is not where its document says" in passed
+        assert "No such file" in passed
         (docs / "page.md").write_text("# Page\n\n![x](img/link.png)\n")
         assert "lies outside the folder" in " ".join(ledger.ingest().pictures.passed_over)

@@ -5,16 +5,11 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
-from errno import ETIMEDOUT
-from http.client import HTTPException, IncompleteRead
 from pathlib import Path
-from typing import IO
-from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -23,10 +18,18 @@ from bot.rotas.formats import calendar_shifts, calendar_zone, yaml_shifts
 from bot.rotas.shifts import Shift, named_at
 from config.domain import Domain
 from config.errors import ConfigError, LoadError
+from config.settings import Settings
 from loaders.time_limit import time_limit
+from loaders.untrusted import ReadRefused, Web, confined, origin, read_file
 
 _CALENDAR = re.compile(r"^[^\S\n]*+BEGIN:VCALENDAR", re.IGNORECASE | re.MULTILINE)
+_SCHEME = re.compile(r"\s*([a-z][a-z0-9+.-]+):", re.IGNORECASE)
+"""Of two letters at least: one is a drive of Windows."""
+_LIKE_ADDRESS = re.compile(r"^//|^[\w-]+(\.[\w-]+)+(:\d+)?/|[?@=&]")
+"""A path that was meant as an address."""
 _REMEDY = "check escalation.rota"
+_URL_REMEDY = f"{_REMEDY}; ONCALL_INNER_HOSTS names hosts of your own network"
+_FILE_REMEDY = f"{_REMEDY}; ONCALL_FOLDERS names folders besides the configuration's"
 MAX_BYTES = 2_000_000
 """Maximum size of a rota: 10,000 shifts, at about 1.2 ms each to read."""
 MAX_SECONDS = 20.0
@@ -66,31 +69,75 @@ class ParsedRota:
         return shifts
 
 
-def read_rota(rota: str, relative_to: Path = Path()) -> ParsedRota:
-    """Raises ConfigError when nothing can be read there."""
-    return ParsedRota(_read(rota, relative_to), _label(rota))
+@dataclass(frozen=True, kw_only=True)
+class RotaPlaces:
+    """Where the operator allows rotas, besides the folder of the domain file and the internet."""
+
+    folders: tuple[Path, ...] = ()
+    inner_hosts: frozenset[str] = frozenset()
+    """Hosts that may be at a private address, and be asked by http."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> RotaPlaces:
+        return cls(
+            folders=(settings.config_dir, *settings.allowed_folders()),
+            inner_hosts=settings.allowed_hosts(),
+        )
 
 
-def on_call(rota: str, at: datetime, *, relative_to: Path = Path(), zone: tzinfo = UTC) -> str:
+def read_rota(
+    rota: str, relative_to: Path = Path(), places: RotaPlaces = RotaPlaces()
+) -> ParsedRota:
+    """`relative_to`: the domain file's folder; a path there comes before one in the working
+    directory. Raises ConfigError when nothing can be read there."""
+    by_web = is_address(rota, places.inner_hosts)
+    try:
+        if by_web:
+            data = _web(rota, places).download(rota, {"User-Agent": "oncall-copilot"}).data
+        else:
+            data, _ = read_file(_find(rota, relative_to, places), max_bytes=MAX_BYTES)
+    except ReadRefused as refused:
+        # From None: the cause may hold the whole address.
+        raise ConfigError(
+            f"the rota {_label(rota)!r} can't be read: it {refused.reason}",
+            remedy=_URL_REMEDY if by_web else _FILE_REMEDY,
+        ) from None
+    return ParsedRota(data.decode("utf-8-sig", "replace"), _label(rota))
+
+
+def on_call(
+    rota: str,
+    at: datetime,
+    *,
+    relative_to: Path = Path(),
+    zone: tzinfo = UTC,
+    places: RotaPlaces = RotaPlaces(),
+) -> str:
     """Slack id or e-mail of the person or group on shift; empty in a gap.
 
     Raises ConfigError when the rota can't be read, or when a shift is on that names nobody."""
-    parsed = read_rota(rota, relative_to)
+    parsed = read_rota(rota, relative_to, places)
     return named_at(parsed.shifts(at, at, zone), at, rota=parsed.label)
 
 
-def is_address(rota: str) -> bool:
+def is_address(rota: str, inner_hosts: Collection[str] = ()) -> bool:
     """Whether the rota is a URL. Raises ConfigError, without secrets, for an unusable one."""
-    if "://" not in rota and not rota.lower().startswith("webcal:"):
+    scheme = _SCHEME.match(rota)
+    if not scheme and "://" not in rota:
         return False
-    scheme = rota.partition(":")[0].strip().lower()
-    if scheme not in ("https", "http"):
+    kind = scheme[1].lower() if scheme else ""
+    if kind not in ("https", "http"):
         raise ConfigError(
-            f"the rota has an address of the kind {scheme}:", remedy="write https:// instead"
+            "the rota has an address of another kind than https:", remedy="write https:// instead"
         )
     problem = _problem(rota)
     if problem:
         raise ConfigError(f"the rota's address {problem}", remedy=_REMEDY)
+    if kind == "http" and origin(rota)[1] not in inner_hosts:
+        raise ConfigError(
+            "the rota's address begins with http://, which anybody on the way can change",
+            remedy="write https://, or name its host in ONCALL_INNER_HOSTS",
+        )
     return True
 
 
@@ -111,65 +158,32 @@ def _problem(address: str) -> str:
 
 
 def _label(rota: str) -> str:
-    """Only the host of an address: that of a private calendar is its password."""
-    if not is_address(rota):
-        return rota
-    parts = urlsplit(rota)
-    return f"{parts.scheme}://{parts.netloc}/…"
+    """Only the host of an address, also of one without its scheme: that of a private calendar is
+    its password."""
+    if _SCHEME.match(rota):
+        parts = urlsplit(rota)
+        return f"{parts.scheme}://{parts.netloc}/…"
+    if _LIKE_ADDRESS.search(rota):
+        return f"{re.split('[/?@=&]', rota.lstrip('/'))[0]}/…"
+    return rota
 
 
-def _read(rota: str, relative_to: Path) -> str:
-    try:
-        with _open(rota, relative_to) as file:
-            content = _content(file)
-    except (OSError, ValueError, HTTPException) as error:
-        # From None: the cause may hold the whole address.
-        raise ConfigError(
-            f"the rota {_label(rota)!r} can't be read: {_reason(error)}", remedy=_REMEDY
-        ) from None
-    if len(content) <= MAX_BYTES:
-        return content.decode("utf-8-sig", "replace")
-    raise ConfigError(
-        f"the rota {_label(rota)!r} has more than {MAX_BYTES // 1_000_000} MB",
-        remedy="export a calendar of its own for the rota",
+def _web(address: str, places: RotaPlaces) -> Web:
+    """Follows no redirect: its target is not in the domain file."""
+    return Web(
+        allows=lambda url: url == address,
+        is_inner=lambda host: host in places.inner_hosts,
+        max_bytes=MAX_BYTES,
+        max_seconds=MAX_SECONDS,
     )
 
 
-def _content(file: IO[bytes]) -> bytes:
-    """Reads at most one byte over the limit. A socket's timeout is per read: a server that sends a
-    byte now and then would delay every call."""
-    content, end = bytearray(), time.monotonic() + MAX_SECONDS
-    read: Callable[[int], bytes] = getattr(file, "read1", file.read)
-    while len(content) <= MAX_BYTES and (piece := read(MAX_BYTES + 1 - len(content))):
-        content += piece
-        if time.monotonic() > end:
-            raise TimeoutError(ETIMEDOUT, f"it takes longer than {MAX_SECONDS:.0f} seconds")
-    if len(content) <= MAX_BYTES and getattr(file, "length", None):
-        raise IncompleteRead(bytes(content))  # half a calendar would name nobody for its rest
-    return bytes(content)
-
-
-def _open(rota: str, relative_to: Path) -> IO[bytes]:
-    if is_address(rota):
-        request = Request(rota, headers={"User-Agent": "oncall-copilot"})  # noqa: S310 - http(s) only, checked above
-        opened: IO[bytes] = urlopen(request, timeout=10)  # noqa: S310 - likewise
-        return opened
-    path = Path(rota)
-    if not path.is_absolute() and (relative_to / path).exists():
-        path = relative_to / path
-    return path.open("rb")
-
-
-def _reason(error: Exception) -> str:
-    """Without secrets: an HTTP error can hold the address, or a line of the reply."""
-    if isinstance(error, HTTPError):
-        error.close()  # it is the response, too
-        return f"the server said {error.code}"
-    if isinstance(error, URLError):
-        return _reason(error.reason) if isinstance(error.reason, OSError) else "no such server"
-    if isinstance(error, HTTPException):
-        return f"the reply is broken ({type(error).__name__})"
-    return getattr(error, "strerror", None) or type(error).__name__
+def _find(rota: str, relative_to: Path, places: RotaPlaces) -> Path:
+    roots = (relative_to, *places.folders)
+    try:
+        return confined(relative_to / rota, roots)
+    except ReadRefused:
+        return confined(Path(rota), roots)
 
 
 log = structlog.get_logger()
@@ -203,7 +217,10 @@ class _Entry:
 class RotaCache:
     """Thread-safe; concurrent callers share one read."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, places: RotaPlaces = RotaPlaces(), *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._places = places
         self._clock = clock
         self._entries: dict[tuple[str, str, str], _Entry] = {}
         self._lock = threading.Lock()
@@ -228,7 +245,7 @@ class RotaCache:
         zone = ZoneInfo(domain.escalation.time_zone or "UTC")
         folder = domain.path.parent if domain.path.name else Path()
         try:
-            parsed = read_rota(rota, folder)
+            parsed = read_rota(rota, folder, self._places)
             shifts = parsed.shifts(now - BACK, now + AHEAD, zone)
         except Exception as error:  # whatever a rota does, the domain's fallback has to be called
             kind = type(error).__name__

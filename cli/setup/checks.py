@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from agents.confidence import read_threshold
-from bot.rotas.rota import is_address, on_call
+from bot.rotas.rota import RotaPlaces, is_address, on_call
 from config.checks import Finding, attempted, fine, is_demo, of_error, wrong
 from config.domain import Domain
 from config.domain_files import Problem, check_domains, nearest, problem_at
@@ -38,11 +38,14 @@ def all_problems(settings: Settings) -> tuple[dict[str, Domain], list[Problem]]:
 
     domains, problems = check_domains(settings.config_dir, runtime_checks(settings))
     for name, domain in domains.items():
-        problems += misses(domain, published_documents(settings, name))
+        places = RotaPlaces.of(settings)
+        problems += misses(domain, published_documents(settings, name), places)
     return domains, sorted(problems, key=lambda one: (one.path, one.line, one.column))
 
 
-def misses(domain: Domain, published: frozenset[str] | None) -> Iterator[Problem]:
+def misses(
+    domain: Domain, published: frozenset[str] | None, places: RotaPlaces = RotaPlaces()
+) -> Iterator[Problem]:
     """Yields missing targets of references. `published`: document ids; None if unknown."""
     paths: list[Path] = []
     drive = domain.sources.google_drive
@@ -54,7 +57,7 @@ def misses(domain: Domain, published: frozenset[str] | None) -> Iterator[Problem
             all_known = False
             yield problem_at(domain.path, ["sources", "files", place], str(error))
     yield from _closed_files(domain)
-    yield from _rotas(domain)
+    yield from _rotas(domain, places)
     yield from _golden(domain)
     if all_known:
         yield from _examples(domain, published or frozenset(), paths)
@@ -86,7 +89,7 @@ def _closed_files(domain: Domain) -> Iterator[Problem]:
         )
 
 
-def _rotas(domain: Domain) -> Iterator[Problem]:
+def _rotas(domain: Domain, allowed: RotaPlaces) -> Iterator[Problem]:
     """Skips rotas behind a URL: checking a file must not send requests."""
     escalation = domain.escalation
     places: list[tuple[list[str | int], str]] = [(["escalation", "rota"], escalation.rota)]
@@ -95,8 +98,9 @@ def _rotas(domain: Domain) -> Iterator[Problem]:
     zone = ZoneInfo(escalation.time_zone or "UTC")
     for place, rota in places:
         try:
-            if rota and not is_address(rota):
-                on_call(rota, datetime.now(UTC), relative_to=domain.path.parent, zone=zone)
+            if rota and not is_address(rota, allowed.inner_hosts):
+                folder, now = domain.path.parent, datetime.now(UTC)
+                on_call(rota, now, relative_to=folder, zone=zone, places=allowed)
         except ConfigError as error:
             message = " ".join(str(error).split())  # YAML errors have several lines
             yield problem_at(domain.path, place, message)

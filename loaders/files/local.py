@@ -7,13 +7,10 @@ from __future__ import annotations
 import codecs
 import io
 import json
-import os
-import stat
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Unpack
 
@@ -30,6 +27,7 @@ from loaders.files.text import parse_csv, parse_text
 from loaders.pictures.document_pictures import PictureCollector, local_pictures
 from loaders.source import IndexedDocument, Load, SourceChanges
 from loaders.time_limit import outside_time_limit
+from loaders.untrusted import ReadRefused, confined, read_file
 
 MIME_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _STYLES = """
@@ -98,37 +96,41 @@ class FileSource:
         )
 
     def _load(self, path: Path) -> Load:
-        pictures = self._pictures
-        if pictures is None:
-            return partial(load_file, path)
         root = root_of(path, self._patterns, self._folder)
-        return lambda: pictures(load_file(path), local_pictures(path, root))
+
+        def load() -> Document:
+            document = _load(path, root)
+            return pictures(document, local_pictures(path, root)) if pictures else document
+
+        pictures = self._pictures
+        return load
 
 
 def load_file(path: Path, *, base_url: str = "") -> Document:
     """The document's URL is `base_url` + file name, or a `file://` URI.
 
     Raises LoadError, which names the file, when it can't be read."""
-    data, changed = _read(path)
+    return _load(path, path.resolve().parent, base_url=base_url)
+
+
+def _load(path: Path, root: Path, *, base_url: str = "") -> Document:
+    data, changed = _read(path, root)
     url = base_url.rstrip("/") + "/" + path.name if base_url else path.resolve().as_uri()
     return load_bytes(data, suffix=path.suffix, url=url, id=path.stem, modified_at=changed)
 
 
 @outside_time_limit
-def _read(path: Path) -> tuple[bytes, datetime]:
+def _read(path: Path, root: Path) -> tuple[bytes, datetime]:
     """A file's content and modification time. No time limit interrupts it while the file is open.
+
+    `root`: checked again, because a file may have become a link since it was listed.
 
     Raises LoadError."""
     try:
-        # Non-blocking, because opening a pipe would wait for a writer.
-        with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
-            about = os.fstat(file.fileno())
-            if not stat.S_ISREG(about.st_mode):
-                raise LoadError(str(path), "it is no file, but a device or a pipe")
-            check_size(str(path), about.st_size)
-            return file.read(MAX_BYTES + 1), datetime.fromtimestamp(about.st_mtime, UTC)
-    except OSError as error:
-        raise LoadError(str(path), error.strerror or str(error)) from error
+        data, changed = read_file(confined(path, [root]), max_bytes=MAX_BYTES)
+    except ReadRefused as refused:
+        raise LoadError(str(path), f"it {refused.reason}") from None
+    return data, datetime.fromtimestamp(changed, UTC)
 
 
 def load_bytes(

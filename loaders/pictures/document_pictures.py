@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-import os
-import stat
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -15,17 +14,12 @@ from urllib.parse import unquote, unquote_to_bytes, urlsplit
 from config.models import ShownPicture
 from loaders.assemble import content_hash
 from loaders.document import Block, Cell, Document, Image, Table, images_of
-from loaders.pictures.image import (
-    MAX_PICTURE_BYTES,
-    PictureRefused,
-    digest_of,
-    read_picture,
-    too_large,
-)
+from loaders.pictures.image import MAX_PICTURE_BYTES, digest_of, read_picture
 from loaders.time_limit import outside_time_limit
+from loaders.untrusted import ReadRefused, Web, confined, origin, read_file, too_large
 
 Fetch = Callable[[Image], bytes]
-"""Returns a picture's bytes. Raises PictureRefused."""
+"""Returns a picture's bytes. Raises ReadRefused."""
 Save = Callable[[ShownPicture], None]
 
 MAX_PICTURES = 60
@@ -64,7 +58,7 @@ class PictureCollector:
                 continue
             try:
                 checked[key] = self._check(image, fetch, pictures)
-            except PictureRefused as refused:
+            except ReadRefused as refused:
                 passed_over = "" if refused.temporary else refused.reason
                 checked[key] = replace(image, passed_over=passed_over)
                 name = _name_in_brackets(image)
@@ -122,13 +116,13 @@ def _ornament_reason(picture: ShownPicture) -> str:
 def _decode_data_url(uri: str) -> bytes:
     head, _, payload = uri[len("data:") :].partition(",")
     if len(payload) > 2 * MAX_PICTURE_BYTES:
-        raise PictureRefused(too_large(len(payload)))
+        raise ReadRefused(too_large(len(payload), MAX_PICTURE_BYTES))
     try:
         if head.rpartition(";")[2].strip().lower() == "base64":
             return base64.b64decode(unquote_to_bytes(payload))
         return unquote_to_bytes(payload)
     except (binascii.Error, ValueError):
-        raise PictureRefused("is not written out as a data address should be") from None
+        raise ReadRefused("is not written out as a data address should be") from None
 
 
 def _change_table(table: Table, change: Callable[[Image], Image]) -> Table:
@@ -166,7 +160,8 @@ def local_pictures(path: Path, root: Path) -> Fetch:
     """Reads pictures below `root` that the file at `path` refers to. Never fetches from the web."""
 
     def fetch(image: Image) -> bytes:
-        return _read(_below(image.uri, path.parent, root.resolve()))
+        path_below = _below(image.uri, path.parent, root)
+        return read_file(path_below, max_bytes=MAX_PICTURE_BYTES)[0]
 
     return fetch
 
@@ -174,27 +169,42 @@ def local_pictures(path: Path, root: Path) -> Fetch:
 def _below(uri: str, folder: Path, root: Path) -> Path:
     parts = urlsplit(uri)
     if parts.scheme or parts.netloc:
-        raise PictureRefused("lies on the web, from where nothing is fetched")
+        raise ReadRefused("lies on the web, from where nothing is fetched")
     if not parts.path:
-        raise PictureRefused("has no address")
-    try:
-        path = (folder / unquote(parts.path)).resolve(strict=True)
-    except (OSError, RuntimeError, ValueError):
-        raise PictureRefused("is not where its document says") from None
-    if not path.is_relative_to(root):
-        raise PictureRefused("lies outside the folder that documents are read from")
-    return path
+        raise ReadRefused("has no address")
+    return confined(folder / unquote(parts.path), [root])
 
 
-def _read(path: Path) -> bytes:
-    try:
-        # Non-blocking, because opening a pipe would wait for a writer.
-        with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
-            about = os.fstat(file.fileno())
-            if not stat.S_ISREG(about.st_mode):
-                raise PictureRefused("is no file")
-            if about.st_size > MAX_PICTURE_BYTES:
-                raise PictureRefused(too_large(about.st_size))
-            return file.read(MAX_PICTURE_BYTES + 1)
-    except OSError as error:
-        raise PictureRefused(f"can't be read: {error.strerror or 'an error'}") from None
+_ATTEMPTS = 3
+_PAUSE_SECONDS = 1.0
+_HOST = ".googleusercontent.com"
+
+
+def google_pictures(api_url: str = "") -> Fetch:
+    """Returns a `Fetch` for pictures on Google's servers, or on `api_url` if set.
+
+    Sends no token, because the URL alone grants access. Never requests any other server."""
+
+    def allowed(address: str) -> bool:
+        scheme, host, _ = origin(address)
+        if api_url and origin(address) == origin(api_url):
+            return True
+        return scheme == "https" and host.endswith(_HOST)
+
+    web = Web(allows=allowed, is_inner=lambda host: True, max_bytes=MAX_PICTURE_BYTES)
+
+    def fetch(image: Image) -> bytes:
+        if not image.uri:
+            raise ReadRefused("has no address: a drawing or an equation")
+        if not urlsplit(image.uri).scheme:
+            raise ReadRefused("lies beside a file in Drive, where it isn't looked for")
+        for attempt in range(_ATTEMPTS):
+            try:
+                return web.download(image.uri).data
+            except ReadRefused as refused:
+                if not refused.temporary or attempt + 1 == _ATTEMPTS:
+                    raise
+            time.sleep(_PAUSE_SECONDS * 2**attempt)
+        raise AssertionError("unreachable")
+
+    return fetch

@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Any
 
 from config.models import ShownPicture
+from loaders.untrusted import ReadRefused, too_large
 
 MAX_PICTURE_BYTES = 20_000_000
 """File size. A larger file is neither a screenshot nor a diagram."""
@@ -34,17 +35,6 @@ _OPENING = Lock()
 Also, `warnings` filters apply to the whole process."""
 
 
-class PictureRefused(Exception):
-    """A picture can't be used. `reason` continues a sentence that starts with `it`.
-
-    `temporary`: a later attempt may succeed."""
-
-    def __init__(self, reason: str, *, temporary: bool = False) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.temporary = temporary
-
-
 def kind_of(data: bytes) -> str:
     """`PNG`, `JPEG`, `GIF`, `WEBP` or `BMP`, by the first bytes; '' for anything else."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
@@ -55,21 +45,21 @@ def kind_of(data: bytes) -> str:
 def read_picture(data: bytes) -> ShownPicture:
     """Re-encodes a picture: upright, without metadata, with sides of at most 2,048 pixels.
 
-    Of an animation, only the first frame remains. Raises PictureRefused."""
+    Of an animation, only the first frame remains. Raises ReadRefused."""
     if not data:
-        raise PictureRefused("is empty: 0 bytes")
+        raise ReadRefused("is empty: 0 bytes")
     if len(data) > MAX_PICTURE_BYTES:
-        raise PictureRefused(too_large(len(data)))
+        raise ReadRefused(too_large(len(data), MAX_PICTURE_BYTES))
     kind = kind_of(data)
     if not kind:
-        raise PictureRefused(f"is {_other(data)}, not a PNG, JPEG, GIF, WebP or BMP picture")
+        raise ReadRefused(f"is {_other(data)}, not a PNG, JPEG, GIF, WebP or BMP picture")
     try:
         with _OPENING:
             width, height, picture = _open(data, kind)
-    except PictureRefused:
+    except ReadRefused:
         raise
     except Exception as error:  # Pillow's decoders raise a dozen types on damaged files
-        raise PictureRefused(f"is a damaged {kind} file") from error
+        raise ReadRefused(f"is a damaged {kind} file") from error
     media_type, encoded = _encoded(picture)
     return ShownPicture(
         media_type=media_type, data=encoded, digest=digest_of(data), width=width, height=height
@@ -78,10 +68,6 @@ def read_picture(data: bytes) -> ShownPicture:
 
 def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def too_large(size: int) -> str:
-    return f"has {size / 1e6:,.0f} MB, more than the {MAX_PICTURE_BYTES // 1_000_000} that I open"
 
 
 def _open(data: bytes, kind: str) -> tuple[int, int, Any]:
@@ -93,11 +79,11 @@ def _open(data: bytes, kind: str) -> tuple[int, int, Any]:
         try:
             original = Image.open(io.BytesIO(data), formats=[kind])
         except Image.DecompressionBombError as error:
-            raise PictureRefused("has far too many pixels") from error
+            raise ReadRefused("has far too many pixels") from error
         with original:
             width, height = original.size
             if width * height > MAX_PIXELS:
-                raise PictureRefused(
+                raise ReadRefused(
                     f"has {width:,} × {height:,} pixels, more than the "
                     f"{MAX_PIXELS // 1_000_000} million that I open"
                 )

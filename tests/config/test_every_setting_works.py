@@ -29,6 +29,7 @@ from agents.answer import Question
 from agents.judging.judge import AnswerJudge, JudgeRequest
 from agents.ledger import QuestionOrigin
 from bot.connection import connect
+from cli.setup.checks import all_problems
 from config.embeddings import BATCH_TEXTS, build_embedder
 from config.errors import CopilotError
 from config.models import Prompt, Usage, Vectors
@@ -446,6 +447,19 @@ def traced(town: Town, settings: Settings) -> object:
         return bool(carried())
 
 
+def rota_problems(town: Town, settings: Settings) -> object:
+    """What is wrong with a rota outside the configuration folder, and with one by http."""
+    home, elsewhere = settings.config_dir / "domains", town.folder / "elsewhere"
+    home.mkdir(parents=True, exist_ok=True)
+    elsewhere.mkdir(exist_ok=True)
+    (elsewhere / "rota.yaml").write_text("- {from: 2026-11-02, to: 2026-11-09, user: U0INES}")
+    (town.folder / "rotas" / "domains" / "tea.md").write_text("# Tea")
+    levels = "levels: [{rota: http://rotas.example/x, after_minutes: 5}]"
+    rota = f"escalation: {{rota: {elsewhere}/rota.yaml, {levels}}}\n"
+    (home / "tea.yaml").write_text(DOMAIN.format(name="tea", sources=FILES) + rota)
+    return list(map(str, all_problems(settings)[1]))
+
+
 def domains(town: Town, settings: Settings) -> object:
     return list(Copilot(settings).domains)
 
@@ -460,6 +474,7 @@ GOOGLE = {
     "GOOGLE_API_URL": "{google}",
     "ONCALL_CONFIG_DIR": "{folder}/drive",
 }
+ROTAS = {"ONCALL_CONFIG_DIR": "{folder}/rotas"}
 MODEL = {"ONCALL_CHAT_MODEL": "scripted", "OPENAI_API_KEY": "k"}
 
 PROBES = {
@@ -529,6 +544,12 @@ PROBES = {
         one="9", other="0", observe=enriched, besides={"ONCALL_PRICES": "1/1"}
     ),
     "ONCALL_CONFIG_DIR": Probe(one="{folder}/tea", other="{folder}/drive", observe=domains),
+    "ONCALL_FOLDERS": Probe(
+        one=None, other="{folder}/elsewhere", observe=rota_problems, besides=ROTAS
+    ),
+    "ONCALL_INNER_HOSTS": Probe(
+        one=None, other="Rotas.example, other", observe=rota_problems, besides=ROTAS
+    ),
     "ONCALL_DATA_DIR": Probe(one="{folder}/kept", other="{folder}/elsewhere", observe=published),
 }
 

@@ -18,14 +18,8 @@ from bot.slack.events import AttachedFile, IncomingMessage
 from config.errors import ModelError
 from config.models import ChatModel, Usage
 from enrichment.safety.injection import WITHHELD, clean_text
-from loaders.pictures.download import NotAllowed, download, origin
-from loaders.pictures.image import (
-    MAX_PICTURE_BYTES,
-    PictureRefused,
-    kind_of,
-    read_picture,
-    too_large,
-)
+from loaders.pictures.image import MAX_PICTURE_BYTES, kind_of, read_picture
+from loaders.untrusted import NotAllowed, ReadRefused, Web, origin, too_large
 
 log = structlog.get_logger()
 
@@ -130,7 +124,7 @@ class Screenshots:
             return read(why_not=f"no model that looks at pictures is set up here. {_IN_WORDS}")
         try:
             picture = read_picture(self._download(file))
-        except PictureRefused as refused:
+        except ReadRefused as refused:
             log.info("a screenshot was not read", reason=refused.reason)
             why = str(refused) if isinstance(refused, _ClauseRefused) else f"it {refused.reason}"
             return read(why_not=f"{why}. {_IN_WORDS}")
@@ -146,17 +140,18 @@ class Screenshots:
         return read(why_not=f"nothing can be read in it. {_IN_WORDS}", usage=usage)
 
     def _download(self, file: AttachedFile) -> bytes:
-        """Raises PictureRefused."""
+        """Raises ReadRefused."""
         if file.needs_a_look or not file.url:
             file = self._file_info(file)
         if file.size > MAX_PICTURE_BYTES:
-            raise PictureRefused(too_large(file.size))
+            raise ReadRefused(too_large(file.size, MAX_PICTURE_BYTES))
         token = self.token.get_secret_value() if self.token else ""
+        web = Web(
+            allows=self._allowed, is_inner=lambda host: True, max_bytes=MAX_PICTURE_BYTES,
+            max_seconds=30.0,
+        )  # fmt: skip
         try:
-            response = download(
-                file.url, allowed=self._allowed, headers={"Authorization": f"Bearer {token}"},
-                most_seconds=30.0,
-            )  # fmt: skip
+            response = web.download(file.url, {"Authorization": f"Bearer {token}"})
         except NotAllowed:
             raise _ClauseRefused(_SCOPE) from None
         # Without access to a file Slack answers 200, with its sign-in page.
@@ -185,7 +180,7 @@ class Screenshots:
         return scheme == "https" and host in _FILE_HOSTS and "@" not in urlsplit(address).netloc
 
 
-class _ClauseRefused(PictureRefused):
+class _ClauseRefused(ReadRefused):
     """Its reason is a whole clause."""
 
 

@@ -61,13 +61,17 @@ class HandoffService:
     """One hand-off per question: requested, taken, resolved. Every method is safe to repeat."""
 
     def __init__(
-        self, context: FeatureContext, records: QuestionStore, is_private: IsPrivate
+        self,
+        context: FeatureContext,
+        records: QuestionStore,
+        is_private: IsPrivate,
+        rotas: RotaCache,
     ) -> None:
         self._web = context.web
         self._records = records
         self._domains = context.domains
         self._is_private = is_private
-        self.rotas = RotaCache()
+        self.rotas = rotas
         self.on_call = OnCallResolver(context.web, self.rotas)
         self.store = HandoffStore(context.engine)
         self.calls = CallStore(context.engine)

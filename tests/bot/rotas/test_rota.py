@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import traceback
 from datetime import UTC, datetime
@@ -12,9 +13,11 @@ from threading import Thread
 import pytest
 from pytest_httpserver import HTTPServer
 
-from bot.rotas.rota import on_call
+from bot.rotas.rota import RotaPlaces, on_call
 from config.errors import ConfigError
 
+HERE = RotaPlaces(inner_hosts=frozenset({"localhost", "127.0.0.1"}))
+"""Servers of these tests are on loopback."""
 NOON = datetime(2026, 11, 4, 12, tzinfo=UTC)
 
 ICAL = """BEGIN:VCALENDAR\r
@@ -55,14 +58,13 @@ def test_a_calendar_names_the_shift_or_its_override(tmp_path: Path, at: datetime
 def test_a_rota_may_be_yaml_behind_a_url(httpserver: HTTPServer) -> None:
     rota = "- {from: 2026-11-02, to: 2026-11-09T09:00+01:00, user: U0INES}"
     httpserver.expect_request("/rota.yaml").respond_with_data(rota)
-    assert on_call(httpserver.url_for("/rota.yaml"), NOON) == "U0INES"
+    assert on_call(httpserver.url_for("/rota.yaml"), NOON, places=HERE) == "U0INES"
 
 
 def refused(path: Path, text: str) -> str:
-    rota = path / "rota.yaml"
-    rota.write_text(text)
+    (path / "rota.yaml").write_text(text)
     with pytest.raises(ConfigError, match=r"rota\.yaml") as caught:
-        on_call(str(rota), NOON)
+        on_call("rota.yaml", NOON, relative_to=path)
     assert "\n" not in str(caught.value)
     assert caught.value.remedy
     return str(caught.value)
@@ -192,6 +194,76 @@ def test_a_missing_rota_is_named() -> None:
         on_call("nowhere.ics", NOON)
 
 
+def test_a_rota_lies_below_its_domains_folder_or_where_the_operator_allows(tmp_path: Path) -> None:
+    domains, shared, private = (tmp_path / name for name in ("domains", "shared", "private"))
+    for folder in (domains, shared, private):
+        folder.mkdir()
+        (folder / "rota.yaml").write_text(SOUND)
+    (domains / "link.yaml").symlink_to(private / "rota.yaml")
+    (domains / "inner.yaml").symlink_to("rota.yaml")
+    (domains / "round.yaml").symlink_to("round.yaml")
+    allowed = RotaPlaces(folders=(shared,))
+
+    def who(rota: str) -> str:
+        return on_call(rota, NOON, relative_to=domains, places=allowed)
+
+    for rota in ("rota.yaml", "inner.yaml", "../shared/rota.yaml", str(shared / "rota.yaml")):
+        assert who(rota) == "U0INES"
+    # Whether a file outside exists is not said either.
+    outside = ["../private/rota.yaml", str(private / "rota.yaml"), "link.yaml", "/etc/passwd",
+               "../private/none.yaml", "/proc/self/environ", "../shared/../private/x"]  # fmt: skip
+    for rota in outside:
+        with pytest.raises(ConfigError, match="lies outside the folders that may be read"):
+            who(rota)
+    for rota in ("round.yaml", "rota.yaml\0", "x" * 5_000, ".", "rota.yaml/x"):
+        with pytest.raises(ConfigError, match="the rota"):
+            who(rota)
+
+
+@pytest.mark.parametrize(
+    "rota",
+    [
+        "calendar.example.com/ical/{}/basic.ics",
+        "//calendar.example.com/{}.ics",
+        "feed.ics?token={}",
+        "https:/example.com/{}.ics",
+        "example.com/{}?next=https://x",
+        "webcals://example.com/{}.ics",
+        "ines:{}@example.com",
+    ],
+)
+def test_an_address_without_its_scheme_is_not_shown_either(rota: str) -> None:
+    with pytest.raises(ConfigError, match="the rota") as caught:
+        on_call(rota.format(SECRET), NOON)
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_rota_by_http_is_refused_unless_the_operator_names_its_host() -> None:
+    with pytest.raises(ConfigError, match="write https://, or name its host in ONCALL_INNER_HOSTS"):
+        on_call(f"http://example.com/{SECRET}", NOON, places=HERE)
+
+
+def test_a_rota_follows_no_redirect(httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/rota.yaml").respond_with_data(SOUND)
+    to = {"Location": httpserver.url_for("/rota.yaml")}
+    httpserver.expect_request("/moved").respond_with_data("", 302, to)
+    with pytest.raises(ConfigError, match="HTTP 302, a redirect") as caught:
+        on_call(httpserver.url_for("/moved"), NOON, places=HERE)
+    assert "rota.yaml" not in str(caught.value)
+
+
+def test_a_large_rota_is_not_read_to_its_end(httpserver: HTTPServer, tmp_path: Path) -> None:
+    (tmp_path / "rota.yaml").write_bytes(b"#" * 100_000_000)
+    with pytest.raises(ConfigError, match="has 100 MB, more than the 2"):
+        on_call("rota.yaml", NOON, relative_to=tmp_path)
+    bomb = gzip.compress(b"\0" * 50_000_000)
+    httpserver.expect_request("/bomb").respond_with_data(
+        bomb, headers={"Content-Encoding": "gzip", "Content-Type": "text/calendar"}
+    )
+    with pytest.raises(ConfigError, match="nor a list of shifts"):
+        on_call(httpserver.url_for("/bomb"), NOON, places=HERE)
+
+
 @pytest.mark.parametrize(
     ("address", "problem"),
     [
@@ -218,7 +290,7 @@ def test_what_is_no_address_is_refused_without_its_secret(address: str, problem:
 def test_the_kind_of_an_address_may_be_in_capitals(httpserver: HTTPServer) -> None:
     httpserver.expect_request("/rota.yaml").respond_with_data(SOUND)
     address = httpserver.url_for("/rota.yaml").replace("http://", "HTTP://")
-    assert on_call(address, NOON) == "U0INES"
+    assert on_call(address, NOON, places=HERE) == "U0INES"
 
 
 @pytest.mark.parametrize("body", ["<html>", "- 5", ICAL[:60], "BEGIN:VCALENDAR\r\nx", ""])
@@ -228,7 +300,7 @@ def test_the_secret_address_of_a_calendar_is_in_no_error(
 ) -> None:
     httpserver.expect_request(f"/{SECRET}").respond_with_data(body, status)
     with pytest.raises(ConfigError, match=r"'http://localhost:\d+/…'") as caught:
-        on_call(httpserver.url_for(f"/{SECRET}?key={SECRET}"), NOON)
+        on_call(httpserver.url_for(f"/{SECRET}?key={SECRET}"), NOON, places=HERE)
     shown = "".join(traceback.format_exception(caught.value))
     assert SECRET not in shown
 
@@ -254,7 +326,7 @@ def test_a_server_that_speaks_nonsense_is_an_error_like_any_other(reply: bytes) 
         thread = Thread(target=server.handle_request)
         thread.start()
         with pytest.raises(ConfigError, match="the rota 'http://127") as caught:
-            on_call(f"http://127.0.0.1:{server.server_address[1]}/{SECRET}", NOON)
+            on_call(f"http://127.0.0.1:{server.server_address[1]}/{SECRET}", NOON, places=HERE)
         thread.join()
     assert SECRET not in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -286,8 +358,8 @@ class _HangingUp(StreamRequestHandler):
 @pytest.mark.parametrize(
     ("handler", "seconds", "why"),
     [
-        (_Dribbling, -1.0, "takes longer than"),
-        (_HangingUp, 20.0, "the reply is broken (IncompleteRead)"),
+        (_Dribbling, -1.0, "it took too long"),
+        (_HangingUp, 20.0, "it broke off"),
     ],
 )
 def test_a_server_that_dribbles_or_hangs_up_keeps_nobody_waiting(
@@ -297,4 +369,4 @@ def test_a_server_that_dribbles_or_hangs_up_keeps_nobody_waiting(
     with TCPServer(("127.0.0.1", 0), handler) as server:
         Thread(target=server.handle_request, daemon=True).start()
         with pytest.raises(ConfigError, match=re.escape(why)):
-            on_call(f"http://127.0.0.1:{server.server_address[1]}/rota.yaml", NOON)
+            on_call(f"http://127.0.0.1:{server.server_address[1]}/rota.yaml", NOON, places=HERE)

@@ -201,12 +201,12 @@ def test_a_period_is_told_by_its_timers_subject() -> None:
 
 def test_a_rota_is_read_every_ten_minutes_and_goes_on_for_a_day_without(tmp_path: Path) -> None:
     clock = [0.0]
-    known = RotaCache(lambda: clock[0])
+    known = RotaCache(clock=lambda: clock[0])
     rota = tmp_path / "rota.yaml"
     now = datetime.now(UTC)
     line = f"- {{{{from: {now:%Y-%m-%dT%H:%M}, to: {now + AHEAD:%Y-%m-%dT%H:%M}, user: {{}}}}}}"
     rota.write_text(line.format("U0INES"))
-    made = domain(escalation={"rota": str(rota)})
+    made = domain(escalation={"rota": str(rota)}).read_from(tmp_path / "security.yaml")
 
     def who(within: float = FRESH_SECONDS) -> str:
         return known.of(made, str(rota), within=within).shifts[0].who

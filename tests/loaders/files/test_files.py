@@ -316,7 +316,7 @@ def test_a_word_file_that_unpacks_to_too_much_is_refused() -> None:
 
 
 def test_a_missing_file_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(LoadError, match=r"nowhere\.md: No such file"):
+    with pytest.raises(LoadError, match=r"nowhere\.md: it could not be opened: No such file"):
         load_file(tmp_path / "nowhere.md")
 
 

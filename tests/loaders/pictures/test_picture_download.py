@@ -9,8 +9,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from loaders.pictures.download import download
-from loaders.pictures.image import PictureRefused
+from loaders.untrusted import ReadRefused, Web
 
 
 class Dripping(http.server.BaseHTTPRequestHandler):
@@ -49,9 +48,12 @@ def dripping() -> Iterator[str]:
 
 @pytest.mark.parametrize("path", ["/told", "/untold"])
 def test_a_server_that_sends_byte_after_byte_is_left_when_the_time_is_over(path: str) -> None:
+    web = Web(
+        allows=lambda url: True, is_inner=lambda host: True, max_bytes=1_000_000, max_seconds=0.05
+    )
     watchdog = threading.Timer(60.0, Dripping.given_up.set)  # else it would never end
     with dripping() as url:
         watchdog.start()
-        with pytest.raises(PictureRefused, match="it took too long"):
-            download(f"{url}{path}", allowed=lambda address: True, most_seconds=0.05)
+        with pytest.raises(ReadRefused, match="it took too long"):
+            web.download(f"{url}{path}")
         watchdog.cancel()
