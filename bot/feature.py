@@ -13,7 +13,7 @@ from slack_bolt import App
 from sqlalchemy import Engine
 
 from agents.answer import Answer
-from bot.access.gate import Gate
+from bot.access.gate import Gate, Place
 from bot.blocks.kit import Json
 from bot.bus.events import (
     Enqueue,
@@ -25,13 +25,14 @@ from bot.bus.events import (
 )
 from bot.bus.timers import TimerStore
 from bot.connection import Identity
-from bot.questions.store import QuestionRecord
+from bot.questions.store import QuestionRecord, QuestionStore, decode_answer
 from bot.slack.client import SlackClient
 from bot.slack.events import IncomingMessage
 from config.domain import Domain
 from config.errors import NothingPublished
 from config.models import ChatModel, Vectors
 from index.audit import Audit
+from index.permissions.acts import Act
 from index.permissions.rules import IdentitiesOf
 from index.search import Snapshot
 from loaders.google.owners import Commented, OwnersFound
@@ -182,3 +183,38 @@ class FeatureContext:
     def suggest(self, suggestion: Suggestion) -> None:
         """Store a suggestion for the document's owner, once."""
         self.put(suggestion.event_id, SuggestionMade(suggestion=suggestion))
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredAnswer:
+    """An answer on record that somebody acts on."""
+
+    record: QuestionRecord
+    answer: Answer
+    domain: Domain
+    private: bool
+    """Only its asker sees it: no other user gets its text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerGate:
+    """Opens answers on record to those who see them and may ask in their domain."""
+
+    context: FeatureContext
+    records: QuestionStore
+    is_private: IsPrivate
+
+    def open(self, act: Act, question_id: str, user: str) -> StoredAnswer | None:
+        """None where there is no answer, it was deleted, or this person may not act on it. Raises
+        SlackBusy or SlackUnsure when Slack can't be reached."""
+        record = self.records.get(question_id)
+        domain = self.context.domains().get(record.domain) if record else None
+        if record is None or domain is None or not record.answer:
+            return None
+        answer = decode_answer(record.answer)
+        # Outside of the domain's channels answers go to the asker alone.
+        private = record.channel not in domain.channels or self.is_private(domain, answer)
+        place = Place(domain=domain, channel=record.channel, owner=record.asker, is_private=private)
+        if not self.context.gate.may_act(act, user, place):
+            return None
+        return StoredAnswer(record=record, answer=answer, domain=domain, private=private)

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import structlog
 
@@ -60,6 +61,18 @@ NO_CHANNEL_TEXT = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where somebody acts on what is posted."""
+
+    domain: Domain | None
+    """None: removed since."""
+    channel: str
+    owner: str = ""
+    is_private: bool = False
+    """Only its owner sees it, as in a direct message."""
+
+
 class Gate:
     """Raises SlackBusy or SlackUnsure where Slack can't be reached and no recent reply is cached;
     nobody gets access meanwhile."""
@@ -73,6 +86,12 @@ class Gate:
         """The domains in which this person may do this, in the same order."""
         visitor = Visitor(kind="bot") if act is Act.ALERT else self.people.member(user)
         return [one for one in domains if self._may(act, visitor, one)]
+
+    def may_act(self, act: Act, user: str, place: Place) -> bool:
+        """Whether this person may ask in the domain and sees what they act on."""
+        if place.domain is None or not self.open_to(act, user, [place.domain]):
+            return False
+        return user == place.owner if place.is_private else self.may_see(user, place.channel)
 
     def by_address(self, address: str) -> Visitor:
         """See `index.permissions.acts.Directory`."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from agents.answer import Ask
 from agents.ledger import create_run_table
-from bot.feature import DocumentOwners, Feature, FeatureContext
+from bot.feature import AnswerGate, DocumentOwners, Feature, FeatureContext
 from bot.features.alerts import store as alert_store
 from bot.features.alerts.feature import build_alerts
 from bot.features.alerts.store import AlertCounts
@@ -96,16 +96,17 @@ def build_features(context: FeatureContext, services: FeatureServices) -> tuple[
     handoffs, intake = services.handoffs, services.intake
     records, asking = intake.records, intake.attempts.asking
     report = HandoffReport(context, records, handoffs)
+    answers = AnswerGate(context=context, records=records, is_private=asking.is_private)
     built = (
         build_answering(intake, context.identity.user),
-        build_feedback(context.web, services.feedback),
+        build_feedback(answers, services.feedback, intake.say_why_not),
         build_link_previews(services.extras.previews),
         build_alerts(context, records, intake.attempts.answer_alert, asking.store_alert),
         build_checklists(context, records, asking.is_private, intake.say_why_not),
         build_handoff(context, records, handoffs, report, intake.say_why_not),
         build_owner_drafts(context, services.owners),
         build_gaps(context, records, services.ask_unattended),
-        build_freshness(context, records, asking.is_private),
+        build_freshness(context, records, answers),
     )
     # Last: these two show what the others have to say.
     digest = build_digest(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import structlog
@@ -13,6 +14,7 @@ import structlog
 from agents.answer import Turn, shorten, shorten_history
 from bot.slack.client import Json, SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from config.parsing.schedules import CHANNEL, USER
+from durable.database import now
 from enrichment.language.phrases import is_courtesy
 
 log = structlog.get_logger()
@@ -244,6 +246,14 @@ def _seconds(ts: object) -> float:
         return float(str(ts))
     except ValueError:
         return 0.0
+
+
+def moment(ts: str) -> datetime:
+    """A Slack timestamp in UTC without a zone; now where it is none."""
+    try:
+        return datetime.fromtimestamp(float(ts), UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError, OSError):
+        return now()
 
 
 def user_of(body: Json) -> str:

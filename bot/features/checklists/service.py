@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 import structlog
 
+from bot.access.gate import Place
 from bot.blocks.kit import MAX_INPUT_CHARS, link, local_time, short
 from bot.bus.events import Event, Suggestion
 from bot.feature import DigestPart, FeatureContext, SayWhyNot
@@ -27,7 +28,7 @@ from bot.features.checklists.store import ChecklistStore
 from bot.features.checklists.views import step_count
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from bot.slack.events import IncomingMessage
-from bot.slack.messages import ERASED, mention
+from bot.slack.messages import ERASED, mention, moment
 from config.domain import Domain
 from durable.database import now
 from index.permissions.acts import Act
@@ -151,13 +152,16 @@ class ChecklistService:
     def may(self, event: IncomingMessage, name: str, owner: str) -> bool:
         """Whether its user may ask the domain `name` and see the thread; who may not ask gets the
         reason in a private message. In a direct message only `owner` may act."""
-        if event.channel.startswith("D"):
-            return event.user == owner
-        domain, gate = self.context.domains().get(name), self.context.gate
-        if domain and gate.open_to(Act.HAND_OFF, event.user, [domain]):
-            return gate.may_see(event.user, event.channel)
-        self.say_why_not(event)
-        return False
+        place = Place(
+            domain=self.context.domains().get(name),
+            channel=event.channel,
+            owner=owner,
+            is_private=event.direct,
+        )
+        allowed = self.context.gate.may_act(Act.CHECKLIST, event.user, place)
+        if not (allowed or place.is_private):
+            self.say_why_not(event)
+        return allowed
 
     def _compare(self, checklist: Checklist) -> Checklist | None:
         """The checklist as it is now, where a new generation is published."""
@@ -187,14 +191,6 @@ class ChecklistService:
                 permalink=thread_link(self.context.identity.team_url, checklist),
             )
         )
-
-
-def moment(ts: str) -> datetime:
-    """A Slack timestamp in UTC without a zone; now where it is none."""
-    try:
-        return datetime.fromtimestamp(float(ts), UTC).replace(tzinfo=None)
-    except (ValueError, OverflowError, OSError):
-        return now()
 
 
 def thread_link(team_url: str, checklist: Checklist) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Engine, func, select, update
+from sqlalchemy import ColumnElement, Engine, func, select, update
 
 from bot.blocks.kit import MAX_INPUT_CHARS
 from bot.feature import Verdicts
 from bot.questions.store import forget_cached
 from bot.questions.tables import FeedbackRow, QuestionRow, create_tables
+from bot.slack.messages import moment
 from durable.database import insert_once, now
 
 REASONS = {
@@ -31,12 +32,14 @@ class FeedbackStore:
         self._engine = engine
         create_tables(engine)
 
-    def give(self, question_id: str, user: str, verdict: str) -> None:
-        """`verdict`: helpful | unhelpful; an unhelpful answer leaves the answer cache."""
+    def give(self, question_id: str, user: str, verdict: str, at: str = "") -> None:
+        """`verdict`: helpful | unhelpful; an unhelpful answer leaves the answer cache. `at`:
+        Slack's timestamp, by which the last press counts, whichever is handled last."""
         key = {"question_id": question_id, "user": user}
-        values = {"verdict": verdict, "given_at": now()}
+        given_at = min(moment(at), now())
+        values = {"verdict": verdict, "given_at": given_at}
         if not insert_once(self._engine, FeedbackRow, **key, **values):
-            self._update(question_id, user, **values)
+            self._update(question_id, user, FeedbackRow.given_at <= given_at, **values)
         if verdict == "unhelpful":
             forget_cached(self._engine, question_id)
 
@@ -65,10 +68,12 @@ class FeedbackStore:
             counts = {verdict: count for verdict, count in connection.execute(query)}  # noqa: C416 - rows are not tuples to mypy
         return Verdicts(helpful=counts.get("helpful", 0), unhelpful=counts.get("unhelpful", 0))
 
-    def _update(self, question_id: str, user: str, **values: Any) -> bool:
-        """False where the person gave no verdict on this question."""
+    def _update(
+        self, question_id: str, user: str, *conditions: ColumnElement[bool], **values: Any
+    ) -> bool:
+        """False where the person gave no such verdict on this question."""
         change = update(FeedbackRow).where(
-            FeedbackRow.question_id == question_id, FeedbackRow.user == user
+            FeedbackRow.question_id == question_id, FeedbackRow.user == user, *conditions
         )
         with self._engine.begin() as connection:
             return connection.execute(change.values(**values)).rowcount > 0

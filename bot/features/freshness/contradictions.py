@@ -103,6 +103,7 @@ class ContradictionService:
     contradictions: ContradictionStore
     records: QuestionStore
     domains: Callable[[], dict[str, Domain]]
+    is_admin: Callable[[str, Domain], bool]
     snapshot_of: SnapshotOf
     suggest: Callable[[Suggestion], None]
 
@@ -126,7 +127,9 @@ class ContradictionService:
         side has changed since the admin saw it."""
         row = self.contradictions.get(contradiction)
         domain = self.domains().get(row.domain) if row else None
-        if row is None or domain is None or user not in domain.admins or choice not in CHOICES:
+        if row is None or domain is None or choice not in CHOICES:
+            return
+        if not self.is_admin(user, domain):
             return
         sides = self._sides(row)
         if sides is None or sides.seen != digest:

@@ -13,7 +13,7 @@ from slack_bolt import App
 
 from bot.blocks.kit import Json, submitted_value
 from bot.bus.events import Enqueue, SuggestionDecided
-from bot.feature import Feature, FeatureContext, IsPrivate
+from bot.feature import AnswerGate, Feature, FeatureContext
 from bot.features.freshness.citation_store import CitationCountStore, HelpfulPlaceStore
 from bot.features.freshness.contradictions import (
     CHOICES,
@@ -39,12 +39,13 @@ from bot.features.freshness.views import (
 from bot.questions.store import QuestionStore
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from bot.slack.messages import place_of, team_of, user_of, whisper
+from index.permissions.acts import Act
 
 log = structlog.get_logger()
 
 
 def build_freshness(
-    context: FeatureContext, records: QuestionStore, is_private: IsPrivate
+    context: FeatureContext, records: QuestionStore, answers: AnswerGate
 ) -> Feature:
     create_tables(context.engine)
     snapshot_of = snapshots(context.published.snapshot if context.published else None)
@@ -63,14 +64,16 @@ def build_freshness(
         flags=FlagService(
             context=context,
             flags=FlagStore(context.engine),
-            records=records,
-            is_private=is_private,
+            answers=answers,
             snapshot_of=snapshot_of,
         ),
         contradictions=ContradictionService(
             contradictions=ContradictionStore(context.engine),
             records=records,
             domains=lambda: dict(context.domains()),
+            is_admin=lambda user, domain: bool(
+                context.gate.open_to(Act.ADMINISTER, user, [domain])
+            ),
             snapshot_of=snapshot_of,
             suggest=context.suggest,
         ),

@@ -8,17 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from agents.answer import Answer
 from agents.freshness.cited_places import CitedSection, has_changed
 from agents.freshness.stale_documents import on_day
 from bot.blocks.kit import MAX_INPUT_CHARS, short
 from bot.bus.events import Event, Suggestion, SuggestionDecided
-from bot.feature import FeatureContext, IsPrivate
+from bot.feature import AnswerGate, FeatureContext, StoredAnswer
 from bot.features.freshness.places import SnapshotOf, cited_place, dump_place, load_place
 from bot.features.freshness.store import FlagRow, FlagStore
-from bot.questions.store import QuestionRecord, QuestionStore, decode_answer
 from bot.slack.messages import permalink
-from config.domain import Domain
 from durable.database import now
 from index.permissions.acts import Act
 
@@ -41,17 +38,6 @@ class SourceFlagged(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Flaggable:
-    """An answer whose sources a person may flag."""
-
-    record: QuestionRecord
-    answer: Answer
-    domain: Domain
-    private: bool
-    """Only its asker sees it: no other user gets its text."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Flag:
     place: CitedSection
     """The place as of the time of the flag."""
@@ -63,24 +49,12 @@ class Flag:
 class FlagService:
     context: FeatureContext
     flags: FlagStore
-    records: QuestionStore
-    is_private: IsPrivate
+    answers: AnswerGate
     snapshot_of: SnapshotOf
 
-    def flaggable(self, question_id: str, user: str) -> Flaggable | None:
+    def flaggable(self, question_id: str, user: str) -> StoredAnswer | None:
         """None where there is nothing to flag, or this person may not."""
-        record = self.records.get(question_id)
-        domain = self.context.domains().get(record.domain) if record else None
-        if record is None or domain is None or not record.answer:
-            return None
-        answer = decode_answer(record.answer)
-        direct = record.channel.startswith("D")
-        private = direct or self.is_private(domain, answer)
-        if private and user != record.asker:
-            return None
-        if not self.context.gate.open_to(Act.HAND_OFF, user, [domain]):
-            return None
-        return Flaggable(record=record, answer=answer, domain=domain, private=private)
+        return self.answers.open(Act.FLAG, question_id, user)
 
     def is_over_limit(self, user: str) -> bool:
         return self.flags.count(user, since=now() - timedelta(days=1)) >= MAX_FLAGS_PER_DAY

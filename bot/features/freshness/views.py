@@ -22,8 +22,9 @@ from bot.blocks.kit import (
     text_object,
 )
 from bot.blocks.sanitize.text import sanitize_mrkdwn, sanitize_plain
+from bot.feature import StoredAnswer
 from bot.features.freshness.contradictions import Sides
-from bot.features.freshness.flags import MAX_FLAGS_PER_DAY, Flaggable
+from bot.features.freshness.flags import MAX_FLAGS_PER_DAY
 from config.domain import Domain
 
 KEEP = "settle_contradiction"
@@ -97,7 +98,7 @@ def flag_button(answer: Answer, question_id: str) -> tuple[Json, ...]:
     return (button("Flag outdated", FLAG, question_id),)
 
 
-def flag_view(target: Flaggable, remember: str) -> Json:
+def flag_view(target: StoredAnswer, remember: str) -> Json:
     sources = [one for one in target.answer.citations if one.document][:_MAX_SOURCES]
     which = radio_buttons(
         {str(one.number): sanitize_plain(f"[{one.number}] {place_name(one)}") for one in sources}

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
+from bot.access.gate import Place
 from bot.bus.events import Event, Item
 from bot.feature import FeatureContext, SayWhyNot
 from bot.features.handoff.service import HandoffService
 from bot.questions.store import QuestionRecord, QuestionStore
+from bot.questions.tables import WITHDRAWN
 from bot.slack.events import ReactionAdded
 from bot.slack.messages import earlier, fetch, is_own, plain, words_of
 from index.permissions.acts import Act
@@ -74,22 +76,29 @@ class HandoffSteps:
     def _act(
         self,
         event: HumanRequested | TakeRequested | ResolveRequested,
-        act: Callable[[str, str], None],
+        do: Callable[[str, str], None],
     ) -> None:
-        """Call `act` if this person may ask in the question's domain."""
+        """Call `do` if this person may ask in the question's domain."""
         record = self.records.get(event.question_id)
+        if record and record.state == WITHDRAWN and not self.handoffs.get(record.id):
+            return  # nobody is called for a question that its asker has deleted
         if record and self._may_act(Act.HAND_OFF, event.user, record):
-            act(event.question_id, event.user)
+            do(event.question_id, event.user)
         elif record and not record.channel.startswith("D"):
             self.say_why_not(replace(record.event, user=event.user))
 
-    def _may_act(self, entry_point: Act, user: str, record: QuestionRecord) -> bool:
+    def _may_act(self, act: Act, user: str, record: QuestionRecord) -> bool:
         """In a direct message only the asker and the people who were called may act."""
         if record.channel.startswith("D") and user != record.asker:
             calls = self.handoffs.calls.with_messages(record.id)
-            return entry_point is Act.HAND_OFF and any(one.who == user for one in calls)
-        domain = self.handoffs.domain_of(record)
-        return bool(domain and self.context.gate.open_to(entry_point, user, [domain]))
+            return act is Act.HAND_OFF and any(one.who == user for one in calls)
+        place = Place(
+            domain=self.handoffs.domain_of(record),
+            channel=record.channel,
+            owner=record.asker,
+            is_private=record.channel.startswith("D"),
+        )
+        return self.context.gate.may_act(act, user, place)
 
     def tick(self, _: str, event: ReactionAdded) -> None:
         """A tick by a person: on an answer, a question, a card, or the reply that solved it."""

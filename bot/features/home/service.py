@@ -63,7 +63,7 @@ class HomeService:
         theirs = gate.open_to(Act.HOME, user, domains)
         offered = [self._offered(user, domain) for domain in theirs]
         why_not = "" if theirs else gate.why_not(user, domains)
-        administered = [domain for domain in domains if user in domain.admins]
+        administered = gate.open_to(Act.ADMINISTER, user, domains)
         reports = [self._report(domain, user) for domain in administered]
         more = [block for of in self.more for block in of(user, administered)]
         mine = [r for r in self.records.recent(asker=user, limit=25) if is_question(r)][:5]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from agents.answer import Answer, Question
 from bot.access.gate import (
@@ -15,6 +18,8 @@ from bot.access.gate import (
     RefusalNotices,
     act_of,
 )
+from bot.blocks.render import FEEDBACK
+from bot.questions.tables import FeedbackRow
 from bot.slack.events import IncomingMessage
 from config.domain import Domain
 from config.errors import NothingPublished
@@ -428,19 +433,113 @@ def test_a_hand_off_is_moved_only_by_who_may_ask(desk: Desk) -> None:
     desk.slack.wait_for_reply(PRIVATE, ts, until=lambda m: "Resolved by" in words(m))
 
 
-def test_an_edit_is_answered_only_to_who_still_may_ask(desk: Desk) -> None:
-    ts, _ = desk.ask("who holds the key?", channel=PRIVATE, user=MEMBER)
-    gone = desk.slack.workspace.people[MEMBER]
-    desk.slack.workspace.welcome(type(gone)(**{**vars(gone), "guest": "single_channel"}))
+def verdicts(desk: Desk, ts: str, channel: str = PRIVATE) -> dict[str, str]:
+    """Person → verdict on the answer to a question."""
+    desk.settle()
+    query = select(FeedbackRow.user, FeedbackRow.verdict, FeedbackRow.correction)
+    with desk.bot.engine.connect() as connection:
+        rows = connection.execute(query.where(FeedbackRow.question_id == f"{channel}:{ts}"))
+        return {row.user: row.correction or row.verdict for row in rows}
+
+
+@contextmanager
+def turned_guest(desk: Desk, user: str) -> Iterator[None]:
+    before = desk.slack.workspace.people[user]
+    desk.slack.workspace.welcome(dataclasses.replace(before, guest="single_channel"))
     desk.bot.gate.people._by_id._entries.clear()
     try:
+        yield
+    finally:
+        desk.slack.workspace.welcome(before)
+        desk.bot.gate.people._by_id._entries.clear()
+
+
+CORRECTION = {
+    "reason": {"value": {"type": "radio_buttons", "selected_option": {"value": "wrong"}}},
+    "correction": {"value": {"type": "plain_text_input", "value": "It is Grace's."}},
+    "source": {"value": {"type": "plain_text_input", "value": ""}},
+}
+
+
+def test_an_answer_is_judged_and_corrected_only_by_who_may_ask(desk: Desk) -> None:
+    ts, reply = desk.ask("who holds the key?", channel=PRIVATE, user=MEMBER)
+    unhelpful = {"value": f"unhelpful {PRIVATE}:{ts}"}
+    for user in (GUEST, PARTNER):
+        desk.slack.click(PRIVATE, reply["ts"], FEEDBACK, user, chosen=unhelpful)
+        assert "colleagues only" in turned_away(desk, user)[-1]
+        assert desk.slack.view(user) is None
+    assert verdicts(desk, ts) == {}
+    desk.slack.click(PRIVATE, reply["ts"], FEEDBACK, MEMBER, chosen=unhelpful)
+    desk.slack.wait_for(lambda: desk.slack.view(MEMBER))
+    desk.settle()
+    with turned_guest(desk, MEMBER):
+        desk.slack.submit_view(CORRECTION, MEMBER)
+        assert verdicts(desk, ts) == {MEMBER: "unhelpful"}
+    desk.slack.click(PRIVATE, reply["ts"], FEEDBACK, MEMBER, chosen=unhelpful)
+    desk.slack.wait_for(lambda: desk.slack.view(MEMBER))
+    desk.slack.submit_view(CORRECTION, MEMBER)
+    assert verdicts(desk, ts) == {MEMBER: "It is Grace's."}
+
+
+def test_who_answers_for_an_answer_given_privately_is_its_asker(desk: Desk) -> None:
+    """A press of anybody else's is none, by whatever way it comes."""
+    desk.agents.reply = answer("The vault's key is Ada's [1].")
+    direct_ts = desk.slack.post_as_user(direct(MEMBER), VAULT_QUESTION, user=MEMBER)
+    desk.slack.wait_for_reply(direct(MEMBER), direct_ts, until=answered)
+    desk.slack.workspace.channels["C0PLATFORM"].members |= {MEMBER, COLLEAGUE}
+    other_ts = desk.slack.post_as_user("C0PLATFORM", f"{desk.at} {VAULT_QUESTION}", user=MEMBER)
+    desk.slack.wait_for_reply("C0PLATFORM", other_ts, until=answered)
+    for channel, ts in ((direct(MEMBER), direct_ts), ("C0PLATFORM", other_ts)):
+        for user in (COLLEAGUE, GUEST, FORMER, MEMBER):
+            given = {"question_id": f"{channel}:{ts}", "user": user, "verdict": "helpful", "at": ""}
+            desk.bot.inbox.put(f"feedback-{ts}-{user}", {"feedback": given})
+        assert verdicts(desk, ts, channel) == {MEMBER: "helpful"}
+
+
+def test_presses_on_what_was_erased_since_do_nothing(desk: Desk) -> None:
+    ts, _ = desk.ask("who holds the key?", channel=PRIVATE, user=MEMBER)
+    question = f"{PRIVATE}:{ts}"
+    desk.slack.delete_message(PRIVATE, ts)
+    desk.settle()
+    by = {"question_id": question, "user": MEMBER}
+    words_ = {"words": "Grace's.", "reason": "wrong", "source": ""}
+    for kind, item in {
+        "feedback": {**by, "verdict": "unhelpful", "at": ""},
+        "correction": {**by, **words_},
+        "flag_outdated": {**by, "number": 1, "words": "old"},
+        "checklist_start": {**by, "at": "1.1"},
+        "human": by,
+        "take": by,
+        "resolve": {**by, "resolution": "Grace's."},
+    }.items():
+        desk.bot.inbox.put(f"late-{kind}-{ts}", {kind: item})
+    assert verdicts(desk, ts) == {}
+    assert desk.bot.handoffs.get(question) is None
+    assert desk.said(PRIVATE, ts) == []
+
+
+def test_the_last_press_counts_whichever_is_handled_last(desk: Desk) -> None:
+    ts, _ = desk.ask("who holds the key?", channel=PRIVATE, user=MEMBER)
+    for at, verdict in (("1700000002.1", "helpful"), ("1700000001.1", "unhelpful")):
+        given = {"question_id": f"{PRIVATE}:{ts}", "user": MEMBER, "verdict": verdict, "at": at}
+        desk.bot.inbox.put(f"feedback-{ts}-{at}", {"feedback": given})
+        desk.settle()
+    assert verdicts(desk, ts) == {MEMBER: "helpful"}
+
+
+def test_who_was_an_admin_and_is_a_guest_now_administers_nothing(desk: Desk) -> None:
+    with turned_guest(desk, MEMBER):
+        assert "for admins" not in home(desk, MEMBER)
+    assert "Vault help, for admins" in home(desk, MEMBER)
+
+
+def test_an_edit_is_answered_only_to_who_still_may_ask(desk: Desk) -> None:
+    ts, _ = desk.ask("who holds the key?", channel=PRIVATE, user=MEMBER)
+    with turned_guest(desk, MEMBER):
         desk.slack.edit_message(PRIVATE, ts, f"{desk.at} who holds the master key?")
         desk.settle()
         assert len(desk.agents.asked) == 1
         assert len(desk.said(PRIVATE, ts)) == 1, "what was rightly said stays"
-    finally:
-        desk.slack.workspace.welcome(gone)
-        desk.bot.gate.people._by_id._entries.clear()
 
 
 def test_a_question_taken_up_again_is_checked_again(desk: Desk) -> None:

@@ -404,8 +404,8 @@ def test_who_is_erased_is_somebody_and_old_ones_go(desk: Desk) -> None:
     tick(desk, first, 0, "U0PRIYA")
     desk.slack.wait_for(lambda: "<@U0PRIYA> <!date" in shown(desk, ts))
     with desk.bot.engine.begin() as connection:
-        assert rows_of(connection, "U0PRIYA", FEATURE_TABLES.tables)["bot_checklist_presses"]
-        erase_in_features(connection, "U0PRIYA", FEATURE_TABLES.tables)
+        assert rows_of(connection, ["U0PRIYA"], FEATURE_TABLES.tables)["bot_checklist_presses"]
+        erase_in_features(connection, ["U0PRIYA"], FEATURE_TABLES.tables)
     tick(desk, first, 1)
     desk.slack.wait_for(lambda: "somebody <!date" in shown(desk, ts))
     assert "U0PRIYA" not in shown(desk, ts)

@@ -19,6 +19,7 @@ from tests.bot.fakes import CHANNEL, answer
 def verdict(desk: Desk, reply: dict[str, Any], value: str, user: str = "U0YOU") -> None:
     chosen = {"value": f"{value} {desk.answers(reply)}"}
     desk.slack.click(CHANNEL, reply["ts"], FEEDBACK, user, chosen=chosen)
+    desk.settle()
 
 
 def proposals(desk: Desk, question: str) -> list[Any]:
@@ -49,6 +50,7 @@ def test_not_helpful_asks_why_and_the_correction_becomes_a_golden_question(desk:
         },
         "U0INES",
     )
+    desk.settle()
     assert desk.slack.view("U0INES") is None
     proposal = proposals(desk, "how often do we rotate the root key?")[0]
     assert proposal.reference == "Every 30 days."

@@ -381,7 +381,7 @@ def test_when_its_owner_is_gone_an_admin_is_reminded_in_their_place(
     office.settle()
     if how == "erased":
         with office.bot.engine.begin() as connection:
-            erase_in_features(connection, owner.id, FEATURE_TABLES.tables)
+            erase_in_features(connection, [owner.id], FEATURE_TABLES.tables)
     changed = guest(owner) if how == "a guest by now" else replace(owner, deleted=True)
     office.slack.workspace.welcome(changed)
     office.bot.gate.people._by_id._entries.clear()
@@ -456,7 +456,7 @@ def test_erased_words_vanish_from_a_draft_that_waits(
     office.message(owner.id, other)
     office.settle()  # what Slack shows may not be on record yet, and is found a minute later then
     with office.bot.engine.begin() as connection:
-        erase_in_features(connection, person.id, FEATURE_TABLES.tables)
+        erase_in_features(connection, [person.id], FEATURE_TABLES.tables)
         forget_with_questions(connection, ["C0SECURITY:88.0"], FEATURE_TABLES.tables)
     office.tick()
     for one in (key, other):
