@@ -74,6 +74,7 @@ def search_planner(domain: Domain, model: ChatModel | None, snapshot: Snapshot) 
             keywords=tuple(result.keywords),
             hypothetical_answer=result.hypothetical_answer,
             model_failed=bool(outcome.fallbacks),
+            usage=outcome.usage,
         )
 
     return plan

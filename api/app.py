@@ -86,7 +86,7 @@ def build_api(
     )
     for about, routes in {
         "Questions": question_routes(served, ask, answering),
-        "Passages and documents": passage_routes(served, retrieve, snapshot),
+        "Passages and documents": passage_routes(served, retrieve, snapshot, answering),
         "Conversations": conversation_routes(served, conversations),
     }.items():
         app.include_router(routes, tags=[about], responses=dict(PROBLEMS))

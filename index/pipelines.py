@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from config.errors import UsageError
+from config.models import Usage
 from enrichment.chunk import DocumentCard
 from enrichment.language.words import TOKEN, search_terms
 from index.ranking.rerank import Reranked, Reranker
@@ -155,6 +156,15 @@ SWITCHES: Mapping[Pipeline, Switches] = {
 """The defaults of each pipeline; a request may override them."""
 
 
+def switches_of(
+    pipeline: Pipeline, query_expansion: bool | None, hyde: bool | None, rerank: bool | None
+) -> Switches:
+    """None leaves a switch to the pipeline."""
+    requested = {"query_expansion": query_expansion, "hyde": hyde, "rerank": rerank}
+    overrides = {name: value for name, value in requested.items() if value is not None}
+    return replace(SWITCHES[pipeline], **overrides)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Searches:
     """The texts of a search."""
@@ -166,6 +176,7 @@ class Searches:
     """Empty when no model wrote one."""
     model_failed: bool = False
     """Whether the model failed and rules planned the search instead."""
+    usage: Usage = Usage()
 
 
 Planner = Callable[[str], Searches]
@@ -184,19 +195,18 @@ def retrieve(
     enable_rerank: bool | None = None,
     plan: Planner | None = None,
     reranker: Reranker | None = None,
+    spent: Callable[[Usage], None] = lambda usage: None,
 ) -> dict[str, Any]:
     """The response of `/api/retrieve`. Raises UsageError for an unknown pipeline or search type.
 
-    `query_expansion`, `hyde`, `enable_rerank`: None leaves it to the pipeline, see `SWITCHES`.
+    `query_expansion`, `hyde`, `enable_rerank`: see `switches_of`. `spent` gets the models' usage.
     `advanced` also returns the text around each passage. `facets` counts values over all hits that
     match, and returns only such hits. `degraded` lists requested steps that could not be done."""
     pipeline_name: Pipeline = _one_of(pipeline, "pipeline", get_args(Pipeline))
     strategy = _STRATEGIES[_one_of(search_type, "search type", get_args(SearchType))]
     if not 1 <= top_k <= MAX_TOP_K:
         raise UsageError(f"top_k is {top_k}", remedy=f"give a number from 1 to {MAX_TOP_K}")
-    requested = {"query_expansion": query_expansion, "hyde": hyde, "rerank": enable_rerank}
-    overrides = {name: value for name, value in requested.items() if value is not None}
-    switches = replace(SWITCHES[pipeline_name], **overrides)
+    switches = switches_of(pipeline_name, query_expansion, hyde, enable_rerank)
     searches = _searches(question, switches, plan)
     limit = JUDGED_FOR_EACH_WANTED * top_k if switches.rerank else top_k
     counts = pipeline_name == "facets"
@@ -206,6 +216,7 @@ def retrieve(
     reranked = Reranked(hits=tuple(matches))
     if switches.rerank and reranker is not None:
         reranked = reranker(question, matches[:limit])
+    spent(searches.usage + reranked.usage)
     best = reranked.hits[:top_k]
     documents = [
         _document(snapshot, hit, question, around=pipeline_name == "advanced") for hit in best
@@ -252,6 +263,7 @@ def _searches(question: str, switches: Switches, plan: Planner | None) -> Search
         keywords=expanded.keywords,
         hypothetical_answer=planned.hypothetical_answer if switches.hyde else "",
         model_failed=planned.model_failed,
+        usage=planned.usage,
     )
 
 

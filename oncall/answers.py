@@ -54,7 +54,8 @@ class Answers:
     def ledger(self) -> RunLedger:
         from agents.ledger import RunLedger
 
-        return RunLedger(self._documents.index.engine)
+        has_model = self._models.chat is not None
+        return RunLedger(self._documents.index.engine, has_model=has_model)
 
     @cached_property
     def threads(self) -> ThreadMemory:

@@ -93,7 +93,7 @@ class DomainRouter:
 
             def ask_counted(domain: Domain, question: Question) -> Answer:
                 answer = ask(domain, question)
-                attempt.usage += answer.usage
+                attempt.add(answer.usage)
                 return answer
 
             answer, domain = self.log.answered(through, domains, ask_counted, among)

@@ -117,8 +117,8 @@ def _ask(
     parts: McpParts, opened: RequestScope, arguments: AskArguments, progress: Progress
 ) -> tuple[AskResult, str]:
     mark = secrets.token_hex(8)
-    asked = QuestionOrigin(id=mark, door="mcp", text=arguments.question)
-    origin, domains = opened.admitted(parts.answering, asked, arguments.domain)
+    question = QuestionOrigin(id=mark, door="mcp", text=arguments.question)
+    origin, domains = opened.admitted(parts.answering, question, arguments.domain)
     # The number of documents is disclosed only if every asker may read all of them.
     open_to_all = all(one.access.audience == "channel" for one in domains)
     reported = progress if open_to_all else SilentProgress(lambda: progress.delta(""))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import secrets
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Query, Request
 
+from agents.ledger import QuestionOrigin
+from agents.routing.router import DomainRouter
 from api.auth.routes import RequestRejected
 from api.errors import NO_DOCUMENT, RETRIEVE_PROBLEMS
 from api.schemas.examples import (
@@ -43,7 +47,10 @@ DocumentId = Annotated[str, Path(openapi_examples=DOCUMENT_NAMED)]
 
 
 def passage_routes(
-    served: RequestScopes, retrieve: Retrieve, snapshot: Callable[[str], Snapshot]
+    served: RequestScopes,
+    retrieve: Retrieve,
+    snapshot: Callable[[str], Snapshot],
+    answering: DomainRouter,
 ) -> APIRouter:
     routes = APIRouter()
 
@@ -60,12 +67,20 @@ def passage_routes(
         it. What was wanted and could not be done stands in `degraded`."""
         opened = served.to(request.state.caller, Act.API_RETRIEVE, body.asker_email)
         domain = opened.one(body.domain)
-        response = retrieve(
+        search = partial(
+            retrieve,
             domain.domain,
             body.query,
             readers=opened.readers(domain),
             **body.model_dump(exclude={"query", "domain", "asker_email"}),
         )
+        if body.asks_a_model:
+            question = QuestionOrigin(id=secrets.token_hex(8), door="retrieve", text=body.query)
+            origin, _ = opened.admitted(answering, question, domain.domain)
+            with answering.attempt(origin) as attempt:
+                response = search(spent=attempt.add)
+        else:
+            response = search()
         passages = [one["source"] for one in response["documents"]]
         opened.showing(domain, response.get("generation", 0), {"passages": passages})
         return response

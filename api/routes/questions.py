@@ -128,9 +128,9 @@ def question_routes(
         opened = served.to(caller, Act.API_ASK, body.asker_email)
         is_stream = body.stream or "text/event-stream" in request.headers.get("accept", "")
         door: QuestionDoor = "api_stream" if is_stream else "api"
-        asked = QuestionOrigin(id=mark, door=door, text=body.query)
+        question = QuestionOrigin(id=mark, door=door, text=body.query)
         # In a thread, because the access check calls Slack.
-        origin, domains = await run_in_threadpool(opened.admitted, answering, asked, body.domain)
+        origin, domains = await run_in_threadpool(opened.admitted, answering, question, body.domain)
 
         def answered(stream: Stream | None) -> Answer:
             # With several domains, the answering one is not known yet.

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from agents.answer import MAX_QUESTION_CHARS
 from api.schemas.questions import RequestShape
 from api.scope import ADDRESS
-from index.pipelines import MAX_TOP_K, Pipeline, SearchType
+from index.pipelines import MAX_TOP_K, Pipeline, SearchType, Switches, switches_of
 
 Degraded = Literal["query_expansion", "hyde", "rerank", "vectors"]
 
@@ -47,6 +47,12 @@ class RetrieveRequest(RequestShape):
     asker_email: str = Field(
         "", description="Whose document permissions count", max_length=320, pattern=ADDRESS
     )
+
+    @property
+    def asks_a_model(self) -> bool:
+        """Where there is one."""
+        switches = (self.query_expansion, self.hyde, self.enable_rerank)
+        return switches_of(self.pipeline, *switches) != Switches()
 
 
 class CaptionShown(BaseModel):

@@ -12,7 +12,14 @@ import pytest
 from sqlalchemy import Engine, create_engine, text, update
 from sqlalchemy.engine import make_url
 
-from agents.ledger import LimitReached, QuestionDoor, QuestionOrigin, RunLedger, RunRow
+from agents.ledger import (
+    TOKENS_OF_A_RUN,
+    LimitReached,
+    QuestionDoor,
+    QuestionOrigin,
+    RunLedger,
+    RunRow,
+)
 from config.domain import Domain
 from config.errors import IndexUnavailable
 from config.models import Usage
@@ -142,6 +149,19 @@ def test_an_attempt_that_breaks_off_costs_what_the_others_do(
     assert ledger.is_over_budget(A_THOUSAND)
     assert not is_admitted(ledger, run(2), A_THOUSAND)
     assert is_admitted(ledger, run(1), A_THOUSAND)  # begun before
+
+
+def test_attempts_that_break_off_are_never_free(ledger: RunLedger, engine: Engine) -> None:
+    """Also where no other run has cost anything, and whatever else cost nothing."""
+    file = domain(limits={"tokens_per_day": 2 * TOKENS_OF_A_RUN})
+    for number in range(5):
+        spend(ledger, run(number), file, 0)
+    for number in (5, 6):
+        assert is_admitted(ledger, run(number), file)
+        with pytest.raises(KeyboardInterrupt), ledger.attempt(run(number)):
+            raise KeyboardInterrupt
+    assert not is_admitted(ledger, run(7), file)
+    assert is_admitted(RunLedger(engine, has_model=False), run(7), file)
 
 
 def test_an_attempt_without_documents_costs_what_it_used(ledger: RunLedger) -> None:

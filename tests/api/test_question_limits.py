@@ -10,14 +10,21 @@ from fastapi.testclient import TestClient
 from sqlalchemy import select
 
 from agents.ledger import QuestionOrigin, RunLedger, RunRow
+from agents.query_optimizer import search_planner
 from config.models import Usage
 from config.settings import Settings
+from index.permissions.rules import visible_to
+from index.pipelines import retrieve
 from index.store.database import open_database
+from tests.agents.corpus import domain as corpus_domain
+from tests.agents.corpus import snapshot
+from tests.agents.scripted import ScriptedModel
+from tests.api import front
 from tests.api.front import INES, Members, Town, bearer, elsewhere, serving
 from tests.api.mcp.client import called_over_http, said_by
 from tests.bot.fakes import EVERYWHERE_ALIKE, Agents, answer, domain
 
-QNA = "/api/agentic_qna"
+QNA, RETRIEVE = "/api/agentic_qna", "/api/retrieve"
 HER_ACCOUNT = Members().by_address(INES).person.slack_user
 COSTLY = answer(usage=Usage(calls=1, input_tokens=900, output_tokens=100))
 
@@ -25,7 +32,7 @@ COSTLY = answer(usage=Usage(calls=1, input_tokens=900, output_tokens=100))
 class Street:
     """An API that counts, with a person's token and a program's."""
 
-    def __init__(self, folder: Path, **limits: int) -> None:
+    def __init__(self, folder: Path, retrieve: Any = front.retrieve, **limits: int) -> None:
         self.engine = open_database(Settings(_env_file=None, data_dir=folder))
         self.ledger = RunLedger(self.engine)
         self.domains = [domain(limits=limits)]
@@ -35,6 +42,7 @@ class Street:
             domains={"security": self.domains[0]},
             answering=router,
             directory=Members(),
+            retrieve=retrieve,
         )
         self.agents = Agents(COSTLY)
         self.app = town.app(self.agents)
@@ -92,3 +100,25 @@ def test_a_budget_holds_for_programs_and_assistants_as_well(tmp_path: Path) -> N
     assert street.ask(client, street.program) == 429
     assert "daily budget" in street.last.json()["detail"]
     assert len(street.agents.asked) == 2
+    search = {"query": "keys", "query_expansion": True}
+    assert client.post(RETRIEVE, json=search, headers=street.program).status_code == 429
+    plain = client.post(RETRIEVE, json={"query": "keys"}, headers=street.program)
+    assert plain.status_code == 200
+
+
+def test_a_search_that_asks_a_model_uses_up_the_budget(tmp_path: Path) -> None:
+    """And nobody's questions."""
+    known, model = snapshot(), ScriptedModel({})
+
+    def search(name: str, question: str, **more: Any) -> dict[str, Any]:
+        file = corpus_domain("standard")
+        more |= {"top_k": 3, "plan": search_planner(file, model, known)}
+        return retrieve(visible_to(known, more.pop("readers")), question, **more)
+
+    street = Street(tmp_path, retrieve=search, tokens_per_day=30, questions_per_user_per_hour=1)
+    client = elsewhere(street.app)
+    body = {"query": "how old may a key get?", "pipeline": "advanced"}
+    for expected in (200, 200, 429):
+        sent = client.post(RETRIEVE, json=body, headers=street.ines)
+        assert sent.status_code == expected
+    assert street.rows() == [("retrieve", "", "ines", 15)] * 2

@@ -40,7 +40,7 @@ def build_gaps(
             published=published,
             store=store,
             drafts=drafts,
-            ledger=RunLedger(context.engine),
+            ledger=RunLedger(context.engine, has_model=context.model is not None),
             ask_anew=ask_anew,
         ),
         where=partial(where, published.snapshot),

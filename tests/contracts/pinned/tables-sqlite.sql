@@ -61,7 +61,7 @@ CREATE TABLE judge_corrections ( domain VARCHAR(64) NOT NULL, corrections TEXT N
 CREATE TABLE schema_floors ( part VARCHAR(64) NOT NULL, oldest INTEGER NOT NULL, PRIMARY KEY (part) );
 CREATE TABLE schema_versions ( part VARCHAR(64) NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (part) );
 CREATE INDEX agent_runs_asker ON agent_runs (asker, started_at);
-CREATE INDEX agent_runs_domain ON agent_runs (domain, started_at);
+CREATE INDEX agent_runs_domain ON agent_runs (domain, started_at, tokens, attempts, finished);
 CREATE INDEX agent_runs_place ON agent_runs (place, started_at);
 CREATE INDEX agent_thread_people_person ON agent_thread_people (person);
 CREATE INDEX agent_threads_begun ON agent_threads (domain, begun_at);
