@@ -65,6 +65,8 @@ class EarlierTurn:
     cited: tuple[Cited, ...] = ()
     options: tuple[str, ...] = ()
     """The readings that the answer offered, in order."""
+    restated_from: tuple[str, ...] | None = None
+    """Of `question`; see `Answer.restated_from`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,6 +252,9 @@ class Answer:
     question; None without any."""
     trace: Trace | None = field(default=None, repr=False, compare=False)
     """For `--explain`."""
+    restated_from: frozenset[str] | None = None
+    """Documents whose title or text may occur in `standalone_question`; empty: all its naming words
+    are people's. None: unknown, as in answers of older releases."""
 
     @property
     def drawn_from(self) -> frozenset[str]:

@@ -12,7 +12,8 @@ other ways, and criticizes the answer before it is final."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -23,13 +24,15 @@ from agents.answerer.nodes import Answerer
 from agents.checks.groundedness import Entails
 from agents.confidence import MEDIUM
 from agents.drafts import final_answer
+from agents.extractive.conversation import clean_message
 from agents.observability import fallbacks_of
+from agents.query_optimizer import planner_titles
 from agents.requests import Toolbox
 from agents.state import Node, State
 from agents.steps import NullProgress, Progress
 from agents.thorough.gates import gates
 from agents.thorough.routing import MAX_STEPS, Edge, ThoroughState, with_gates
-from agents.thread.turns import resolve, zone_notes
+from agents.thread.turns import resolve, restated_from, zone_notes
 from config.domain import Domain
 from config.models import ChatModel, Usage
 from index.permissions.rules import visible_to
@@ -75,13 +78,24 @@ def build_ask(
             "usage": Usage(),
             "notes": zone_notes(question),
         }
+
+        def with_sources(answer: Answer) -> Answer:
+            def titles() -> Collection[str]:
+                return (
+                    planner_titles(visible, clean_message(short.text)) if answer.usage.calls else ()
+                )
+
+            text = answer.standalone_question
+            sources = restated_from(question, text, visible.documents, titles)
+            return replace(answer, restated_from=sources)
+
         started = time.perf_counter()
         # A follow-up is self-contained only once it is planned.
         if short.stands_alone:
             start = look_up(cache, short.text, start)
         if "cached" in start:
-            return cached_answer(start, (time.perf_counter() - started) * 1000)
-        answer = answer_from(graph, start, needed=needed())
+            return with_sources(cached_answer(start, (time.perf_counter() - started) * 1000))
+        answer = with_sources(answer_from(graph, start, needed=needed()))
         if cache:
             cache.keep(answer, short, start["snapshot"])
         return answer

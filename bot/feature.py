@@ -26,6 +26,7 @@ from bot.bus.events import (
 from bot.bus.timers import TimerStore
 from bot.connection import Identity
 from bot.questions.store import QuestionRecord, QuestionStore, decode_answer
+from bot.showing import Readers, Showing
 from bot.slack.client import SlackClient
 from bot.slack.events import IncomingMessage
 from config.domain import Domain
@@ -114,10 +115,10 @@ class Feature:
     on_message: MessageHook | None = None
     """Sees messages before all handlers."""
     additions: Callable[[OutgoingAnswer], AnswerExtras] | None = None
-    home: Callable[[str, Sequence[Domain]], Iterator[Json]] | None = None
-    """(viewer, the domains whose admin they are) → blocks for their App Home."""
-    digest: Callable[[Domain, datetime], Sequence[DigestPart]] | None = None
-    """(domain, since when, aware) → its parts of a shift's digest."""
+    home: Callable[[Showing, Sequence[Domain]], Iterator[Json]] | None = None
+    """(showing to the viewer, the domains whose admin they are) → blocks for their App Home."""
+    digest: Callable[[Domain, datetime, Showing], Sequence[DigestPart]] | None = None
+    """(domain, since when, aware, showing to its readers) → its parts of a shift's digest."""
 
 
 def additions_of(features: Sequence[Feature], answer: OutgoingAnswer) -> AnswerExtras:
@@ -179,6 +180,13 @@ class FeatureContext:
         if self.published is None:
             raise NothingPublished(domain)
         return self.published.snapshot(domain)
+
+    @property
+    def readers(self) -> Readers:
+        return Readers(
+            gate=self.gate, domains=self.domains, snapshot=self.snapshot,
+            identities=self.identities, audit=self.audit,
+        )  # fmt: skip
 
     def suggest(self, suggestion: Suggestion) -> None:
         """Store a suggestion for the document's owner, once."""

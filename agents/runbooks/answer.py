@@ -68,12 +68,14 @@ def runbook_answer(
             text="\n\n".join(parts), path="no_answer_found", confidence=CONFIDENCE_NO_RUNBOOK,
             nearest=tuple(nearest.citations), refusal="nothing_found",
             generation=snapshot.generation, standalone_question=_question_text(matches),
+            restated_from=frozenset(),
         )  # fmt: skip
     return Answer(
         text="\n\n".join(parts), path="company_specific_rag_success",
         confidence=min(map(_confidence, answerable)), citations=tuple(draft.citations),
         documents=frozenset(entry.chunk.document_id for one in answerable for entry in one.entries),
         generation=snapshot.generation, standalone_question=_question_text(matches),
+            restated_from=frozenset(),
     )  # fmt: skip
 
 

@@ -183,6 +183,7 @@ def _turn(conversation: Conversation, question: Question, answer: Answer) -> Ear
         documents=tuple(sorted(answer.drawn_from)),
         cited=tuple(dict.fromkeys(cited)),
         options=answer.options,
+        restated_from=None if answer.restated_from is None else tuple(sorted(answer.restated_from)),
     )
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from agents.answer import EarlierTurn, Question, shorten, shorten_history
+from enrichment.language.words import naming_words
+from index.permissions.words import may_repeat
 
 
 def question_time(question: Question) -> str:
@@ -62,7 +64,7 @@ def resolve(question: Question, documents: Collection[str]) -> Question:
     """The question as the agents get it. `documents`: ids that its reader may see.
 
     A picked option replaces the message: it is a self-contained question."""
-    earlier = visible_turns(question.earlier, documents)
+    earlier = visible_turns(question.earlier, documents, everything=question.readers is None)
     if reading := picked_option(question.text, earlier):
         return replace(question, text=shorten(reading), history=(), earlier=())
     return replace(
@@ -74,24 +76,51 @@ def resolve(question: Question, documents: Collection[str]) -> Question:
 
 
 def visible_turns(
-    turns: Sequence[EarlierTurn], documents: Collection[str]
+    turns: Sequence[EarlierTurn], documents: Collection[str], *, everything: bool = False
 ) -> tuple[EarlierTurn, ...]:
     """Turns without content that a reader of these documents may not see.
 
-    The resolved question and the options may contain words of all documents of the answer. When one
-    of them is not readable, only the user's own words stay."""
-    return tuple(
-        turn
-        if all(one in documents for one in turn.documents)
-        else replace(
-            turn,
-            question=turn.asked,
-            options=(),
-            documents=tuple(one for one in turn.documents if one in documents),
-            cited=tuple(one for one in turn.cited if one.document in documents),
+    The resolved question may contain words of the documents that it was restated from, and the
+    options words of all documents of the answer. When one of them is not readable, only the user's
+    own words stay. `everything`: the reader may see every document, so unknown ones, too."""
+    visible = []
+    for turn in turns:
+        whole = may_repeat(turn.documents, documents)
+        unknown = turn.restated_from is None
+        restated = everything if unknown else may_repeat(turn.restated_from, documents)
+        restated = restated and whole
+        visible.append(
+            replace(
+                turn,
+                question=turn.question if restated else turn.asked,
+                restated_from=turn.restated_from if restated else (),
+                options=turn.options if whole else (),
+                documents=tuple(one for one in turn.documents if one in documents),
+                cited=tuple(one for one in turn.cited if whole or one.document in documents),
+            )
         )
-        for turn in turns
-    )
+    return tuple(visible)
+
+
+def restated_from(
+    question: Question, text: str, documents: Collection[str], titles: Callable[[], Collection[str]]
+) -> frozenset[str] | None:
+    """Documents whose words may occur in `text`, the self-contained form of `question`.
+
+    Empty where all naming words of it are people's: the asker's or those of others in the thread.
+    Else all whose title a model was shown (`titles`) and all of the earlier turns, as a model may
+    translate and paraphrase what it read. None where the thread has replies of unknown sources.
+    `documents`: ids that the reader may see."""
+    people = [turn.content for turn in question.history if turn.role == "user"]
+    people += [question.text, *(turn.asked for turn in question.earlier)]
+    if naming_words(text).keys() <= naming_words("\n".join(people)).keys():
+        return frozenset()
+    replies = any(turn.role == "assistant" for turn in question.history)
+    if replies and not question.earlier:
+        return None
+    visible = visible_turns(question.earlier, documents)
+    sources = [(*turn.documents, *(turn.restated_from or ())) for turn in visible]
+    return frozenset(titles()).union(*sources)
 
 
 def picked_option(text: str, turns: Sequence[EarlierTurn]) -> str:

@@ -107,6 +107,9 @@ class Suggestion:
     channel: str = ""
     """The channel of the message: only its members may see `words`."""
     permalink: str = ""
+    drawn_from: tuple[str, ...] | None = None
+    """Ids of the documents that `question` and `words` repeat, where no person wrote them; None:
+    unknown."""
 
     @property
     def event_id(self) -> str:

@@ -15,6 +15,7 @@ from bot.blocks.fallbacks import fallback_versions, newer_kinds
 from bot.blocks.kit import Json
 from bot.blocks.render import SlackMessage, text_message
 from bot.questions.store import QuestionRecord, QuestionStore
+from bot.questions.tables import private_post_key
 from bot.slack.client import (
     ABOUT_THE_TOKEN,
     MAX_WAIT,
@@ -289,8 +290,3 @@ def send_privately(
         )
         records.own_post(key, part, record.asker, ts)
     return text_message(f"I've answered <@{record.asker}> privately: {why}")
-
-
-def private_post_key(event_id: str) -> str:
-    """The id under which the posts of an event's private answer are recorded."""
-    return f"{event_id}/private"[:80]

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import structlog
-from sqlalchemy import Connection, Engine, String, delete, func, select, update
+from sqlalchemy import Connection, Engine, String, delete, select, update
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from agents.answer_cache import store as kept_answers
@@ -21,7 +21,14 @@ from bot.privacy.tables import (
     ids_of,
     purge_features,
 )
-from bot.questions.tables import FORGOTTEN, FeedbackRow, HandoffRow, PostRow, QuestionRow
+from bot.questions.tables import (
+    FORGOTTEN,
+    PRIVATE_POST_KEY,
+    FeedbackRow,
+    HandoffRow,
+    PostRow,
+    QuestionRow,
+)
 from config.domain import Domain, RetentionPolicy
 from config.settings import Settings
 from durable.database import insert_once, now
@@ -176,7 +183,7 @@ def _delete_orphans(connection: Connection, days: int) -> None:
     for row, at in ((FeedbackRow, FeedbackRow.given_at), (HandoffRow, HandoffRow.requested_at)):
         orphans = delete(row).where(at < before, row.question_id.not_in(existing))
         connection.execute(orphans)
-    private = select(func.substr(QuestionRow.event_id + "/private", 1, 80))
+    private = select(PRIVATE_POST_KEY)
     connection.execute(
         delete(PostRow).where(
             PostRow.question_id.not_in(existing), PostRow.question_id.not_in(private)

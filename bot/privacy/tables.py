@@ -12,7 +12,6 @@ from sqlalchemy import Connection, Engine, Select, delete, or_, select, update
 
 from agents.answer_cache.store import create_table as create_cache_table
 from agents.thread.store import create_thread_tables, forget_places, slack_place
-from bot.posting.posts import private_post_key
 from bot.questions.tables import (
     FeedbackRow,
     HandoffRow,
@@ -21,6 +20,7 @@ from bot.questions.tables import (
     QuestionRow,
     ScreenshotRow,
     create_tables,
+    private_post_key,
 )
 from bot.slack.messages import ERASED
 from durable.database import batches, now

@@ -34,7 +34,8 @@ from agents.confidence import confidence_level
 from agents.thread.store import create_thread_tables, forget_places, slack_place
 from bot.questions.tables import HandoffRow, PostRow, QuestionRow, ScreenshotRow, create_tables
 from bot.slack.events import IncomingMessage
-from durable.database import insert_once, now
+from durable.database import batches, insert_once, now
+from index.permissions.words import Words
 
 log = structlog.get_logger()
 
@@ -137,6 +138,13 @@ class QuestionStore:
     def reopen(self, question_id: str, *, event_id: str, text: str) -> None:
         """Reopen a question after an edit: the same post gets a new answer."""
         self.mark(question_id, event_id=event_id, text=text, state="working", answer=None)
+
+    def of(self, ids: Iterable[str]) -> dict[str, QuestionRecord]:
+        """Those of these questions that are on record, by id."""
+        records = (
+            self._all(select(QuestionRow).where(QuestionRow.id.in_(b))) for b in batches(ids)
+        )
+        return {one.id: one for batch in records for one in batch}
 
     def in_thread(self, channel: str, thread_ts: str) -> list[QuestionRecord]:
         """Questions of a thread, oldest first."""
@@ -274,14 +282,27 @@ def answers_of(connection: Connection, which: ColumnElement[bool]) -> set[str]:
     stored = connection.scalars(
         select(QuestionRow.answer).where(which, QuestionRow.answer.is_not(None))
     )
-    return {text for one in stored if one and (text := _text_of(one))}
+    answers = (_decoded(one) for one in stored)
+    return {one.text for one in answers if one and one.text}
 
 
-def _text_of(answer: str) -> str:
+def _decoded(answer: str | None) -> Answer | None:
+    """None for an answer of an older release that can't be read any more."""
     try:
-        return decode_answer(answer).text
+        return decode_answer(answer) if answer else None
     except ValidationError:
-        return ""  # of an older release, whose answers are not reused
+        return None
+
+
+def question_words(record: QuestionRecord) -> Words:
+    """The question, self-contained as far as a reader may see that."""
+    answer = _decoded(record.answer)
+    own = record.text.strip()
+    text = answer.standalone_question.strip() if answer else ""
+    return Words(
+        text=text or own, own=own, domain=record.domain, author=record.asker, place=record.channel,
+        drawn_from=answer.restated_from if answer and text not in ("", own) else frozenset(),
+    )  # fmt: skip
 
 
 def is_question(record: QuestionRecord) -> bool:

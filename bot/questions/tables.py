@@ -6,10 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import Engine, Float, Index, String, Table, Text, UniqueConstraint
+from sqlalchemy import (
+    ColumnElement,
+    Engine,
+    Float,
+    Index,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    and_,
+    func,
+    or_,
+    select,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from durable.migration import migrate
+from durable.migration import expanding, migrate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +107,9 @@ class FeedbackRow(Base):
     correction: Mapped[str] = mapped_column(Text, default="")
     source: Mapped[str] = mapped_column(Text, default="", comment="where the right answer is")
     given_at: Mapped[datetime]
+    private: Mapped[bool | None] = mapped_column(
+        comment="typed where only the asker sees the answer; NULL: by an older release"
+    )
 
 
 class HandoffRow(Base):
@@ -123,7 +139,32 @@ class ScreenshotRow(ScreenshotBase):
     said: Mapped[str] = mapped_column(Text, comment="what was read in its pictures, as JSON")
 
 
+def private_post_key(event_id: str) -> str:
+    """The id under which the posts of an event's private answer are recorded."""
+    return f"{event_id}/private"[:80]
+
+
+PRIVATE_POST_KEY = func.substr(QuestionRow.event_id + "/private", 1, 80)
+"""The same of a question, in SQL."""
+
+
+def typed_privately() -> ColumnElement[bool]:
+    """Of a row of feedback: whether its words were typed where only the asker sees the answer, in
+    a direct message or below an answer that was sent privately."""
+    sent = (
+        select(PostRow.question_id)
+        .join(QuestionRow, PostRow.question_id == PRIVATE_POST_KEY)
+        .where(QuestionRow.id == FeedbackRow.question_id)
+    )
+    is_unknown = and_(FeedbackRow.private.is_(None), sent.exists())
+    is_direct = FeedbackRow.question_id.startswith("D")
+    return or_(FeedbackRow.private.is_(True), is_unknown, is_direct)
+
+
+_STEPS = (expanding("ALTER TABLE bot_feedback ADD COLUMN private BOOLEAN"),)
+
+
 def create_tables(engine: Engine) -> None:
     """Create what is missing; safe when several workers start at once."""
-    migrate(engine, Base.metadata, "bot")
+    migrate(engine, Base.metadata, "bot", _STEPS)
     migrate(engine, ScreenshotBase.metadata, "bot-screenshots")

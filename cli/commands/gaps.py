@@ -63,8 +63,9 @@ def _line(gap: Gap, snapshot: Callable[[str], Snapshot]) -> str:
     from bot.features.gaps.questions import STATE_LABELS
     from bot.features.gaps.views import summary
     from cli.output.terminal import visible
+    from index.permissions.words import Operator
 
-    visible_questions = gap.visible_questions(lambda channel: True)
+    visible_questions = gap.visible_questions(Operator())
     text = (
         short(visible_questions[0].name or visible_questions[0].text, LONGEST_SHOWN)
         if visible_questions
@@ -76,7 +77,9 @@ def _line(gap: Gap, snapshot: Callable[[str], Snapshot]) -> str:
 
 
 def _as_json(gap: Gap) -> dict[str, Any]:
-    visible_questions = gap.visible_questions(lambda channel: True)
+    from index.permissions.words import Operator
+
+    visible_questions = gap.visible_questions(Operator())
     return {
         "id": gap.id,
         "domain": gap.domain,

@@ -135,6 +135,7 @@ def golden_propose(
     counts until somebody gives it a kind."""
     from bot.features.owner_drafts.proposals import propose, to_yaml
     from config.errors import ConfigError, UsageError
+    from index.permissions.rules import all_may_read
 
     copilot = wired()
     chosen = copilot.domain(domain).domain if domain else None
@@ -158,4 +159,11 @@ def golden_propose(
         )
         sys.stdout.write(to_golden_yaml(list(proposals)))
         return
-    sys.stdout.write(to_yaml(propose(copilot.index.engine, chosen)))
+
+    def may_read(name: str, documents: frozenset[str]) -> bool:
+        of = copilot.domains.get(name)
+        if of is None or of.access.audience == "channel":
+            return of is not None
+        return all_may_read(copilot.snapshot(name), documents)
+
+    sys.stdout.write(to_yaml(propose(copilot.index.engine, chosen, may_read)))

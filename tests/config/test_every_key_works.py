@@ -50,7 +50,7 @@ from playground.slack_stand_in import SlackStandIn
 from tests.agents.tools import servers as tool_servers
 from tests.api.front import here
 from tests.bot.conftest import Desk, running
-from tests.bot.fakes import CHANNEL, Agents, answer, domain
+from tests.bot.fakes import CHANNEL, Agents, answer, domain, showing_to_all
 from tests.bot.features.handoff.rewound import rewind
 from tests.bot.shelf import AGE, Shelf, embed
 
@@ -460,7 +460,9 @@ def looked_over(house: House, values: Mapping[str, Any]) -> object:
     told: list[Suggestion] = []
     overdue = replace(cast("Any", day).__self__.overdue, suggest=told.append)
     overdue.remind(house.domains["tea"])
-    return list(overdue.home([house.domains["tea"]])), [one.document for one in told]
+    return list(overdue.home([house.domains["tea"]], showing_to_all())), [
+        one.document for one in told
+    ]
 
 
 def previewed(house: House, values: Mapping[str, Any]) -> object:

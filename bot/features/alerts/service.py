@@ -96,7 +96,7 @@ class AlertService:
         if not self.replies.episodes.of_question(question):  # a repeat, or in no document
             self.replies.records.advance(record, state="silent")
 
-    def digest(self, domain: Domain, since: datetime) -> Sequence[DigestPart]:
+    def digest(self, domain: Domain, since: datetime, _: object) -> Sequence[DigestPart]:
         loudest, after = self.replies.counts.loudest, naive_utc(since)
         missing = loudest(domain.domain, after, without_runbook=True, limit=10)
         listed = {name for name, _, _ in missing}

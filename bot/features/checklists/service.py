@@ -26,6 +26,7 @@ from bot.features.checklists.runbook import runbook_change
 from bot.features.checklists.step_views import first_words
 from bot.features.checklists.store import ChecklistStore
 from bot.features.checklists.views import step_count
+from bot.showing import Showing
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from bot.slack.events import IncomingMessage
 from bot.slack.messages import ERASED, mention, moment
@@ -200,7 +201,7 @@ def thread_link(team_url: str, checklist: Checklist) -> str:
 
 
 def half_done(
-    store: ChecklistStore, team_url: str, domain: Domain, since: datetime
+    store: ChecklistStore, team_url: str, domain: Domain, since: datetime, showing: Showing
 ) -> Sequence[DigestPart]:
     """Unfinished checklists of the domain's channels, the last press first, whenever they began.
     Direct messages are left out, and each line is only for those who may see its channel."""
@@ -208,7 +209,7 @@ def half_done(
     unfinished = [
         (one, store.progress(one))
         for one in store.open_since(oldest, domain.domain)
-        if one.channel in domain.channels
+        if one.channel in domain.channels and showing.names(domain.domain, one.document)
     ]
     unfinished.sort(key=lambda pair: pair[1].last_at, reverse=True)
     lines = [_line(*one, team_url) for one in unfinished]

@@ -14,11 +14,12 @@ from bot.blocks.render import SlackMessage
 from bot.feature import DigestPart, FeatureContext
 from bot.features.digest.open_questions import OpenQuestions
 from bot.features.digest.store import EMPTY, DigestStore, Period
-from bot.features.digest.views import MaySee, digest, visible_part
+from bot.features.digest.views import digest, visible_part
 from bot.posting.posts import metadata_of, post_once
 from bot.rotas.on_call import OnCall, OnCallResolver
 from bot.rotas.rota import FOR_A_CALL_SECONDS, FRESH_SECONDS, CachedRota, zone_of
 from bot.rotas.shifts import begins_after
+from bot.showing import Showing
 from bot.slack.client import SlackRefused
 from bot.slack.messages import ERASED, is_own, question_id
 from config.domain import SHIFT_CHANGE, Domain
@@ -28,7 +29,7 @@ from index.permissions.acts import Act
 
 log = structlog.get_logger()
 
-PartsOf = Callable[[Domain, datetime], Sequence[DigestPart]]
+PartsOf = Callable[[Domain, datetime, Showing], Sequence[DigestPart]]
 DIGEST = "digest"
 """Kind of its timers."""
 DIGEST_EVENT = "oncall_digest"
@@ -90,11 +91,13 @@ class DigestService:
     def _sent(self, domain: Domain, period: Period, on_call: OnCall | None, to: str) -> bool:
         """False when Slack refuses the message there."""
         since = self.store.previous_due(period) or period.at - FIRST_LOOKS_BACK
-        parts = list(self._parts(domain, since, self._reader(domain, to)))
+        showing = self._showing(domain, to)
+        parts = list(self._parts(domain, since, showing))
         if not parts:
             self.store.set(period, ts=EMPTY)
             return True
         self.store.set(period, recipient=to)
+        showing.record(f"digest/{period.subject}/{to}")
         try:
             ts = self._post(period, digest(domain, parts, on_call, to=to), to)
         except SlackRefused as refused:
@@ -143,21 +146,19 @@ class DigestService:
             return who
         return domain.channels[0]
 
-    def _reader(self, domain: Domain, to: str) -> MaySee:
-        """Which channels the readers of the digest may see: one person, or everyone in a channel.
-        Where guests and other organizations are, a channel's readers may see no other channel."""
-        gate = self.context.gate
-        if to.startswith(("U", "W")):
-            return lambda channel: gate.may_see(to, channel)
-        channels = gate.channels
-        colleagues = not (domain.access.external or channels.is_shared_outside(to))
-        return lambda channel: channel == to or (colleagues and channels.is_public(channel))
+    def _showing(self, domain: Domain, to: str) -> Showing:
+        """To one person, or to everyone in a channel."""
+        readers, is_person = self.context.readers, to.startswith(("U", "W"))
+        reader = readers.person(to) if is_person else readers.channel(domain, to)
+        return readers.showing(reader, DIGEST, to)
 
-    def _parts(self, domain: Domain, since: datetime, may_see: MaySee) -> Iterator[DigestPart]:
+    def _parts(self, domain: Domain, since: datetime, showing: Showing) -> Iterator[DigestPart]:
+        may_see = showing.reader.sees
         yield from self.open_questions.parts(domain, since, may_see)
         for of in self.parts:
             try:
-                yield from (visible_part(one, may_see) for one in of(domain, since) if one.lines)
+                parts = of(domain, since, showing)
+                yield from (visible_part(one, may_see) for one in parts if one.lines)
             except Exception as error:  # a part that fails must not hold up the others
                 log.exception("a part of a digest failed", cause=type(error).__name__)
 

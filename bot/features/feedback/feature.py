@@ -23,6 +23,8 @@ log = structlog.get_logger()
 
 REASON_VIEW = "feedback_reason"
 THANKS = "Thank you, noted."
+CORRECTED = " Your correction goes to the owners of the documents."
+PRIVATE = " As this was answered to you alone, your correction stays here."
 
 
 def build_feedback(answers: AnswerGate, feedback: FeedbackStore, say_why_not: SayWhyNot) -> Feature:
@@ -66,9 +68,10 @@ def _listen(app: App, put: Enqueue, *, service: FeedbackService) -> None:
         ack()
 
     def thank(body: Json, view: Json) -> None:
-        _, channel, thread_ts = json.loads(view["private_metadata"])
-        corrected = " Your correction goes to the owners of the documents."
-        text = THANKS + (corrected if submitted_value(view, "correction") else "")
+        question_id, channel, thread_ts = json.loads(view["private_metadata"])
+        text = THANKS
+        if submitted_value(view, "correction"):
+            text += PRIVATE if service.feedback.is_private(question_id) else CORRECTED
         whisper(web, user_of(body), channel, thread_ts, text)
 
     for action_id in (FEEDBACK, f"{FEEDBACK}_helpful", f"{FEEDBACK}_unhelpful"):

@@ -58,11 +58,12 @@ class FeedbackService:
             self.say_why_not(replace(record.event, user=event.user))
 
     def explain(self, event_id: str, event: CorrectionGiven) -> None:
-        if self.answers.open(Act.CORRECTION, event.question_id, event.user):
+        if answer := self.answers.open(Act.CORRECTION, event.question_id, event.user):
             self.feedback.explain(
                 event.question_id,
                 event.user,
                 reason=event.reason,
                 correction=event.words,
                 source=event.source,
+                private=answer.private,
             )

@@ -10,7 +10,13 @@ from sqlalchemy import ColumnElement, Engine, func, select, update
 from bot.blocks.kit import MAX_INPUT_CHARS
 from bot.feature import Verdicts
 from bot.questions.store import forget_cached
-from bot.questions.tables import FeedbackRow, QuestionRow, create_tables
+from bot.questions.tables import (
+    PRIVATE_POST_KEY,
+    FeedbackRow,
+    PostRow,
+    QuestionRow,
+    create_tables,
+)
 from bot.slack.messages import moment
 from durable.database import insert_once, now
 
@@ -44,17 +50,30 @@ class FeedbackStore:
             forget_cached(self._engine, question_id)
 
     def explain(
-        self, question_id: str, user: str, *, reason: str, correction: str, source: str
-    ) -> None:
-        """Add a reason and a correction to a verdict; without a verdict, it becomes unhelpful."""
+        self, question_id: str, user: str, *, reason: str, correction: str, source: str,
+        private: bool = False,
+    ) -> None:  # fmt: skip
+        """Add a reason and a correction to a verdict; without a verdict, it becomes unhelpful.
+
+        `private`: only its asker may see the answer; also where it was sent privately."""
         values = {
             "reason": reason if reason in REASONS else "",
             "correction": correction.strip()[:MAX_INPUT_CHARS],
             "source": source.strip()[:MAX_INPUT_CHARS],
+            "private": private or self.is_private(question_id),
         }
         if not self._update(question_id, user, **values):
             self.give(question_id, user, "unhelpful")
             self._update(question_id, user, **values)
+
+    def is_private(self, question_id: str) -> bool:
+        """Whether only its asker sees the answer: what they say about it goes to nobody else."""
+        sent = select(PostRow.question_id).join(
+            QuestionRow, PostRow.question_id == PRIVATE_POST_KEY
+        )
+        with self._engine.connect() as connection:
+            row = connection.execute(sent.where(QuestionRow.id == question_id)).first()
+        return row is not None or question_id.startswith("D")
 
     def verdicts(self, domain: str, since: datetime, until: datetime) -> Verdicts:
         query = (

@@ -17,6 +17,7 @@ from bot.bus.events import Event, Suggestion
 from bot.features.freshness.places import SnapshotOf, cited_place, dump_place, load_place
 from bot.features.freshness.store import OPEN, ContradictionRow, ContradictionStore
 from bot.questions.store import QuestionStore, decode_answer
+from bot.showing import Showing
 from config.domain import Domain
 from durable.database import now
 from enrichment.chunk import is_out_of_force
@@ -70,6 +71,15 @@ class Sides:
         return hashlib.sha256(both.encode()).hexdigest()[:12]
 
 
+def shows(showing: Showing, sides: Sides) -> bool:
+    """Whether the reader may read both sides; they count as shown then."""
+    documents = (sides.one.document, sides.other.document)
+    if not showing.reader.reads(sides.domain, documents):
+        return False
+    showing.note(sides.domain, documents, "passages")
+    return True
+
+
 def suggestion_of(sides: Sides, choice: str, user: str) -> Suggestion:
     """A suggestion to the owner of the rejected side."""
     kept_side, rejected = (sides.one, sides.other) if choice == "one" else (sides.other, sides.one)
@@ -83,6 +93,7 @@ def suggestion_of(sides: Sides, choice: str, user: str) -> Suggestion:
         question=sides.about,
         words=f"{kept_side.name} says otherwise: {short(says, _MAX_WORDS_CHARS)}",
         by=user,
+        drawn_from=(kept_side.document, rejected.document),
     )
 
 

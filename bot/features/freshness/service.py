@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import islice
 
 from agents.answer import Answer
 from agents.freshness.cited_places import CitedSection
@@ -25,11 +26,13 @@ from bot.features.freshness.contradictions import (
     ContradictionService,
     ContradictionSettled,
     ContradictionsMet,
+    shows,
 )
 from bot.features.freshness.flags import FlagService
 from bot.features.freshness.places import HelpfulPlaceService, SnapshotOf, places_of
 from bot.features.freshness.store import ReminderStore
 from bot.features.freshness.views import contradiction_blocks, flag_button
+from bot.showing import Showing
 from config.domain import Domain
 from durable.database import naive_utc, now
 
@@ -97,11 +100,11 @@ class FreshnessService:
             buttons=flag_button(answer, outgoing.record.id),
         )
 
-    def home(self, _: str, domains: Sequence[Domain]) -> Iterator[Json]:
+    def home(self, showing: Showing, domains: Sequence[Domain]) -> Iterator[Json]:
         for domain in domains:
             pairs = self.contradictions.waiting(domain.domain, limit=_MAX_PAIRS)
-            yield from contradiction_blocks(domain, pairs)
-        yield from self.overdue.home(domains)
+            yield from contradiction_blocks(domain, [one for one in pairs if shows(showing, one)])
+        yield from self.overdue.home(domains, showing)
 
     def decide(self, event_id: str, event: ContradictionSettled) -> None:
         """An admin settles a pair, and sees the remaining ones in their App Home."""
@@ -109,30 +112,36 @@ class FreshnessService:
         opened = {"type": "app_home_opened", "user": event.user, "tab": "home"}
         self.context.put(f"{event_id}-home", SlackEvent(event=opened, team=event.team))
 
-    def digest(self, domain: Domain, since: datetime) -> Sequence[DigestPart]:
+    def digest(self, domain: Domain, since: datetime, showing: Showing) -> Sequence[DigestPart]:
         name, after = domain.domain, naive_utc(since)
-        flagged = [self._place_name(name, flag.place) for flag in self.flags.new_since(name, after)]
+        flagged = [
+            self._place_name(name, flag.place, showing)
+            for flag in self.flags.new_since(name, after)[:_MAX_LINES]
+        ]
         due = [
             f"{link(one.url, short(one.title, 120))}: {one.reason()}"
-            for one in self.overdue.due_since(domain, since)
+            for one in islice(self.overdue.due_since(domain, since), _MAX_LINES)
+            if showing.names(name, one.id)
         ]
         pairs = [
             f"{sanitize_mrkdwn(short(one.one.name, 120))} and "
             f"{sanitize_mrkdwn(short(one.other.name, 120))}"
             + (f": {sanitize_mrkdwn(short(one.about, 120))}" if one.about else "")
             for one in self.contradictions.waiting(name, limit=_MAX_LINES, since=after)
+            if shows(showing, one)
         ]
         parts = (
-            DigestPart(title="Flagged as out of date", lines=flagged[:_MAX_LINES]),
+            DigestPart(title="Flagged as out of date", lines=flagged),
             DigestPart(title="Sources that say different things", lines=pairs),
-            DigestPart(title="Past their review date", lines=due[:_MAX_LINES]),
+            DigestPart(title="Past their review date", lines=due),
         )
         return [part for part in parts if part.lines]
 
-    def _place_name(self, domain: str, place: CitedSection) -> str:
+    def _place_name(self, domain: str, place: CitedSection, showing: Showing) -> str:
         """Without the name of a document that not everyone may read."""
         snapshot = self.snapshot_of(domain)
-        if not snapshot or not snapshot.cards([place.document]):
+        is_open = snapshot and snapshot.cards([place.document])
+        if not is_open or not showing.names(domain, place.document):
             return "a document that is gone, or that not everybody may read"
         row = f" › {' '.join(place.row)}" if place.row else ""
         return sanitize_mrkdwn(short(f"{place.name}{row}", 200))
@@ -188,18 +197,20 @@ class OverdueDocuments:
                 yield f"{title} says that it was to be reviewed by {on_day(day)}, which is past."
                 return
 
-    def home(self, domains: Sequence[Domain]) -> Iterator[Json]:
+    def home(self, domains: Sequence[Domain], showing: Showing) -> Iterator[Json]:
         for domain in domains:
+            due = self.of(domain)
             lines = [
                 f"• {link(one.url, short(one.title, 120))}: {one.reason()}"
-                for one in self.of(domain)
+                for one in due[:_MAX_HOME_LINES]
+                if showing.names(domain.domain, one.id)
             ]
             if not lines:
                 continue
-            more = len(lines) - _MAX_HOME_LINES
+            more = len(due) - _MAX_HOME_LINES
             if more > 0:
                 command = f"`oncall docs stale {domain.domain}`"
-                lines[_MAX_HOME_LINES:] = [f"and {more} more: {command} lists them"]
+                lines.append(f"and {more} more: {command} lists them")
             yield header(f"{sanitize_plain(domain.title)}: documents to look over")
             yield section("\n".join(lines), block_id=f"aging_stale_{domain.domain}")
 

@@ -195,19 +195,20 @@ class GapCollector:
     def _suggestion(
         self, human: HumanAnswer, record: QuestionRecord, place: NearestPlace
     ) -> Suggestion:
-        answer = decode_answer(record.answer) if record.answer else None
         return Suggestion(
             id=human.id,
             kind="answer",
             domain=record.domain,
             document=place.document,
             heading=place.heading,
-            question=(answer.standalone_question if answer else "") or record.text,
+            # Self-contained it is only for those who may read what it is drawn from.
+            question=record.text,
             words=human.words,
             by=human.by,
             question_id=record.id,
             channel=record.channel,
             permalink=permalink(self.context.identity.team_url, record),
+            drawn_from=(),
         )
 
     def _place(self, domain: str, record: QuestionRecord, human: HumanAnswer) -> NearestPlace:

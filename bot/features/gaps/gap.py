@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field
 from agents.answer_cache.same_question import MAX_COMPARED, KnownGap, central
 from bot.feature import PublishedIndex
 from bot.features.gaps.prompts import render
-from bot.features.gaps.question_store import question_texts
+from bot.features.gaps.question_store import question_texts, question_words_of
 from bot.features.gaps.questions import UNANSWERED, GapState, is_of_alerts
 from bot.features.gaps.store import GapChangeRow, GapQuestionRow, GapStore
 from config.errors import CopilotError, ModelError
@@ -27,6 +27,7 @@ from config.models import ChatModel, Vectors
 from config.prompts import Foreign
 from durable.database import batches
 from enrichment.language.words import written_out
+from index.permissions.words import Reader, Words, visible_text
 from index.search import SearchQuery, Snapshot
 
 log = structlog.get_logger()
@@ -52,12 +53,22 @@ class UnansweredQuestion:
     near: float
     name: str
     asked_at: datetime
-    text: str = ""
-    """Self-contained; empty where it was deleted."""
+    words: Words | None = None
+    """None where it was deleted."""
 
     @property
     def channel(self) -> str:
         return self.question_id.partition(":")[0]
+
+    @property
+    def text(self) -> str:
+        """Self-contained; to compare and to ask again, never displayed."""
+        return self.words.text if self.words else ""
+
+    @property
+    def named(self) -> Words | None:
+        """The short name for it, or its words. A model makes the name of the words."""
+        return replace(self.words, text=self.name) if self.words and self.name else self.words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,11 +114,9 @@ class Gap:
     def people_since(self, since: datetime) -> int:
         return len({one.asker for one in self.questions if one.asked_at >= since})
 
-    def visible_questions(self, may_see: Callable[[str], bool]) -> tuple[UnansweredQuestion, ...]:
-        """Those whose text a reader may see: none from direct messages. `may_see`: by channel."""
-        channels = {one.channel for one in self.questions if one.text}
-        visible = {one for one in channels if not one.startswith("D") and may_see(one)}
-        return tuple(one for one in self.questions if one.text and one.channel in visible)
+    def visible_questions(self, reader: Reader) -> tuple[UnansweredQuestion, ...]:
+        """Those whose words a reader may see, at least the asker's own."""
+        return tuple(one for one in self.questions if one.words and visible_text(one.words, reader))
 
 
 def gaps_of(
@@ -119,7 +128,7 @@ def gaps_of(
     for question in store.questions(domain).values():
         by_gap[question.gap].append(question)
     ids = [question.question_id for row in rows for question in by_gap.get(row.id, ())]
-    texts, vectors = question_texts(store.engine, ids), store.vectors(ids)
+    words, vectors = question_words_of(store.engine, ids), store.vectors(ids)
     changes: dict[str, list[GapChangeRow]] = defaultdict(list)
     for change in store.changes(domain) if history else ():
         changes[change.gap].append(change)
@@ -132,7 +141,7 @@ def gaps_of(
             heading=row.heading,
             changed_at=row.changed_at,
             questions=_most_central_first(
-                [_question(one, texts.get(one.question_id, "")) for one in by_gap[row.id]], vectors
+                [_question(one, words.get(one.question_id)) for one in by_gap[row.id]], vectors
             ),
             history=tuple(changes.get(row.id, ())),
         )
@@ -153,10 +162,12 @@ def is_growing(gap: Gap, since: datetime, until: datetime) -> bool:
     return gap.since < since and gap.times_since(since) > max(1, before)
 
 
-def _question(row: GapQuestionRow, text: str) -> UnansweredQuestion:
+def _question(row: GapQuestionRow, words: Words | None) -> UnansweredQuestion:
+    if words and is_of_alerts(row.gap):  # its name is the alert's own
+        words = replace(words, text=words.own, drawn_from=frozenset())
     return UnansweredQuestion(
         question_id=row.question_id, asker=row.asker, why=row.why, near=row.near, name=row.name,
-        asked_at=row.asked_at, text=text,
+        asked_at=row.asked_at, words=words,
     )  # fmt: skip
 
 

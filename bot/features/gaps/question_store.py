@@ -4,13 +4,12 @@ owners that are made of those answers."""
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Engine, func, or_, select, update
+from sqlalchemy import Engine, func, not_, or_, select, update
 
 from bot.bus.events import SuggestionDecided
 from bot.features.gaps.questions import (
@@ -21,9 +20,11 @@ from bot.features.gaps.questions import (
     FailureSignals,
 )
 from bot.features.gaps.store import GapDraftRow
-from bot.questions.tables import FeedbackRow, HandoffRow, QuestionRow
+from bot.questions.store import QuestionStore, question_words
+from bot.questions.tables import FeedbackRow, HandoffRow, QuestionRow, typed_privately
 from bot.slack.messages import ERASED
 from durable.database import batches, insert_once, now
+from index.permissions.words import Words
 
 
 def failed_questions(engine: Engine) -> dict[str, FailureSignals]:
@@ -45,7 +46,10 @@ def failed_questions(engine: Engine) -> dict[str, FailureSignals]:
         )
         .order_by(QuestionRow.asked_at, QuestionRow.id)
     )  # fmt: skip
-    columns = (FeedbackRow.question_id, FeedbackRow.reason, FeedbackRow.correction)
+    columns = (
+        FeedbackRow.question_id, FeedbackRow.reason, FeedbackRow.correction,
+        typed_privately().label("private"),
+    )  # fmt: skip
     with engine.connect() as connection:
         rows = connection.execute(query).mappings().all()
         verdicts = connection.execute(select(*columns).where(unhelpful)).all()
@@ -55,7 +59,7 @@ def failed_questions(engine: Engine) -> dict[str, FailureSignals]:
     reasons: dict[str, set[str]] = defaultdict(set)
     for verdict in verdicts:
         reasons[verdict.question_id].add(verdict.reason)
-    words = Counter(one.question_id for one in verdicts if one.correction)
+    words = Counter(one.question_id for one in verdicts if one.correction and not one.private)
     words.update(one.question_id for one in resolutions if one.resolution)
     handed_off = {one.question_id for one in resolutions}
     return {
@@ -69,19 +73,16 @@ def failed_questions(engine: Engine) -> dict[str, FailureSignals]:
     }
 
 
+def question_words_of(engine: Engine, ids: Collection[str]) -> dict[str, Words]:
+    """Question id → its words; without those that were deleted."""
+    records = QuestionStore(engine).of(ids).values()
+    words = {one.id: question_words(one) for one in records if one.state in ANSWERED_STATES}
+    return {name: one for name, one in words.items() if one.text}
+
+
 def question_texts(engine: Engine, ids: Collection[str]) -> dict[str, str]:
-    """Question id → the question, self-contained; without those that were deleted."""
-    texts: dict[str, str] = {}
-    with engine.connect() as connection:
-        for batch in batches(ids):
-            query = select(QuestionRow.id, QuestionRow.text, QuestionRow.answer)
-            query = query.where(QuestionRow.id.in_(batch), QuestionRow.state.in_(ANSWERED_STATES))
-            for row in connection.execute(query):
-                answer = json.loads(row.answer) if row.answer else {}
-                standalone = str(answer.get("standalone_question") or "").strip()
-                if text := standalone or row.text.strip():
-                    texts[row.id] = text
-    return texts
+    """Question id → the question, self-contained, to compare and to ask again; never displayed."""
+    return {name: one.text for name, one in question_words_of(engine, ids).items()}
 
 
 def answered_questions(engine: Engine, ids: Collection[str]) -> set[str]:
@@ -118,7 +119,7 @@ class GapDraftStore:
         self._engine = engine
 
     def human_answers(self, ids: Collection[str]) -> Iterator[HumanAnswer]:
-        """Resolutions and corrections. Questions from direct messages are their asker's alone."""
+        """Resolutions and corrections. What was said privately is its author's alone."""
         for batch in batches(one for one in ids if not one.startswith("D")):
             with self._engine.connect() as connection:
                 resolutions = connection.execute(
@@ -129,7 +130,7 @@ class GapDraftStore:
                 corrections = connection.execute(
                     select(FeedbackRow.question_id, FeedbackRow.user, FeedbackRow.correction)
                     .where(FeedbackRow.question_id.in_(batch), FeedbackRow.correction != "")
-                    .where(FeedbackRow.verdict == "unhelpful")
+                    .where(FeedbackRow.verdict == "unhelpful", not_(typed_privately()))
                     .order_by(FeedbackRow.question_id, FeedbackRow.given_at)
                 ).all()
             for question_id, by, words in (*resolutions, *corrections):

@@ -17,16 +17,19 @@ from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.feature import FeatureContext
 from bot.features.gaps.gap import Gap, gaps_of, is_growing, relevant_gaps
 from bot.features.gaps.store import GapStore
-from bot.features.gaps.views import MaySee, WhereIs, header, line, sections, short_date
+from bot.features.gaps.views import WhereIs, header, line, sections, short_date
 from bot.posting.posts import metadata_of, post_once
 from bot.questions.store import QuestionStore
+from bot.showing import Showing
 from bot.slack.client import SlackRefused
 from bot.slack.messages import question_id
 from config.domain import Domain
+from index.permissions.words import Reader
 
 log = structlog.get_logger()
 
 SEND_REPORT = "gaps_report"
+REPORT_DOOR = "gap_report"
 REPORT = "oncall_gaps"
 """Type of its message's metadata."""
 MAX_GAPS = 5
@@ -67,9 +70,12 @@ class WeeklyReport:
         until = datetime.fromisoformat(planned)
         since = datetime.fromisoformat(reported) if reported else until - _WEEK
         if sections := self._sections(name, since, until):
-            for place, may_see in self._readers(domain):
-                message = report_message(domain, sections, may_see, self.where)
-                self._send_once(f"gaps {subject} {place}"[:80], place, message)
+            for place, reader in self._recipients(domain):
+                key = f"gaps {subject} {place}"[:80]
+                showing = self.context.readers.showing(reader, REPORT_DOOR, place)
+                message = report_message(domain, sections, showing, self.where)
+                showing.record(key)
+                self._send_once(key, place, message)
         self.store.set_progress(name, reported=planned)
 
     def _sections(self, domain: str, since: datetime, until: datetime) -> dict[str, list[Gap]]:
@@ -89,21 +95,15 @@ class WeeklyReport:
         }
         return {title: gaps for title, gaps in sections.items() if gaps}
 
-    def _readers(self, domain: Domain) -> Iterator[tuple[str, MaySee]]:
-        """The recipients: channel or user id, with the channels that the readers may see."""
+    def _recipients(self, domain: Domain) -> Iterator[tuple[str, Reader]]:
+        """Channel or user id, and who reads there."""
+        readers = self.context.readers
         if domain.gaps.to == "channel":
             for channel in domain.channels[:1]:
-                yield channel, partial(self._is_visible_in, domain, channel)
+                yield channel, readers.channel(domain, channel)
             return
         for admin in dict.fromkeys(domain.admins):
-            yield admin, partial(self.context.gate.may_see, admin)
-
-    def _is_visible_in(self, domain: Domain, here: str, channel: str) -> bool:
-        """For everyone in `here`: guests and other organizations see no public channels."""
-        channels = self.context.gate.channels
-        if channel == here or domain.access.external or channels.is_shared_outside(here):
-            return channel == here
-        return channels.is_public(channel)
+            yield admin, readers.person(admin)
 
     def _send_once(self, key: str, place: str, message: SlackMessage) -> None:
         """`place`: a channel, or a person. Slack returns the id of a person's conversation only
@@ -139,7 +139,7 @@ class WeeklyReport:
 
 
 def report_message(
-    domain: Domain, parts: Mapping[str, Sequence[Gap]], may_see: MaySee, where: WhereIs
+    domain: Domain, parts: Mapping[str, Sequence[Gap]], showing: Showing, where: WhereIs
 ) -> SlackMessage:
     """Lists a gap of two sections under the first. `parts`: gaps by title."""
     blocks: list[Json] = [header(domain)]
@@ -149,7 +149,7 @@ def report_message(
         listed |= {gap.id for gap in gaps}
         if not gaps:
             continue
-        lines = [f"• {line(gap, may_see, where)}" for gap in gaps[:MAX_GAPS]]
+        lines = [f"• {line(gap, showing, where)}" for gap in gaps[:MAX_GAPS]]
         if more := len(gaps) - len(lines):
             lines.append(f"… and {more} more")
         blocks += sections([f"*{title}*", *lines])

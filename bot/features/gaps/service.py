@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 
 import structlog
 
@@ -21,6 +20,7 @@ from bot.features.gaps.questions import UNANSWERED, state_after
 from bot.features.gaps.recheck import ASK_GAP, GapRecheck
 from bot.features.gaps.report import WeeklyReport
 from bot.features.gaps.store import GapStore
+from bot.showing import Showing
 from bot.slack.client import SlackBusy, SlackUnsure
 from config.domain import Domain
 from config.errors import CopilotError, IndexUnavailable
@@ -90,39 +90,21 @@ class GapService:
         if event.outcome == state == "accepted":  # the document may say so already
             self.context.timers.set(ASK_GAP, gap.id, datetime.now(UTC))
 
-    def home(self, viewer: str, domains: Sequence[Domain]) -> Iterator[Json]:
+    def home(self, showing: Showing, domains: Sequence[Domain]) -> Iterator[Json]:
         for domain in domains:
             gaps = relevant_gaps(self.store, domain.domain)
-            may_see = partial(self._may_see, viewer)
-            yield from views.home_blocks(domain, gaps, may_see, self.where)
+            yield from views.home_blocks(domain, gaps, showing, self.where)
 
-    def digest(self, domain: Domain, since: datetime) -> Sequence[DigestPart]:
+    def digest(self, domain: Domain, since: datetime, showing: Showing) -> Sequence[DigestPart]:
         """Unanswered gaps that were asked again."""
         after = naive_utc(since)
         repeated = [
             gap for gap in relevant_gaps(self.store, domain.domain) if gap.times_since(after) > 1
         ]
-        lines = [self._repeated(domain, gap, after) for gap in repeated[: views.MAX_GAPS]]
+        lines = [_repeated(gap, after, showing) for gap in repeated[: views.MAX_GAPS]]
         return [DigestPart(title="Asked again, and not answered", lines=lines)] if lines else []
 
-    def _repeated(self, domain: Domain, gap: Gap, after: datetime) -> str:
-        """A line of the digest. It contains the question's text only where everyone may see it."""
-        title = views.title(gap, partial(self._is_open, domain))
-        people = views.people(gap.people_since(after))
-        return f"{title} · {gap.times_since(after)} times, by {people}"
 
-    def _is_open(self, domain: Domain, channel: str) -> bool:
-        """Whether all who read the digest may see it: it may go to the domain's channel."""
-        channels = self.context.gate.channels
-        try:
-            if domain.access.external or channels.is_shared_outside(domain.channels[0]):
-                return False
-            return channels.is_public(channel)
-        except (SlackBusy, SlackUnsure):
-            return False
-
-    def _may_see(self, viewer: str, channel: str) -> bool:
-        try:
-            return self.context.gate.may_see(viewer, channel)
-        except (SlackBusy, SlackUnsure):
-            return False
+def _repeated(gap: Gap, after: datetime, showing: Showing) -> str:
+    people = views.people(gap.people_since(after))
+    return f"{views.title(gap, showing)} · {gap.times_since(after)} times, by {people}"

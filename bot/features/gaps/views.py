@@ -1,4 +1,4 @@
-"""Gaps as Slack mrkdwn. Pure, but for asking who may see a channel."""
+"""Gaps as Slack mrkdwn. Pure, but for asking what the reader may see."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from bot.blocks.kit import MAX_TEXT_CHARS, Json, context, link, section, short
 from bot.blocks.sanitize.text import sanitize_mrkdwn, sanitize_plain
 from bot.features.gaps.gap import Gap, UnansweredQuestion
 from bot.features.gaps.questions import STATE_LABELS, is_of_alerts
+from bot.showing import Showing
 from config.domain import Domain
 
-MaySee = Callable[[str], bool]
 WhereIs = Callable[[Gap], tuple[str, str]]
 """A gap → address and name of the nearest place in the documents, as everyone may read them."""
 MAX_GAPS = 5
 _MAX_TITLE_CHARS = 150
 
 
-def title(gap: Gap, may_see: MaySee) -> str:
+def title(gap: Gap, showing: Showing) -> str:
     """The model's name for it or a question's text, as far as the reader may see it."""
-    visible = gap.visible_questions(may_see)
+    visible = gap.visible_questions(showing.reader)
     if not visible:
         return f"_asked {_hidden(gap.questions)}_"
     leader = visible[0]
-    text = leader.name if leader is gap.questions[0] and leader.name else leader.text
+    words = leader.named if leader is gap.questions[0] else leader.words
+    text = showing.text(words) if words else ""
     return f"*{sanitize_mrkdwn(short(text, _MAX_TITLE_CHARS))}*"
 
 
@@ -42,27 +43,27 @@ def people(count: int) -> str:
     return "1 person" if count == 1 else f"{count} people"
 
 
-def line(gap: Gap, may_see: MaySee, where: WhereIs) -> str:
+def line(gap: Gap, showing: Showing, where: WhereIs) -> str:
     parts = [summary(gap)]
-    visible = gap.visible_questions(may_see)
+    visible = gap.visible_questions(showing.reader)
     hidden = [one for one in gap.questions if one not in visible]
     if visible and hidden:
         parts.append(f"{len(hidden)} of them {_hidden(hidden)}")
     address, place = where(gap)
-    if place:
+    if place and showing.names(gap.domain, gap.document):
         parts.append(f"nearest: {link(address, short(place, 120))}")
     parts.append(STATE_LABELS[gap.state])
-    return f"{title(gap, may_see)}\n{' · '.join(parts)}"
+    return f"{title(gap, showing)}\n{' · '.join(parts)}"
 
 
 def home_blocks(
-    domain: Domain, gaps: Sequence[Gap], may_see: MaySee, where: WhereIs
+    domain: Domain, gaps: Sequence[Gap], showing: Showing, where: WhereIs
 ) -> Iterator[Json]:
     """Blocks for App Home; none without a gap."""
     if not gaps:
         return
     yield header(domain)
-    lines = [line(gap, may_see, where) for gap in gaps[:MAX_GAPS]]
+    lines = [line(gap, showing, where) for gap in gaps[:MAX_GAPS]]
     yield from sections([f"{number}. {one}" for number, one in enumerate(lines, start=1)])
     if more := len(gaps) - len(lines):
         yield context([f"{more} more: `oncall gaps {domain.domain}` lists them all."])

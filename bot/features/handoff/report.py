@@ -15,6 +15,7 @@ from bot.features.handoff.store import Handoff
 from bot.features.handoff.views import duration_text
 from bot.questions.store import QuestionRecord, QuestionStore
 from bot.questions.tables import WITHDRAWN
+from bot.showing import Showing
 from bot.slack.messages import mention, permalink
 from config.domain import Domain
 from durable.database import now
@@ -82,7 +83,7 @@ class HandoffReport:
             oldest = max(waiting, default=timedelta())
             HANDOFFS_OLDEST.labels(name).set(oldest.total_seconds())
 
-    def home(self, viewer: str, domains: Sequence[Domain]) -> Iterator[Json]:
+    def home(self, showing: Showing, domains: Sequence[Domain]) -> Iterator[Json]:
         """Blocks for admins: the week's figures, open hand-offs, and rotas that can't be read."""
         entries = self.by_domain() if domains else {}
         for domain in domains:
@@ -93,7 +94,7 @@ class HandoffReport:
             if len(problems) > MAX_PROBLEMS:
                 lines.append(f"and {len(problems) - MAX_PROBLEMS} more rotas can't be read")
             if week := entries.get(domain.domain):
-                lines += self._lines(viewer, week)
+                lines += self._lines(showing, week)
             if lines:
                 title = f"*Hand-offs of {sanitize_mrkdwn(domain.title)}, 7 days*"
                 yield section("\n".join([title, *lines]))
@@ -104,7 +105,7 @@ class HandoffReport:
             if problem := self.handoffs.rotas.problem(domain, rota):
                 yield problem
 
-    def _lines(self, viewer: str, week: Sequence[HandoffEntry]) -> Iterator[str]:
+    def _lines(self, showing: Showing, week: Sequence[HandoffEntry]) -> Iterator[str]:
         until_taken = _durations(week, lambda one: one.taken_at)
         until_resolved = _durations(week, lambda one: one.resolved_at)
         yield f"{len(week)} asked for"
@@ -114,14 +115,14 @@ class HandoffReport:
             yield f"Resolved: {len(until_resolved)}, {_figures(until_resolved)}"
         still_open = [one for one in week if not one.handoff.resolved_by]
         for one in still_open[:MAX_OPEN]:
-            yield f"• {self._where(viewer, one.record)} · {state_of(one)}"
+            yield f"• {self._where(showing, one.record)} · {state_of(one)}"
         if len(still_open) > MAX_OPEN:
             yield f"and {len(still_open) - MAX_OPEN} more are open"
 
-    def _where(self, viewer: str, record: QuestionRecord) -> str:
+    def _where(self, showing: Showing, record: QuestionRecord) -> str:
         if record.channel.startswith("D"):
             return "a direct message"
-        if not self.context.gate.may_see(viewer, record.channel):
+        if not showing.reader.sees(record.channel):
             return "a channel that you are not in"
         text = record.text.strip() or "a question asked long ago"
         return link(permalink(self.context.identity.team_url, record), short(text, 80))

@@ -17,10 +17,9 @@ from bot.posting.posts import (
     metadata_of,
     post_once,
     post_with_fallback,
-    private_post_key,
 )
 from bot.questions.store import QuestionRecord, QuestionStore, decode_answer
-from bot.questions.tables import HandoffRow
+from bot.questions.tables import HandoffRow, private_post_key
 from bot.rotas.on_call import CallTarget, OnCallResolver
 from bot.rotas.rota import RotaCache
 from bot.slack.client import SlackClient, SlackRefused

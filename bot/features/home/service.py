@@ -16,12 +16,15 @@ from bot.bus.events import Event
 from bot.feature import FeatureContext, VerdictsOf
 from bot.features.home.suggestions import Suggest, of_several, only_examples
 from bot.features.home.views import EXAMPLES, IndexStatus, JustAsked, Offered, Report, blocks
-from bot.posting.posts import metadata_of, private_post_key
+from bot.posting.posts import metadata_of
 from bot.questions.store import QuestionStore, is_question, went_wrong
+from bot.questions.tables import private_post_key
+from bot.showing import Showing
 from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure, backoff
 from bot.slack.events import AssistantOpened, IncomingMessage
 from config.domain import Domain, domain_of
 from durable.database import now
+from index.audit import AuditUnavailable
 from index.permissions.acts import Act
 
 log = structlog.get_logger()
@@ -31,8 +34,8 @@ MAX_PROMPTS = 4
 METADATA = "oncall_example"
 PATIENCE = 60.0
 """Seconds until a chosen question is abandoned: its asker waits for the answer."""
-MoreForAdmins = Callable[[str, Sequence[Domain]], Iterator[Json]]
-"""(viewer, the domains whose admin they are) → blocks."""
+MoreForAdmins = Callable[[Showing, Sequence[Domain]], Iterator[Json]]
+"""(showing to the viewer, the domains whose admin they are) → blocks."""
 StatusOf = Callable[[str], IndexStatus | None]
 """Domain name → its index; None when nothing was ever published."""
 
@@ -65,7 +68,7 @@ class HomeService:
         why_not = "" if theirs else gate.why_not(user, domains)
         administered = gate.open_to(Act.ADMINISTER, user, domains)
         reports = [self._report(domain, user) for domain in administered]
-        more = [block for of in self.more for block in of(user, administered)]
+        more = self._more(user, administered)
         mine = [r for r in self.records.recent(asker=user, limit=25) if is_question(r)][:5]
         team_url = self.context.identity.team_url
         every = blocks(offered, reports, mine, team_url, why_not, just_asked, more)
@@ -74,6 +77,18 @@ class HomeService:
             self.context.web.once("views.publish", user_id=user, view=view)
         except (SlackRefused, SlackUnsure, SlackBusy) as error:
             log.warning("the app home was not published", reason=str(error))
+
+    def _more(self, user: str, administered: Sequence[Domain]) -> list[Json]:
+        """Nothing where it can't be recorded."""
+        readers = self.context.readers
+        showing = readers.showing(readers.person(user), "home")
+        blocks = [block for of in self.more for block in of(showing, administered)]
+        try:
+            showing.record()
+        except AuditUnavailable as error:
+            log.warning("app home without its reports", reason=error.problem)
+            return []
+        return blocks
 
     def greet(self, event: AssistantOpened) -> None:
         """Suggest questions in the agent pane, of domains that the user may ask."""

@@ -41,9 +41,11 @@ from bot.features.owner_drafts.views import (
     submitted_words,
     words_form,
 )
+from bot.showing import Showing
 from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure
 from bot.slack.messages import user_of
 from config.domain import Domain
+from index.audit import AuditUnavailable
 
 log = structlog.get_logger()
 
@@ -92,7 +94,7 @@ class DraftActions:
                 view = self._form(user_of(body), str(action.get("value") or ""), form)
                 web = self.posts.context.web
                 web.once("views.open", trigger_id=body.get("trigger_id"), view=view)
-            except (SlackRefused, SlackUnsure, SlackBusy) as error:
+            except (SlackRefused, SlackUnsure, SlackBusy, AuditUnavailable) as error:
                 log.warning("a form did not open", reason=str(error))
 
         return open_form
@@ -104,7 +106,9 @@ class DraftActions:
             return message_modal(ERASED_DRAFT)
         if not self.posts.rights.may_decide(user, draft):
             return message_modal(NOT_YOURS)
-        visibility = self.posts.visibility(user, draft)
+        showing = self.posts.showing(user)
+        visibility = self.posts.visibility(draft, showing)
+        showing.record()
         if not draft.waits:
             return message_modal(draft_message(draft, visibility).text)
         return form(draft, visibility)
@@ -114,16 +118,16 @@ MAX_DRAFTS = 5
 MAX_COUNT = 100
 
 
-def _home(posts: DraftPosts, viewer: str, administered: Sequence[Domain]) -> Iterator[Json]:
+def _home(posts: DraftPosts, showing: Showing, administered: Sequence[Domain]) -> Iterator[Json]:
     """Oldest first, without anybody's words: the form shows them to those who may see them."""
-    domains = [domain.domain for domain in administered]
+    domains, viewer = [domain.domain for domain in administered], showing.user
     waiting = posts.drafts.waiting(viewer, domains, MAX_COUNT)
     theirs = [one for one in waiting if posts.rights.may_decide(viewer, one)]
     if not theirs:
         return
     yield header("Suggestions for documents")
     for draft in theirs[:MAX_DRAFTS]:
-        yield section(headline(draft, posts.visibility(viewer, draft)))
+        yield section(headline(draft, posts.visibility(draft, showing)))
         review = button("Review…", EDIT, draft.key)
         yield actions([review, button("Dismiss…", DISMISS, draft.key)])
     more = len(theirs) - MAX_DRAFTS
@@ -143,7 +147,9 @@ class WordsWithdrawn(Event):
 def build_owner_drafts(context: FeatureContext, owners: DocumentOwners | None) -> Feature:
     """`owners` of None: no document has a known owner, and no comment is written."""
     drafts = DraftStore(context.engine)
-    posts = DraftPosts(context=context, drafts=drafts, rights=DraftRights(context), owners=owners)
+    posts = DraftPosts(
+        context=context, drafts=drafts, rights=DraftRights(context, drafts), owners=owners
+    )
     decisions = DraftDecisions(context=context, drafts=drafts, posts=posts, owners=owners)
     delivery = DraftDelivery(
         drafts=drafts,

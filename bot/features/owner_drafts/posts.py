@@ -3,7 +3,7 @@ found again after a crash, updated."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -19,12 +19,13 @@ from bot.features.owner_drafts.store import (
 )
 from bot.features.owner_drafts.views import DraftVisibility, draft_message, erased_message
 from bot.posting.posts import metadata_of, post_once, post_with_fallback
+from bot.showing import Showing
 from bot.slack.client import SlackRefused
 from bot.slack.messages import part_of, question_id
 from config.domain import Domain
 from config.errors import CopilotError
-from index.permissions.acts import Act
 from index.permissions.rules import visible_to
+from index.permissions.words import visible_text
 from index.search import Snapshot
 
 DRIVE_ROLES = frozenset({"owner", "editor", "manager"})
@@ -36,6 +37,7 @@ class DraftRights:
     """Every method raises SlackBusy or SlackUnsure where Slack doesn't answer."""
 
     context: FeatureContext
+    drafts: DraftStore
 
     def is_colleague(self, user: str) -> bool:
         return bool(user) and self.context.gate.people.member(user).kind == "member"
@@ -47,13 +49,9 @@ class DraftRights:
         return is_named and self.is_colleague(user)
 
     def sees_words(self, user: str, draft: OwnerDraftRow) -> bool:
-        """Words from a thread are for those who may see its channel."""
-        if user == draft.by or draft.kind == "review":  # nobody's words
-            return True
-        if draft.channel:
-            return self.context.gate.may_see(user, draft.channel)
-        domain = self.context.domains().get(draft.domain)
-        return domain is not None and self._may_ask(user, domain)
+        """Whether they may see all that it says."""
+        words = replace(self.drafts.words(draft).words, text="-")  # also of a draft without words
+        return bool(visible_text(words, self.context.readers.person(user)))
 
     def reads(self, user: str, draft: OwnerDraftRow, role: str = "") -> bool:
         """Whether they may read the document. `role`: of a person it isn't addressed to yet."""
@@ -61,16 +59,12 @@ class DraftRights:
             role = draft.role
         if not draft.document or role in DRIVE_ROLES:
             return True
-        domain = self.context.domains().get(draft.domain)
-        if domain is None:
-            return False
-        if domain.access.audience == "channel":
-            return self._may_ask(user, domain)
-        snapshot = self.snapshot_for(user, domain)
-        return bool(snapshot and draft.document in snapshot.documents)
+        return self.context.readers.person(user).reads(draft.domain, (draft.document,))
 
     def is_public(self, draft: OwnerDraftRow) -> bool:
         """Whether every colleague may read the words where they were written."""
+        if self.drafts.words(draft).words.private:
+            return False
         return bool(draft.channel) and self.context.gate.channels.is_public(draft.channel)
 
     def is_file(self, draft: OwnerDraftRow) -> bool:
@@ -96,14 +90,12 @@ class DraftRights:
         except CopilotError:
             return None
 
-    def _may_ask(self, user: str, domain: Domain) -> bool:
-        gate = self.context.gate
-        return user in domain.admins or bool(gate.open_to(Act.HOME, user, [domain]))
-
 
 log = structlog.get_logger()
 
 DRAFT_EVENT = "oncall_owner_draft"
+DOOR = "owner_draft"
+"""In the audit log."""
 SEARCH_LIMIT = 50
 """Messages of a conversation that are searched for one whose reply was lost."""
 
@@ -115,15 +107,36 @@ class DraftPosts:
     rights: DraftRights
     owners: DocumentOwners | None
 
-    def visibility(self, user: str, draft: OwnerDraftRow) -> DraftVisibility:
-        domain = self.context.domains().get(draft.domain)
+    def visibility(self, draft: OwnerDraftRow, showing: Showing) -> DraftVisibility:
+        domain, user = self.context.domains().get(draft.domain), showing.user
+        place = self.rights.reads(user, draft)
+        if place and draft.document:
+            showing.note(draft.domain, (draft.document,))
+        words = self.rights.sees_words(user, draft)
+        if words and draft.words:
+            showing.text(self.drafts.words(draft).words)
         return DraftVisibility(
-            words=self.rights.sees_words(user, draft),
-            place=self.rights.reads(user, draft),
+            words=words,
+            question=showing.text(self.drafts.words(draft).question) if words else "",
+            place=place,
             public=self.rights.is_public(draft),
             comments=bool(self.owners and self.owners.comments_are_on),
             domain=domain.title if domain else draft.domain,
         )
+
+    def showing(self, user: str) -> Showing:
+        readers = self.context.readers
+        return readers.showing(readers.person(user), DOOR)
+
+    def _message(
+        self, draft: OwnerDraftRow, message: OwnerMessageRow | None, **more: bool
+    ) -> SlackMessage:
+        """Its message to one person, which the audit log has now. `message`: of an update."""
+        showing = self.showing(message.addressee if message else draft.addressee)
+        content = draft_message(draft, self.visibility(draft, showing), **more)
+        part = message.part if message else "new"
+        showing.record(f"draft/{draft.key}/{part}/{showing.user}/{draft.state}")
+        return content
 
     def post(self, draft: OwnerDraftRow, part: int) -> bool:
         """Post a draft to its addressee, or its reminder; False at the daily limit. Safe to repeat.
@@ -137,11 +150,10 @@ class DraftPosts:
         placed: list[str] = []
         ts = self._find(draft, part) if claimed else None
         if ts is None:
-            visibility = self.visibility(draft.addressee, draft)
             last = count == MAX_MESSAGES_PER_DAY
             ts = post_once(
                 self.context.web,
-                draft_message(draft, visibility, reminder=part == REMINDER, last=last),
+                self._message(draft, None, reminder=part == REMINDER, last=last),
                 channel=draft.addressee,  # Slack takes a user's id for their direct messages
                 metadata=metadata_of(DRAFT_EVENT, draft.key, part=part),
                 find=lambda: self._find(draft, part),
@@ -155,8 +167,7 @@ class DraftPosts:
         """Show its present state on all its messages."""
         for part, message in self.drafts.messages(draft.key).items():
             if message.ts:
-                visibility = self.visibility(message.addressee, draft)
-                self._update(message, draft_message(draft, visibility, reminder=part == REMINDER))
+                self._update(message, self._message(draft, message, reminder=part == REMINDER))
 
     def withdraw(self, key: str, part: int) -> None:
         """Remove erased words from a message."""
@@ -166,8 +177,7 @@ class DraftPosts:
         if draft is None:
             self._update(message, erased_message())
         else:
-            visibility = self.visibility(message.addressee, draft)
-            self._update(message, draft_message(draft, visibility, reminder=part == REMINDER))
+            self._update(message, self._message(draft, message, reminder=part == REMINDER))
         self.drafts.withdraw(key, part)
 
     def _find(self, draft: OwnerDraftRow, part: int) -> str | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import yaml
 from sqlalchemy import Engine, RowMapping
@@ -33,18 +34,29 @@ class Proposal:
     document: str = ""
     """Id, by its owner's decision."""
     heading: str = ""
+    private: bool = False
+    """The answer was written in a direct message, or below a private answer."""
 
 
-def propose(engine: Engine, domain: str | None = None) -> list[Proposal]:
+EveryoneMayRead = Callable[[str, frozenset[str]], bool]
+"""Domain name and document ids: whether all of them are open to everyone."""
+
+
+def propose(
+    engine: Engine, domain: str | None = None, may_read: EveryoneMayRead = lambda name, ids: False
+) -> list[Proposal]:
     """One per question, by question id: an accepted draft, else a correction, else a resolution.
-    None for a dismissed draft."""
+    None for a dismissed draft. A question has its asker's own words where its self-contained form
+    repeats documents that not everyone may read: golden questions are for everyone."""
     create_tables(engine)
     store = DraftStore(engine)
-    proposals = {row["id"]: _from_question(row, "handoff") for row in store.resolutions()}
-    proposals |= {row["id"]: _from_question(row, "correction") for row in store.corrections()}
+    proposals = {row["id"]: _from_question(row, "handoff", may_read) for row in store.resolutions()}
+    proposals |= {
+        row["id"]: _from_question(row, "correction", may_read) for row in store.corrections()
+    }
     for question_id in store.dismissed_questions():
         proposals.pop(question_id, None)
-    for proposal in map(_from_draft, store.accepted_answers()):
+    for proposal in (_from_draft(row, may_read) for row in store.accepted_answers()):
         if proposal.question:
             proposals[proposal.id] = proposal
     matching = (one for one in proposals.values() if domain in (None, one.domain))
@@ -63,7 +75,8 @@ def to_yaml(proposals: list[Proposal]) -> str:
             "must_include": [],
             "rubric": [],
             "evidence": _evidence(p),
-            "proposed": {k: v for k, v in asdict(p).items() if k in {"by", "origin", "source"}},
+            "proposed": {"source": p.source, "by": p.by, "origin": p.origin}
+            | ({"private": True} if p.private else {}),
         }
         for p in proposals
     ]
@@ -78,8 +91,8 @@ def _evidence(p: Proposal) -> list[dict[str, str]]:
     return [{"document": p.document, "heading": p.heading, "quote": p.heading}]
 
 
-def _from_question(row: RowMapping, origin: str) -> Proposal:
-    standalone, answered = _answer_of(row)
+def _from_question(row: RowMapping, origin: str, may_read: EveryoneMayRead) -> Proposal:
+    standalone, answered = _answer_of(row, may_read)
     return Proposal(
         id=row["id"],
         domain=row["domain"],
@@ -90,15 +103,16 @@ def _from_question(row: RowMapping, origin: str) -> Proposal:
         origin=origin,
         answered=answered,
         path=row["path"],
+        private=bool(row["private"]),
     )
 
 
-def _from_draft(row: RowMapping) -> Proposal:
-    standalone, answered = _answer_of(row)
+def _from_draft(row: RowMapping, may_read: EveryoneMayRead) -> Proposal:
+    standalone, answered = _answer_of(row, may_read)
     return Proposal(
         id=row["question_id"] or row["key"],
         domain=row["domain"],
-        question=standalone or row["question"] or row["text"] or "",
+        question=standalone or row["text"] or row["question"] or "",
         reference=row["final_words"],
         source=" › ".join(filter(None, (row["title"], row["final_heading"]))),
         by=row["final_by"],
@@ -110,7 +124,11 @@ def _from_draft(row: RowMapping) -> Proposal:
     )
 
 
-def _answer_of(row: RowMapping) -> tuple[str, str]:
-    """The self-contained question and the copilot's answer; empty where there is none."""
+def _answer_of(row: RowMapping, may_read: EveryoneMayRead) -> tuple[str, str]:
+    """The self-contained question, if everyone may read it, and the copilot's answer."""
     answer = decode_answer(row["answer"]) if row["answer"] else None
-    return (answer.standalone_question, answer.text) if answer else ("", "")
+    if answer is None:
+        return "", ""
+    sources = answer.restated_from
+    is_open = sources is not None and (not sources or may_read(row["domain"], sources))
+    return answer.standalone_question if is_open else "", answer.text

@@ -117,7 +117,7 @@ class DraftDecisions:
 
     def _may_accept_unreviewed(self, user: str, draft: OwnerDraftRow) -> bool:
         """Without the form, which says who will read it: only public words that they see."""
-        visibility = self.posts.visibility(user, draft)
+        visibility = self.posts.visibility(draft, self.posts.showing(user))
         return bool(draft.words and visibility.words and visibility.place and visibility.public)
 
     def _decide(

@@ -4,8 +4,10 @@ once; the messages to one person in a day are limited."""
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -28,10 +30,19 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from bot.bus.events import Suggestion
-from bot.questions.tables import FORGOTTEN, FeedbackRow, HandoffRow, PersonalTable, QuestionRow
+from bot.questions.store import QuestionStore, question_words
+from bot.questions.tables import (
+    FORGOTTEN,
+    FeedbackRow,
+    HandoffRow,
+    PersonalTable,
+    QuestionRow,
+    typed_privately,
+)
 from bot.slack.messages import ERASED
 from durable.database import insert_once, now, table_of
-from durable.migration import migrate
+from durable.migration import expanding, migrate
+from index.permissions.words import Words
 
 
 class Base(DeclarativeBase):
@@ -81,6 +92,9 @@ class OwnerDraftRow(Base):
         comment="made | off | refused | gone | later; empty while nobody tried",
     )
     comment_why: Mapped[str] = mapped_column(Text, default="")
+    drawn_from: Mapped[str | None] = mapped_column(
+        Text, comment="JSON: ids of the documents whose text it repeats; NULL: unknown"
+    )
 
     @property
     def waits(self) -> bool:
@@ -119,8 +133,19 @@ PERSONAL_TABLES = (
 )  # fmt: skip
 
 
+_STEPS = (expanding("ALTER TABLE bot_owner_drafts ADD COLUMN drawn_from TEXT"),)
+
+
 def create_tables(engine: Engine) -> None:
-    migrate(engine, Base.metadata, "bot-owners")
+    migrate(engine, Base.metadata, "bot-owners", _STEPS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DraftWords:
+    """What a draft says, with its provenance."""
+
+    words: Words
+    question: Words
 
 
 DAY = timedelta(days=1)
@@ -142,6 +167,7 @@ class DraftStore:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._records = QuestionStore(engine)
         self._claiming = threading.Lock()
         create_tables(engine)
 
@@ -155,8 +181,41 @@ class DraftStore:
                 "question_id", "channel", "permalink",
             )
         }  # fmt: skip
-        insert_once(self._engine, OwnerDraftRow, key=key, made_at=now(), state="waiting", **values)
+        drawn_from = None if suggestion.drawn_from is None else json.dumps(suggestion.drawn_from)
+        insert_once(
+            self._engine, OwnerDraftRow, key=key, made_at=now(), state="waiting",
+            drawn_from=drawn_from, **values,
+        )  # fmt: skip
         return key
+
+    def words(self, draft: OwnerDraftRow) -> DraftWords:
+        """Words of a conversation are people's; those without one are drawn from documents."""
+        stored = json.loads(draft.drawn_from) if draft.drawn_from else None
+        sources = frozenset(stored) if stored is not None else None
+        words = Words(
+            text=draft.words, own=draft.words, domain=draft.domain, author=draft.by,
+            place=draft.channel, private=self._is_private(draft),
+            drawn_from=frozenset() if draft.channel or draft.kind == "review" else sources,
+        )  # fmt: skip
+        question = replace(words, text=draft.question, own=draft.question, author="", private=False)
+        if draft.kind == "answer" and draft.question_id:
+            # Older releases stored the self-contained question with the draft.
+            record = self._records.get(draft.question_id)
+            question = replace(question, own="", drawn_from=sources)
+            question = question_words(record) if record else question
+        elif draft.kind == "step":
+            question = replace(question, own="", drawn_from=frozenset((draft.document,)))
+        return DraftWords(words=replace(words, own=""), question=question)
+
+    def _is_private(self, draft: OwnerDraftRow) -> bool:
+        """Whether it repeats a correction that was typed where only the asker sees the answer;
+        older releases suggested those, too."""
+        query = select(FeedbackRow.question_id).where(
+            FeedbackRow.question_id == draft.question_id, FeedbackRow.user == draft.by,
+            FeedbackRow.correction != "", typed_privately(),
+        )  # fmt: skip
+        with self._engine.connect() as connection:
+            return connection.execute(query).first() is not None
 
     def get(self, key: str) -> OwnerDraftRow | None:
         with self._engine.connect() as connection:
@@ -260,7 +319,7 @@ class DraftStore:
         query = (
             select(
                 *_QUESTION_COLUMNS, FeedbackRow.correction.label("reference"), FeedbackRow.source,
-                FeedbackRow.user.label("by"),
+                FeedbackRow.user.label("by"), typed_privately().label("private"),
             )
             .join(FeedbackRow, FeedbackRow.question_id == QuestionRow.id)
             .where(FeedbackRow.correction != "", QuestionRow.state != FORGOTTEN)
@@ -274,6 +333,7 @@ class DraftStore:
             select(
                 *_QUESTION_COLUMNS, HandoffRow.resolution.label("reference"),
                 literal("").label("source"), HandoffRow.resolved_by.label("by"),
+                QuestionRow.id.startswith("D").label("private"),
             )
             .join(HandoffRow, HandoffRow.question_id == QuestionRow.id)
             .where(HandoffRow.resolution != "", QuestionRow.state != FORGOTTEN)

@@ -54,6 +54,8 @@ class DraftVisibility:
     """The parts of a draft that a viewer may see, and the effects of a decision."""
 
     words: bool
+    question: str = ""
+    """As much of it as they may see."""
     place: bool
     """The document's name and headings."""
     public: bool
@@ -122,9 +124,9 @@ def place_of(draft: OwnerDraftRow, visibility: DraftVisibility) -> str:
     return f"*{link(draft.url, f'{title} › {heading}' if heading else title)}*"
 
 
-def question_section(draft: OwnerDraftRow) -> Json:
+def question_section(draft: OwnerDraftRow, visibility: DraftVisibility) -> Json:
     title = "Why" if draft.kind == "review" else "Asked"
-    return section(f"*{title}*\n{quote(draft.question)}")
+    return section(f"*{title}*\n{quote(visibility.question)}")
 
 
 def headline(draft: OwnerDraftRow, visibility: DraftVisibility) -> str:
@@ -138,8 +140,8 @@ def _suggestion_blocks(draft: OwnerDraftRow, visibility: DraftVisibility) -> Ite
             "_It comes from a conversation that you can't see, so its words aren't shown._"
         )
         return
-    if draft.question:
-        yield question_section(draft)
+    if visibility.question:
+        yield question_section(draft, visibility)
     if draft.words:
         yield section(f"*Suggested words*, from {mention(draft.by)}\n{quote(draft.words)}")
     elif draft.by == ERASED:
@@ -220,8 +222,8 @@ def words_form(draft: OwnerDraftRow, visibility: DraftVisibility) -> Json:
     words = draft.words if visibility.words else ""
     heading = draft.heading if visibility.place else ""
     blocks = [section(f"For {place_of(draft, visibility)}")]
-    if visibility.words and draft.question:
-        blocks.append(question_section(draft))
+    if visibility.question:
+        blocks.append(question_section(draft, visibility))
     blocks += [
         input_block("words", "Words", text_input(multiline=True, initial=words), optional=False),
         input_block(

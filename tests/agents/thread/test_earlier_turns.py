@@ -10,7 +10,13 @@ import pytest
 from agents.answer import Cited, EarlierTurn, Question, Turn
 from agents.extractive.conversation import leans_on
 from agents.graph import build_ask
-from agents.thread.turns import picked_option, resolve, thread_lines, visible_turns
+from agents.thread.turns import (
+    picked_option,
+    resolve,
+    restated_from,
+    thread_lines,
+    visible_turns,
+)
 from tests.agents.corpus import domain, snapshot
 from tests.agents.scripted import ScriptedModel
 
@@ -19,6 +25,7 @@ OFFERED = EarlierTurn(
     path="ambiguous_query", documents=("keys", "secrets"),
     cited=(Cited(document="keys", heading="Age"), Cited(document="secrets", heading="Webhooks")),
     options=("How old may a signing key get?", "How old may a webhook secret get?"),
+    restated_from=(),
 )  # fmt: skip
 ANSWERED = replace(OFFERED, options=(), path="company_specific_rag_success")
 
@@ -62,6 +69,42 @@ def test_of_what_is_closed_the_asker_s_own_words_are_left() -> None:
     assert (left.asked, left.question, left.options) == ("how old?", "how old?", ())
     assert (left.documents, left.cited) == (("keys",), OFFERED.cited[:1])
     assert visible_turns([OFFERED], ["keys", "secrets", "more"]) == (OFFERED,)
+
+
+def test_a_question_that_may_repeat_a_closed_title_is_left_in_the_asker_s_own_words() -> None:
+    open_to_reader = ["keys", "secrets"]
+    for sources, everything, left in (
+        (("heron",), False, "how old?"), (("heron",), True, "how old?"),
+        (("keys",), False, OFFERED.question), (None, False, "how old?"),
+        (None, True, OFFERED.question),
+    ):  # fmt: skip
+        turn = replace(OFFERED, restated_from=sources)
+        (seen,) = visible_turns([turn], open_to_reader, everything=everything)
+        assert seen.question == left, (sources, everything)
+        assert seen.options == OFFERED.options
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "sources"),
+    [
+        (Question(text="How old may keys get?"), "how old may a key get", frozenset()),
+        (Question(text="how old?"), "How old may a Heron key get?", frozenset({"heron"})),
+        (Question(text="ile lat?"), "Wie alt ist der Fischreiher?", frozenset({"heron"})),
+        (Question(text="and 2?", history=(Turn(role="user", content="Heron keys"),)),
+         "Heron keys 2", frozenset()),
+        (Question(text="and 2?", history=(Turn(role="assistant", content="Heron keys"),)),
+         "Heron keys 2", None),
+        (Question(text="and 2?", history=(Turn(role="assistant", content="Heron"),),
+                  earlier=(OFFERED,)), "Heron 2", frozenset({"heron", "keys", "secrets"})),
+        (Question(text="2", earlier=(replace(OFFERED, restated_from=("hidden",)),)),
+         OFFERED.options[1], frozenset({"heron", "keys", "secrets"})),
+    ],
+)  # fmt: skip
+def test_a_restated_question_is_drawn_from_all_titles_unless_its_words_are_people_s(
+    question: Question, text: str, sources: frozenset[str] | None
+) -> None:
+    readable = ["keys", "secrets", "heron"]
+    assert restated_from(question, text, readable, lambda: ["heron"]) == sources
 
 
 def test_a_follow_up_leans_on_what_a_model_made_of_the_question() -> None:

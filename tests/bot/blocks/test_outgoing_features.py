@@ -29,8 +29,9 @@ from bot.features.handoff.store import Handoff, HandoffCall
 from bot.features.owner_drafts.store import OwnerDraftRow
 from bot.features.owner_drafts.views import DraftVisibility, draft_message
 from bot.rotas.on_call import OnCall
+from index.permissions.words import Words
 from playground.slack.rules.block_rules import problems
-from tests.bot.fakes import domain
+from tests.bot.fakes import domain, showing_to_all
 from tests.bot.hostile_text import in_blocks, payloads
 
 NOW = datetime(2026, 11, 22, 9)
@@ -128,7 +129,14 @@ def drafts(text: str) -> Iterator[Any]:
     dismissed = {**decided, "state": "dismissed", "reason": text}
     for draft in (OwnerDraftRow(**values) for values in (waiting, accepted, dismissed)):
         for sees in (True, False):
-            sight = DraftVisibility(words=sees, place=sees, public=sees, comments=sees, domain=text)
+            sight = DraftVisibility(
+                words=sees,
+                question=text if sees else "",
+                place=sees,
+                public=sees,
+                comments=sees,
+                domain=text,
+            )
             message = draft_message(draft, sight, reminder=True, last=True)
             yield [said(message.text), *message.blocks]
 
@@ -136,7 +144,7 @@ def drafts(text: str) -> Iterator[Any]:
 def gaps(text: str) -> Iterator[Any]:
     asked = UnansweredQuestion(
         question_id="C1:1.0", asker="U0YOU", why="refused", near=0.5, name="", asked_at=NOW,
-        text=text,
+        words=Words(text=text, own=text, domain="security", place="C1"),
     )  # fmt: skip
     titled = domain().model_copy(update={"title": text})
     for name in ("", text):
@@ -144,9 +152,9 @@ def gaps(text: str) -> Iterator[Any]:
             id="g", domain="security", state="open", document="d", heading=text, changed_at=NOW,
             questions=(replace(asked, name=name), asked),
         )  # fmt: skip
-        yield list(gap_lines.home_blocks(titled, [gap], lambda _: True, lambda _: (URL, text)))
+        yield list(gap_lines.home_blocks(titled, [gap], showing_to_all(), lambda _: (URL, text)))
         parts = {"New this week": [gap]}
-        message = report_message(titled, parts, lambda _: True, lambda _: (URL, text))
+        message = report_message(titled, parts, showing_to_all(), lambda _: (URL, text))
         yield [said(message.text), *message.blocks]
 
 

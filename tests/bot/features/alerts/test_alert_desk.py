@@ -14,6 +14,7 @@ from bot.slack.events import IncomingMessage, read
 from config.errors import IndexUnavailable
 from playground.slack.rules.block_rules import problems
 from tests.bot.conftest import answered, words
+from tests.bot.fakes import showing_to_all
 from tests.bot.features.alerts.office import (
     CLOSED,
     PLATFORM,
@@ -371,7 +372,7 @@ def test_without_a_runbook_it_is_said_once_and_is_one_gap_for_each_kind(house: A
     mine = [one for one in listed if "MoonEclipse" in one["questions"][0]["text"]]
     assert [(one["times"], one["state"]) for one in mine] == [(1, "open"), (1, "open")]
     assert gaps.home
-    shown = str(list(gaps.home("U0INES", [house.copilot.domain("platform")])))
+    shown = str(list(gaps.home(showing_to_all("U0INES"), [house.copilot.domain("platform")])))
     assert "more: `oncall gaps platform`" in shown or "MoonEclipseNear" in shown
 
 
@@ -382,7 +383,8 @@ def test_the_shift_digest_names_alerts_without_a_runbook_once(house: AlertHouse)
     parts = house.feature("alert_course").digest
     assert parts
     since = datetime.now(UTC) - timedelta(hours=1)
-    told = {one.title: one.lines for one in parts(house.copilot.domain("platform"), since)}
+    platform, showing = house.copilot.domain("platform"), showing_to_all()
+    told = {one.title: one.lines for one in parts(platform, since, showing)}
     assert "`NightJar` fired 2 times" in told["Alerts without a runbook"]
     from bot.features.alerts.store import AlertCounts
     from bot.features.digest.open_questions import OpenQuestions

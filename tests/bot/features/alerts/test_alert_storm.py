@@ -23,6 +23,7 @@ from bot.questions.tables import QuestionRow
 from oncall import Copilot
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import answered, words
+from tests.bot.fakes import showing_to_all
 from tests.bot.features.alerts.office import (
     PLATFORM,
     ROWS,
@@ -166,7 +167,7 @@ def test_of_kinds_without_a_runbook_a_few_are_told_and_all_are_on_record(
     look("platform")
     gaps = stormy.feature("gaps_look")
     assert gaps.home
-    shown = str(list(gaps.home("U0INES", [stormy.copilot.domain("platform")])))
+    shown = str(list(gaps.home(showing_to_all("U0INES"), [stormy.copilot.domain("platform")])))
     assert "Down" in shown
     assert "more: `oncall gaps platform`" in shown
 

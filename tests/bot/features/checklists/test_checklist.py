@@ -20,7 +20,7 @@ from bot.features.registry import FEATURE_TABLES
 from bot.privacy.tables import erase_in_features, purge_features, rows_of
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, eventually, running, words
-from tests.bot.fakes import CHANNEL, Agents, answer, domain
+from tests.bot.fakes import CHANNEL, Agents, answer, domain, showing_to_all
 from tests.bot.features.checklists.runbooks import (
     FAILOVER,
     LAG,
@@ -379,8 +379,8 @@ def test_a_runbook_that_changes_meanwhile_is_said_to_have_changed(desk: Desk) ->
 
 
 def told_a_shift(desk: Desk, name: str = "security") -> list[Any]:
-    digests = (one.digest for one in desk.bot.features if one.digest)
-    parts = [part for told in digests for part in told(DOMAINS[name], datetime.now(UTC))]
+    digests, now = (one.digest for one in desk.bot.features if one.digest), datetime.now(UTC)
+    parts = [part for told in digests for part in told(DOMAINS[name], now, showing_to_all())]
     return [part for part in parts if part.title == "Checklists half done"]
 
 

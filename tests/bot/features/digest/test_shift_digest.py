@@ -297,10 +297,10 @@ def test_what_other_features_say_is_in_it_and_one_that_fails_keeps_nothing_back(
 ) -> None:
     made = sender(desk)
 
-    def fails(domain: Domain, since: datetime) -> list[DigestPart]:
+    def fails(domain: Domain, since: datetime, showing: object) -> list[DigestPart]:
         raise ValueError("no such table")
 
-    def says(domain: Domain, since: datetime) -> list[DigestPart]:
+    def says(domain: Domain, since: datetime, showing: object) -> list[DigestPart]:
         assert since.tzinfo
         return [
             DigestPart(title="Half done", lines=["rotate keys · 2 of 5"]),
@@ -367,7 +367,7 @@ def test_lines_of_other_features_from_private_channels_are_counted_and_not_told(
 ) -> None:
     made = sender(desk)
 
-    def says(domain: Domain, since: datetime) -> list[DigestPart]:
+    def says(domain: Domain, since: datetime, showing: object) -> list[DigestPart]:
         lines = ["an open one", "a private one", "another private one"]
         return [
             DigestPart(title="Half done", lines=lines, places=[CHANNEL, PRIVATE, "D0SECRET"]),
@@ -389,7 +389,7 @@ def test_lines_of_other_features_from_private_channels_are_counted_and_not_told(
 def test_what_is_hidden_whole_is_no_digest(desk: Desk) -> None:
     made = sender(desk)
 
-    def says(domain: Domain, since: datetime) -> list[DigestPart]:
+    def says(domain: Domain, since: datetime, showing: object) -> list[DigestPart]:
         return [DigestPart(title="Alerts", lines=[], places=[])]
 
     object.__setattr__(made, "parts", [says])

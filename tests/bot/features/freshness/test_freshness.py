@@ -59,7 +59,7 @@ from playground.slack_stand_in import SlackStandIn
 from tests.agents.corpus import LAPTOPS, ROTATION
 from tests.bot.conftest import Desk, running, words
 from tests.bot.crowd import COLLEAGUE, gather
-from tests.bot.fakes import CHANNEL, Agents, domain
+from tests.bot.fakes import CHANNEL, Agents, domain, showing_to_all
 
 GUIDE = """---
 id: signing-guide
@@ -340,7 +340,7 @@ def test_two_who_flag_the_same_row_both_reach_its_owner_and_it_is_listed_once(
     assert sorted(told) == ["45 days.", "Since May."]
     digest = aging(desk).digest
     assert digest is not None
-    (part,) = digest(MEMBERS, datetime.now(UTC) - timedelta(hours=1))
+    (part,) = digest(MEMBERS, datetime.now(UTC) - timedelta(hours=1), showing_to_all())
     assert len(part.lines) == 1
     _, later = desk.ask(AGE)
     assert notes(later).count("flagged as out of date") == 1
@@ -486,7 +486,7 @@ def test_a_document_that_not_everybody_may_read_is_named_in_no_digest(
     since = datetime.now(UTC) - timedelta(hours=1)
     digest = aging(desk).digest
     assert digest is not None
-    (part,) = digest(PRIVATE, since)
+    (part,) = digest(PRIVATE, since, showing_to_all())
     assert part.lines == ["a document that is gone, or that not everybody may read"]
 
 
@@ -495,10 +495,10 @@ def test_a_digest_names_new_flags(desk: Desk) -> None:
     flagged(desk, reply, "Old.")
     digest = aging(desk).digest
     assert digest is not None
-    (part,) = digest(MEMBERS, datetime.now(UTC) - timedelta(hours=1))
+    (part,) = digest(MEMBERS, datetime.now(UTC) - timedelta(hours=1), showing_to_all())
     assert part.title == "Flagged as out of date"
     assert list(part.lines) == ["Key Rotation Standard › Maximum age › API signing key"]
-    assert digest(MEMBERS, datetime.now(UTC) + timedelta(hours=1)) == []
+    assert digest(MEMBERS, datetime.now(UTC) + timedelta(hours=1), showing_to_all()) == []
 
 
 def test_an_answer_from_a_document_past_its_own_review_date_says_so(
@@ -614,10 +614,10 @@ def test_a_digest_names_a_document_once_when_its_review_date_has_passed(
     soon = GUIDE.replace("2025-03-01", f"{today - timedelta(days=3)}")
     library.publish(ROTATION, LAPTOPS, soon)
     passed = passed_at(today - timedelta(days=3))
-    (part,) = digest(MEMBERS, passed - timedelta(minutes=1))
+    (part,) = digest(MEMBERS, passed - timedelta(minutes=1), showing_to_all())
     assert part.title == "Past their review date"
     assert "Signing Guide>: was to be reviewed by" in part.lines[0]
-    assert digest(MEMBERS, passed) == []
+    assert digest(MEMBERS, passed, showing_to_all()) == []
 
 
 def home(desk: Desk, user: str = "U0INES") -> str:
@@ -678,7 +678,8 @@ def test_two_sources_apart_are_one_entry_that_an_admin_settles(
     digest = aging(desk).digest
     assert digest is not None
     assert "Sources that say different things" in [
-        part.title for part in digest(MEMBERS, datetime.now(UTC) - timedelta(hours=1))
+        part.title
+        for part in digest(MEMBERS, datetime.now(UTC) - timedelta(hours=1), showing_to_all())
     ]
     settle_as(desk, "one")
     told = suggestions(desk)[-1]

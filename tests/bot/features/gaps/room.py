@@ -20,7 +20,7 @@ from agents.graph import build_ask
 from agents.runbooks.matching import with_runbook_lookup
 from bot.bus.events import SuggestionDecided
 from bot.bus.timers import TimerStore
-from bot.feature import Feature, FeatureContext, PublishedIndex
+from bot.feature import DigestPart, Feature, FeatureContext, PublishedIndex
 from bot.features.feedback.store import FeedbackStore
 from bot.features.gaps.feature import build_gaps
 from bot.features.gaps.gap import Gap, gaps_of
@@ -34,6 +34,8 @@ from config.minilm import MiniLM
 from config.models import ChatModel, Vectors
 from enrichment.chunking.chunker import split
 from enrichment.pipeline import enrich
+from index.audit import AuditLog
+from index.permissions.rules import by_email
 from loaders.files.markdown import parse_markdown
 from tests.agents.memory import MemorySnapshot
 from tests.bot.fakes import CHANNEL, claim, domain
@@ -127,6 +129,7 @@ class GapRoom:
     def worker(self) -> Feature:
         """One more, on the same database."""
         gate = SimpleNamespace(
+            open_to=lambda act, user, domains: list(domains),
             may_see=lambda user, channel: (
                 channel in self.public or user in self.members.get(channel, ())
             ),
@@ -135,32 +138,27 @@ class GapRoom:
                 is_shared_outside=lambda channel: channel in self.shared,
             ),
             people=SimpleNamespace(
-                member=lambda user: SimpleNamespace(
-                    standing="bot" if user == "U0BEACON" else "member"
-                )
+                member=lambda user: SimpleNamespace(kind="bot" if user == "U0BEACON" else "member")
             ),
         )
-        return build_gaps(
-            FeatureContext(
-                web=cast("Any", None),
-                engine=self.engine,
-                gate=cast("Any", gate),
-                domains=lambda: {"security": self.domain},
-                timers=self.timers,
-                put=lambda event_id, event: self.put.setdefault(event_id, event.item()),
-                identity=cast("Any", SimpleNamespace(team_url="https://x.slack.com")),
-                audit=cast("Any", None),
-                published=PublishedIndex(
-                    snapshot=lambda name: self.snapshot,
-                    embed=self._embed,
-                    embedder=self.embedder.name,
-                ),
-                identities=cast("Any", None),
-                model=self.model,
+        self.context = FeatureContext(
+            web=cast("Any", None),
+            engine=self.engine,
+            gate=cast("Any", gate),
+            domains=lambda: {"security": self.domain},
+            timers=self.timers,
+            put=lambda event_id, event: self.put.setdefault(event_id, event.item()),
+            identity=cast("Any", SimpleNamespace(team_url="https://x.slack.com")),
+            audit=AuditLog(self.engine),
+            published=PublishedIndex(
+                snapshot=lambda name: self.snapshot,
+                embed=self._embed,
+                embedder=self.embedder.name,
             ),
-            self.records,
-            self._ask_anew,
+            identities=by_email,
+            model=self.model,
         )
+        return build_gaps(self.context, self.records, self._ask_anew)
 
     def publish(self, *texts: str) -> None:
         self.snapshot = published(*texts, generation=self.snapshot.generation + 1)
@@ -246,7 +244,16 @@ class GapRoom:
 
     def home(self, viewer: str = "U0INES") -> str:
         assert self.feature.home
-        return str(list(self.feature.home(viewer, [self.domain])))
+        readers = self.context.readers
+        showing = readers.showing(readers.person(viewer), "home")
+        return str(list(self.feature.home(showing, [self.domain])))
+
+    def digest(self, since: datetime) -> Sequence[DigestPart]:
+        """As the domain's channel gets it."""
+        assert self.feature.digest
+        readers = self.context.readers
+        reader = readers.channel(self.domain, self.domain.channels[0])
+        return self.feature.digest(self.domain, since, readers.showing(reader, "digest"))
 
     def _embed(self, texts: Sequence[str]) -> Vectors:
         if self.embedder_down:

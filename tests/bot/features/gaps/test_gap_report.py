@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -41,7 +40,8 @@ class Office:
         told = domain(**{"admins": [ADMIN], "gaps": {"report": "0 8 * * 1"}, **more})
         client = WebClient(self.slack.bot_token, base_url=self.slack.api_url)
         web = SlackClient(client, sleep=lambda _: None)
-        context: Any = SimpleNamespace(
+        context = replace(
+            self.room.context,
             web=web,
             gate=Gate(web, frozenset({tidewater.TEAM_ID})),
             domains=lambda: {"security": told},

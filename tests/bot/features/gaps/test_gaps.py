@@ -24,7 +24,7 @@ from bot.questions.tables import HandoffRow
 from config.settings import Settings
 from index.audit import AuditLog
 from index.store.database import open_database
-from tests.bot.fakes import CHANNEL, answer, domain, passages_found
+from tests.bot.fakes import CHANNEL, answer, domain, passages_found, showing_to_all
 from tests.bot.features.gaps.room import (
     CLOSED,
     DIRECT,
@@ -421,28 +421,28 @@ def test_home_links_the_nearest_heading_and_says_how_it_goes(room: GapRoom) -> N
     assert "https://docs.example/d/" in shown
     assert "accepted, not in the document yet" in shown
     assert room.feature.home
-    assert list(room.feature.home("U0INES", [])) == []
+    assert list(room.feature.home(showing_to_all(), [])) == []
 
 
 def test_the_digest_tells_what_was_asked_again_in_words_that_all_may_read(room: GapRoom) -> None:
-    assert room.feature.digest
     since = datetime.now(UTC) - timedelta(hours=8)
-    room.ask(WAYS[0], days_ago=3)
-    room.ask(WAYS[1], user="U0DANA")
+    room.public = frozenset({CHANNEL, "C0ELSE"})
+    room.ask(WAYS[0], channel="C0ELSE", days_ago=3)
+    room.ask(WAYS[1], channel="C0ELSE", user="U0DANA")
     room.look()
-    assert room.feature.digest(room.domain, since) == []
+    assert room.digest(since) == []
     room.ask(WAYS[2], user="U0PRIYA", channel=CLOSED)
     room.look()
-    (part,) = room.feature.digest(room.domain, since)
+    (part,) = room.digest(since)
     (line,) = part.lines
     assert line.endswith("2 times, by 2 people")
     assert WAYS[2] not in line
     assert "loaner" in line
     room.shared = frozenset({CHANNEL})  # with another organisation
-    (part,) = room.feature.digest(room.domain, since)
+    (part,) = room.digest(since)
     assert "loaner" not in part.lines[0]
     room.shared, room.public = frozenset(), frozenset()
-    (part,) = room.feature.digest(room.domain, since)
+    (part,) = room.digest(since)
     assert "loaner" not in part.lines[0]
 
 

@@ -90,6 +90,7 @@ class OwnersOffice:
             "document": document, "heading": "Maximum age", "by": "U0DANA", "channel": CHANNEL,
             "question": "how old may a key get in Singapore?", "words": WORDS,
             "permalink": "https://tidewater-pay.slack.com/archives/C0SECURITY/p1",
+            "drawn_from": (),
         }  # fmt: skip
         suggestion = Suggestion(**(values | more))
         self.bot.put(suggestion.event_id, SuggestionMade(suggestion=suggestion))
