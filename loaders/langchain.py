@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -61,10 +62,11 @@ class LangChainSource:
         )
 
     def _load(self, address: str, pages: Sequence[LangChainDocument]) -> Document:
-        return parse_markdown(
+        document = parse_markdown(
             "\n\n".join(page.page_content for page in pages),
             url=address if address.startswith(("http://", "https://")) else "",
             id=address,
             title=str(pages[0].metadata.get("title") or ""),
             source=self.name,
         )
+        return replace(document, id=address)  # not the front matter's

@@ -18,7 +18,7 @@ Load = Callable[[], Document]
 
 
 class IndexedDocument(Protocol):
-    """A document of the last generation, from any source of the domain."""
+    """A document of the last generation."""
 
     @property
     def id(self) -> str: ...
@@ -50,6 +50,8 @@ class SourceChanges:
     """Files that are not read, one line each."""
     cursor: str = ""
     """The cursor for the next run, stored with the generation."""
+    claims_ids: bool = False
+    """Whether documents name their ids themselves, as files do; a source may issue them instead."""
     complete: bool = True
     """False when a part could not be listed. Then no document counts as deleted."""
 
@@ -65,6 +67,7 @@ class DocumentSource(Protocol):
     ) -> SourceChanges:
         """Returns what to load.
 
-        `cursor`: the last run's, or empty. `indexed`: the last generation's documents, by id. Those
-        that are not in `settled` are loaded again even if unchanged."""
+        `cursor`: the last run's, or empty. `indexed`: the last generation's documents, by id,
+        without those of the domain's other sources. Those that are not in `settled` are loaded
+        again even if unchanged."""
         ...

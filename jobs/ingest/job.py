@@ -66,8 +66,7 @@ def ingest(
             watch=watch,
         )
         try:
-            for source in sources:
-                run.read(source)
+            run.read(sources)
             run.finish()
         finally:
             metrics.INGEST_QUEUE.set(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -19,9 +19,10 @@ from index.generations.staging import Staging
 from index.store.documents import GenerationInfo
 from jobs.ingest.executors import PreparationExecutor, Prepared, Way, attempt, map_in_order
 from jobs.ingest.handoff_store import CrashSuspects, PreparationStore
+from jobs.ingest.ids import IdOwners, own_documents
 from jobs.ingest.progress import IngestProgress, IngestReport, PublishSchedule
 from loaders.document import Document
-from loaders.source import DocumentSource, Load
+from loaders.source import DocumentSource, Load, SourceChanges
 from telemetry import metrics
 
 log = structlog.get_logger()
@@ -55,8 +56,6 @@ class RunInProgress:
     failed: list[LoadError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     present: set[str] = field(default_factory=set)
-    paths: dict[str, str] = field(default_factory=dict)
-    """Id → name in its source, to detect two documents with the same id."""
     cursors: dict[str, str] = field(default_factory=dict)
     """By source name."""
     complete: bool = True
@@ -78,6 +77,7 @@ class RunInProgress:
     def __post_init__(self) -> None:
         self.before = dict(self.staging.documents)
         """Documents published before the run."""
+        self.ids = IdOwners(self.before)
         self.mark = hashlib.sha256(self.pipeline.encode()).hexdigest()[:12]
         self.settled = frozenset() if self.full else self._settled()
         self.read_before = frozenset() if self.full else self._read_before()
@@ -106,29 +106,44 @@ class RunInProgress:
             if versions[one] == (self.before[one].content_hash, self.before[one].version)
         )
 
-    def read(self, source: DocumentSource) -> None:
-        """Load and submit the changed documents of a source."""
-        changes = source.changes(
-            cursor="" if self.full else self.staging.cursors.get(source.name, ""),
-            indexed=self.before,
-            settled=self.settled | self.read_before,
-        )
+    def read(self, sources: Sequence[DocumentSource]) -> None:
+        """List all sources, so that every id has its owner, then load what changed."""
+        names = [source.name for source in sources]
+        listed = []
+        for source in sources:
+            changes = source.changes(
+                cursor="" if self.full else self.staging.cursors.get(source.name, ""),
+                indexed=own_documents(self.before, source.name, names),
+                settled=self.settled | self.read_before,
+            )
+            listed.append((source.name, changes))
+            self.ids.add(source.name, changes)
+        for name in self.ids.usurped():
+            log.warning("a document had the id of another, and leaves", document=name)
+            self.staging.remove(name)
+        for name, changes in listed:
+            self._read(name, changes)
+
+    def _read(self, source: str, changes: SourceChanges) -> None:
         self.failed += changes.failed
         self.warnings += changes.skipped
         self.present |= changes.unchanged
         self.complete &= changes.complete
-        self.cursors[source.name] = changes.cursor
+        self.cursors[source] = changes.cursor
         again = sorted(self.read_before & changes.unchanged)
         self.watch.loading(len(changes.changed) + len(again))
         for name in again:
             self._go_on_with(name)
         alone = self.suspects.alone(changes.changed) if self.suspects else []
-        self._load_all(
-            {name: changes.changed[name] for name in changes.changed if name not in alone}
-        )
+        others = {one: load for one, load in changes.changed.items() if one not in alone}
+        undecided = self._load_all(source, others)
         if alone:
             self._wait_until_at_work(0)
-            self._load_all({name: changes.changed[name] for name in alone}, at_once=1)
+            suspects = {name: changes.changed[name] for name in alone}
+            undecided += self._load_all(source, suspects, at_once=1)
+        # Loaded again, because as many as there are files could wait in memory.
+        self.ids.decide(source)
+        self._load_all(source, {name: changes.changed[name] for name in undecided})
 
     def finish(self) -> None:
         self._wait_until_at_work(0)
@@ -148,15 +163,24 @@ class RunInProgress:
             self.store.forget_all_but((self.unenriched - self.unread) | failed)
         return published
 
-    def _load_all(self, loads: Mapping[str, Load], at_once: int = LOADERS) -> None:
+    def _load_all(
+        self, source: str, loads: Mapping[str, Load], at_once: int = LOADERS
+    ) -> list[str]:
+        """Load and submit documents. Returns those whose id another one may have."""
+        undecided: list[str] = []
         for name, document in map_in_order(self._load, loads.items(), at_once):
             if isinstance(document, LoadError):
                 self._fail(name, document)
+            elif (verdict := self.ids.ask(source, name, document.id)) == "undecided":
+                undecided.append(name)
+            elif verdict == "refused":
+                self._refuse(name, document)
             elif self._is_new(name, document):
                 self._hand_on(name, document)
             if self.suspects:
                 self.suspects.end(name)
             self._collect()
+        return undecided
 
     def _load(self, item: tuple[str, Load]) -> tuple[str, Document | LoadError]:
         name, load = item
@@ -169,10 +193,6 @@ class RunInProgress:
 
     def _is_new(self, name: str, document: Document) -> bool:
         """Whether the document has new content."""
-        if (other := self.paths.setdefault(document.id, name)) != name:
-            reason = f"its id {document.id!r} is already that of {other}"
-            self._fail(name, LoadError(name, reason, remedy="give one of them another `id`"))
-            return False
         previous = self.before.get(document.id)
         self.warnings += [f"{document.id}: {warning}" for warning in document.warnings]
         if document.id in self.settled and previous is not None and _same(previous, document):
@@ -180,6 +200,12 @@ class RunInProgress:
             self.watch.done(name)
             return False
         return True
+
+    def _refuse(self, name: str, document: Document) -> None:
+        where = document.url if name == document.id else name
+        log.warning("a document claims the id of another", document=where, id=document.id)
+        reason = f"its id {document.id!r} is already that of {self.ids.owner(document.id)}"
+        self._fail(name, LoadError(where, reason, remedy="give one of them another `id`"))
 
     def _hand_on(self, name: str, document: Document) -> None:
         self.reads(document)
@@ -197,7 +223,6 @@ class RunInProgress:
         """Submit a document that an earlier run loaded."""
         loaded = self.store.loaded(name) if self.store else None
         if loaded is not None:
-            self.paths[name] = name
             self._hand_on(name, loaded.document)
 
     def _wait_until_at_work(self, most: int) -> None:

@@ -93,6 +93,7 @@ class FileSource:
         return SourceChanges(
             changed={ids.get(path.as_uri(), str(path)): self._load(path) for path in paths},
             skipped=tuple(skipped),
+            claims_ids=True,
         )
 
     def _load(self, path: Path) -> Load:
