@@ -13,11 +13,15 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import select
 
+from agents.answer import Conversation, EarlierTurn
 from api.auth.routes import DOORS
 from api.auth.tokens import create_token
 from api.mcp.tools import TOOLS
-from index.permissions.acts import BY_HTTP, Act
+from bot.features.freshness.store import FlagRow
+from bot.questions.tables import FeedbackRow
+from index.permissions.acts import BY_HTTP, NEEDS, Act
 from oncall import Copilot
 from playground.google.memory_drive import FOLDER
 from playground.google_stand_in import GoogleStandIn, StoredFile
@@ -25,6 +29,7 @@ from playground.slack import tidewater
 from playground.slack.tidewater import Channel, SlackUser
 from playground.slack_stand_in import SlackStandIn
 from tests.api.front import bearer, elsewhere
+from tests.contracts.pins import read_json
 from tests.stand_ins import connected_settings
 
 ROOT = Path(__file__).parents[1]
@@ -44,6 +49,7 @@ def table(first: str) -> Table:
 
 COMES_IN = table("door")
 MAY_READ = table("shared with")
+MAY_DO = table("act")
 PEOPLE = list(COMES_IN["mention"])
 AUDIENCES = ["channel", "asker"]
 
@@ -513,9 +519,137 @@ ROWS: Mapping[Act, str] = {
 
 
 def test_no_act_is_without_a_row() -> None:
-    """Those that show nothing of a document are named on the page as well."""
-    assert {act.value for act in set(Act) - set(ROWS) if f"`{act.value}`" not in PAGE} == set()
+    """Whether a bot's message is an alert says the domain file, and who is an admin."""
+    assert set(MAY_DO) == {*Act} - set(ROWS) - {Act.ALERT, Act.ADMINISTER}
+    assert all(list(row) == PEOPLE for row in MAY_DO.values())
     assert set(ROWS.values()) <= COMES_IN.keys()
+    assert all(f"`{act.value}`" in PAGE for act in (Act.ALERT, Act.ADMINISTER))
+
+
+LISTENERS: Mapping[str, Act] = {
+    "/^(?:checklist_done_\\d+|checklist_take|checklist_finish)$/": Act.CHECKLIST,
+    "/^ask_example_\\d+_\\d+$/": Act.HOME,
+    "/^checklist_more_\\d+$/": Act.CHECKLIST,
+    "/^settle_contradiction_\\w+$/": Act.ADMINISTER,
+    "answer_feedback": Act.FEEDBACK,
+    "answer_feedback_helpful": Act.FEEDBACK,
+    "answer_feedback_unhelpful": Act.FEEDBACK,
+    "ask_human": Act.HAND_OFF,
+    "checklist_start": Act.CHECKLIST,
+    **{
+        f"{button}_{number}": Act.OPTION for button in ("clarify", "look_in") for number in range(5)
+    },
+    "flag_outdated": Act.FLAG,
+    "handoff_resolve": Act.HAND_OFF,
+    "handoff_take": Act.HAND_OFF,
+    "owner_draft_accept": Act.DRAFT,
+    "owner_draft_dismiss": Act.DRAFT,
+    "owner_draft_edit": Act.DRAFT,
+    "ask_copilot": Act.SHORTCUT,
+    "checklist_report": Act.CHECKLIST,
+    "feedback_reason": Act.CORRECTION,
+    "flag_outdated_form": Act.FLAG,
+    "handoff_resolution": Act.HAND_OFF,
+    "owner_draft_reason": Act.DRAFT,
+    "owner_draft_words": Act.DRAFT,
+    "app_home_opened": Act.HOME,
+    "app_mention": Act.MENTION,
+    "assistant_thread_context_changed": Act.SUGGESTED_PROMPTS,
+    "assistant_thread_started": Act.SUGGESTED_PROMPTS,
+    "entity_details_requested": Act.LINK_DETAILS,
+    "link_shared": Act.LINK,
+    "message": Act.FOLLOW_UP,
+    "reaction_added": Act.REACTION,
+}
+
+
+def test_no_listener_is_without_an_act() -> None:
+    """Another test holds the list of what the bot listens to; `//` ignores the rest."""
+    ids = {one for several in read_json("slack-listeners.json").values() for one in several}
+    assert ids - {"//"} == LISTENERS.keys()
+
+
+@pytest.mark.parametrize("audience", AUDIENCES)
+def test_the_gate_decides_each_act_as_the_page_says(works: Works, audience: str) -> None:
+    domain = works.copilot.domain(audience)
+    for act, row in MAY_DO.items():
+        for person, may in row.items():
+            # Whoever is not in the channel can't write there.
+            written = NEEDS[Act(act)] == "authorship" and person == "elsewhere"
+            if act not in BY_HTTP and not written:
+                opened = works.bot.gate.open_to(Act(act), ID[person], [domain])
+                assert bool(opened) == may, (act, person)
+
+
+@pytest.mark.parametrize("audience", AUDIENCES)
+def test_what_somebody_does_to_an_answer_counts_only_where_the_page_says_so(
+    works: Works, audience: str
+) -> None:
+    """The answer is a member's: in the channel, or where not all of it may read its documents, for
+    them alone. Each act comes as the bot stores it, whatever showed the button."""
+    ts = post(works, "member", audience, at(works, PAPERS[audience][0].question))
+    works.settle()
+    question, bot = f"{CHANNELS[audience]}:{ts}", works.bot
+
+    def does(act: str, person: str, **more: Any) -> None:
+        item = {"question_id": question, "user": ID[person], **more}
+        bot.inbox.put(f"{act}-{question}-{person}", {act: item})
+
+    def allowed(act: str) -> set[str]:
+        everybody = {person for person in PEOPLE if MAY_DO[act][person]}
+        return {"member"} if audience == "asker" else everybody
+
+    for person in PEOPLE:
+        does("feedback", person, verdict="helpful", at="")
+        does("correction", person, reason="wrong", words="No.", source="")
+        does("flag_outdated", person, number=1, words="Old.")
+    does("human", "member")
+    works.settle()
+    with bot.engine.connect() as connection:
+        verdicts = connection.execute(
+            select(FeedbackRow.user, FeedbackRow.correction).where(
+                FeedbackRow.question_id == question
+            )
+        ).all()
+        flagged = connection.scalars(
+            select(FlagRow.flagged_by).where(FlagRow.question_id == question)
+        ).all()
+    people_of = {user: person for person, user in ID.items()}
+    assert {people_of[user] for user, _ in verdicts} == allowed("feedback")
+    assert {people_of[user] for user, words in verdicts if words} == allowed("correction")
+    assert {people_of[user] for user in flagged} == allowed("flag")
+    in_the_thread = {person for person in PEOPLE if MAY_DO["hand_off"][person]}
+    for person in sorted(PEOPLE, key=lambda person: person in in_the_thread):
+        does("take", person)
+        works.settle()
+        handoff = bot.handoffs.get(question)
+        assert (handoff.taken_by == ID[person]) == (person in in_the_thread)
+        bot.handoffs.free(question, ID[person])
+
+
+@pytest.mark.parametrize("audience", AUDIENCES)
+def test_a_conversation_is_shown_to_who_may_ask_and_erased_for_everybody(
+    works: Works, audience: str
+) -> None:
+    """Stored while they could ask there."""
+    threads = works.copilot.answers.threads
+    for person in PEOPLE:
+        who, path = bearer(works.own_tokens[person]), f"/api/conversations/c-{audience}"
+        for way in ("api", "mcp"):
+            place = json.dumps([way, person, EMAIL.get(person, ""), f"c-{audience}"])
+            talk = Conversation(place=place, message=way, asker=EMAIL.get(person, person))
+            turn = EarlierTurn(
+                id=way, asker=talk.asker, asked=f"{way}, and green?", question="", path="small_talk"
+            )
+            assert threads.remember(talk, audience, turn) == ""
+        reply = works.api.get(path, headers=who)
+        assert (reply.status_code == 200) == MAY_DO["api/conversation"][person], person
+        assert {f"{way}, and green?" in reply.text for way in ("api", "mcp")} == {
+            MAY_DO["api/conversation"][person]
+        }
+        erased = works.api.delete(path, headers=who).json()["erased"]
+        assert erased == MAY_DO["api/conversation/erase"][person]
+        assert works.api.get(path, headers=who).status_code == 404
 
 
 def test_no_route_is_without_an_act() -> None:
