@@ -246,6 +246,8 @@ class Works:
     """By door, person and audience: what `seen` saw."""
 
     def seen(self, door: str, person: str, audience: str) -> tuple[str, str]:
+        if person == PROGRAM and door in API_DOORS:
+            door = f"own token {door.removeprefix('API ')}"  # it names nobody
         asked = SHOWN_WITH.get(door, door), person, audience
         if asked not in self.replies:
             self.replies[asked] = seen(self, *asked)
@@ -331,7 +333,7 @@ def at(works: Works, text: str) -> str:
 
 def through_api(works: Works, door: str, person: str, audience: str, texts: list[str]) -> str:
     """As whom the desk's token names, or with a token of one's own."""
-    own = door not in API_DOORS or person == PROGRAM
+    own = door not in API_DOORS
     who = bearer(works.own_tokens[person]) if own else {}
     named = {} if own else {"asker_email": EMAIL[person]}
     if door == OWN_DOCUMENTS:

@@ -149,6 +149,13 @@ def test_the_colleague_reads_on_as_before(vault: Vault) -> None:
         members.add(EVA)
 
 
+def test_the_colleague_is_called_and_nobody_with_their_address(vault: Vault) -> None:
+    """A rota names people by address."""
+    on_call = vault.bot.handoffs.on_call
+    assert on_call._slack_id(ADDRESS) == NORA
+    assert on_call._slack_id("olaf@partner.example") == ""
+
+
 def test_nobody_is_named_by_an_address_that_only_their_own_workspace_gave(vault: Vault) -> None:
     assert vault.read(vault.desk, asker_email="olaf@partner.example") == 403
 

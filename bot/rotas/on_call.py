@@ -3,6 +3,7 @@ reason why it calls nobody."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -53,8 +54,11 @@ class OnCall:
 
 
 class OnCallResolver:
-    def __init__(self, web: SlackClient, rotas: RotaCache) -> None:
+    def __init__(self, web: SlackClient, rotas: RotaCache, user_at: Callable[[str], str]) -> None:
+        """`user_at`: e-mail address → Slack id of the account that our workspace gave it; empty for
+        none. Raises SlackBusy or SlackUnsure."""
         self._web = web
+        self._user_at = user_at
         self.rotas = rotas
 
     def first(self, domain: Domain) -> CallTarget:
@@ -144,15 +148,14 @@ class OnCallResolver:
         if "@" not in who:
             return who
         try:
-            reply = self._web.call("users.lookupByEmail", email=who, patience=PATIENCE)
-        except SlackRefused as refused:
-            log.warning("the rota names an e-mail that Slack doesn't know", reason=refused.code)
-            return ""
+            user = self._user_at(who)
         except (SlackBusy, SlackUnsure) as error:
             # Until Slack responds, call another person rather than nobody.
             log.warning("slack lookup of a rota e-mail failed", reason=str(error))
             return ""
-        return str((reply.get("user") or {}).get("id") or "")
+        if not user:
+            log.warning("the rota names an e-mail that Slack doesn't know")
+        return user
 
 
 def _gap(domain: Domain, cached: CachedRota, turn: RotaTurn) -> str:

@@ -71,7 +71,11 @@ class HandoffService:
         self._domains = context.domains
         self._is_private = is_private
         self.rotas = rotas
-        self.on_call = OnCallResolver(context.web, self.rotas)
+        self.on_call = OnCallResolver(
+            context.web,
+            self.rotas,
+            lambda address: context.gate.people.member_by_email(address).person.slack_user,
+        )
         self.store = HandoffStore(context.engine)
         self.calls = CallStore(context.engine)
         self._followers: list[Callable[[str], None]] = []

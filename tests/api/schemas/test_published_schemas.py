@@ -144,6 +144,26 @@ def test_whatever_its_name_a_conversation_is_shown_and_erased(
     assert client.delete(path).json() == {"erased": True}
 
 
+def test_a_conversation_over_mcp_is_shown_and_erased_as_well(tmp_path: Path) -> None:
+    copilot, path = wired(tmp_path), "/api/conversations/c1"
+    hers, other = (
+        create_token(tmp_path, name, identity=f"{name}@tea.example") for name in ("hers", "other")
+    )
+    params = {"name": "ask", "arguments": {"question": BLACK, "conversation_id": "c1"}}
+    with elsewhere(copilot.api(slack=False), headers=bearer(hers)) as client:
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        accept = {"Accept": "application/json, text/event-stream"}
+        assert client.post("/mcp", json=call, headers=accept).status_code == 200
+        ask(client, "and oolong?", conversation_id="c1")
+        queries = [turn["query"] for turn in client.get(path).json()["turns"]]
+        assert sorted(queries) == ["and oolong?", BLACK]
+        assert client.get(path, headers=bearer(other)).status_code == 404
+        assert client.delete(path, headers=bearer(other)).json() == {"erased": False}
+        assert client.delete(path).json() == {"erased": True}
+        assert client.get(path).status_code == 404
+    copilot.index.close()
+
+
 def test_of_a_long_conversation_the_last_questions_are_kept(client: TestClient) -> None:
     for number in range(14):
         ask(client, f"how many minutes does tea {number} steep?", conversation_id="long")

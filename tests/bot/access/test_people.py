@@ -23,7 +23,8 @@ from bot.access.directory import (
 from bot.slack.client import SlackClient, SlackUnsure
 from index.permissions.acts import Kind, Visitor
 from index.permissions.rules import Person
-from playground.slack.tidewater import BOT_USER_ID, TEAM_ID, Channel
+from playground.slack.tidewater import BOT_USER_ID, TEAM_ID, Channel, SlackUser
+from playground.slack.web_api.people_methods import user_json
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.crowd import FORMER, GUEST, MEMBER, PARTNER, PRIVATE, PUBLIC, gather
 
@@ -111,6 +112,24 @@ def test_an_address_leads_to_its_person_and_one_of_nobodys_to_none(crowded: Slac
     assert people.member_by_email("former@tidewater.example").kind == "unknown"
     assert people.member_by_email("nobody@tidewater.example").kind == "unknown"
     assert people.member_by_email("").kind == "unknown"
+
+
+def test_an_account_with_two_addresses_is_read_by_the_one_in_its_profile(
+    crowded: SlackStandIn,
+) -> None:
+    """Slack finds it by an older address, too: permissions name the present one."""
+
+    class Renamed(SlackUser):
+        email = "may.newname@tidewater.example"
+
+    class Web:
+        def call(self, method: str, **arguments: Any) -> Any:
+            return {"user": user_json(Renamed(id=MEMBER, handle="may", name="May", title=""))}
+
+    people = People(Web(), frozenset({TEAM_ID}))  # type: ignore[arg-type]
+    by_address = people.member_by_email("may@tidewater.example").person
+    assert by_address == people.person(MEMBER)
+    assert by_address.email == "may.newname@tidewater.example"
 
 
 def test_members_are_read_to_the_last_page_and_once(crowded: SlackStandIn) -> None:
