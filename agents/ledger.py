@@ -33,6 +33,7 @@ from config.errors import CopilotError
 from config.models import Usage
 from durable.database import now
 from durable.migration import migrate
+from telemetry import metrics
 
 log = structlog.get_logger()
 
@@ -187,6 +188,7 @@ class RunLedger:
                 allowed.remove(domain)
                 refused.append(reached)
         if not allowed:
+            metrics.REFUSALS.labels(refused[0].domain.domain, "limit").inc()
             raise refused[0]
         row = insert(RunRow).values(
             id=through.run_id, domain=allowed[0].domain, door=through.door, asker=through.asker,

@@ -125,7 +125,7 @@ class ThreadMemory:
             with self._engine.begin() as connection:
                 forget_places(connection, places)
         except SQLAlchemyError as error:
-            log.warning("stored thread history could not be deleted", cause=str(error))
+            log.warning("stored thread history could not be deleted", cause=type(error).__name__)
 
     def turns_at(self, place: str) -> list[dict[str, Any]]:
         """All stored turns of a thread; see `store.turns_at`. Raises StorageFailed."""
@@ -210,5 +210,5 @@ def _storage_errors() -> Iterator[None]:
 
 
 def _log_unavailable(error: Exception) -> str:
-    log.warning("thread history unavailable, answering without it", cause=str(error))
+    log.warning("thread history unavailable, answering without it", cause=type(error).__name__)
     return "what is kept of this thread is out of reach: answered by its words alone"

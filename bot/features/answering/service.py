@@ -81,7 +81,6 @@ class AnsweringService:
             )
         except LimitReached as reached:
             self.records.advance(job.record, state="limited", domain=reached.domain.domain)
-            metrics.REFUSALS.labels(reached.domain.domain, "limit").inc()
             self.tell_asker(job.event, refusal(reached))
         else:
             self._answer(replace(job, domains=domains))

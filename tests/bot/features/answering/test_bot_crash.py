@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,10 @@ def test_killed_when_something_shows_it_still_answers_each_question_once(
         slack.wait_for(lambda: all(done(slack, ts) for ts in asked), timeout=120)
     for ts in asked:
         assert len(said(slack, ts)) == 1, [words(m) for m in said(slack, ts)]
+    with closing(sqlite3.connect(tmp_path / "oncall.db")) as database:
+        runs = database.execute("SELECT attempts, finished FROM agent_runs").fetchall()
+    assert len(runs) == len(asked)  # each is one question, and no attempt at it is free
+    assert all(attempts >= finished >= 1 for attempts, finished in runs)
 
 
 def test_sigterm_finishes_what_was_begun(slack: SlackStandIn, tmp_path: Path) -> None:
