@@ -12,6 +12,7 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import create_engine, func, select
 
+from agents.ledger import RunRow
 from bot.features.answering.screenshots import Screenshots
 from bot.questions.store import QuestionStore
 from bot.questions.tables import ScreenshotRow, create_tables
@@ -125,6 +126,13 @@ def test_a_screenshot_joins_the_question_and_the_reply_says_what_was_read(
         assert record.text == "what do I do now?"
         with bot.engine.connect() as connection:
             assert len(connection.execute(select(ScreenshotRow)).all()) == 1
+        slack.edit_message(CHANNEL, ts, f"{desk.at} what do I do first?")
+        desk.settle()
+        assert ALERT in agents.asked[-1].text
+        assert len(seer.shown) == 1
+        with bot.engine.connect() as connection:
+            spent = connection.scalars(select(RunRow.tokens).order_by(RunRow.started_at)).all()
+        assert [tokens > 0 for tokens in spent] == [True, False]  # it is read and paid for once
         bot.records.withdraw(record.id)
         with bot.engine.connect() as connection:
             assert connection.execute(select(ScreenshotRow)).all() == []
@@ -136,11 +144,11 @@ def test_a_screenshot_joins_the_question_and_the_reply_says_what_was_read(
         desk.settle()
         assert ALERT in agents.asked[-1].text
         assert "I read your screenshot" in words(desk.said(CHANNEL, alert)[-1])
-        assert len(agents.asked) == 3
+        assert len(agents.asked) == 4
         nothing = slack.post_as_user(CHANNEL, desk.at, files=[slack.share("x.png", b"")])
         desk.settle()
         assert "it is empty: 0 bytes" in words(desk.said(CHANNEL, nothing)[-1])
-        assert len(agents.asked) == 3
+        assert len(agents.asked) == 4
 
 
 def test_nothing_is_kept_of_a_question_that_was_taken_back_meanwhile(reader: Reader) -> None:
