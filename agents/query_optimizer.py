@@ -26,7 +26,7 @@ from config.models import ChatModel, Usage
 from config.prompts import Foreign, listed
 from enrichment.language.words import codes, stems, written_out
 from enrichment.safety.grounding import adds_little
-from enrichment.safety.injection import clean_text
+from enrichment.safety.injection import redacted
 from index.pipelines import Planner, Searches
 from index.search import SearchQuery, Snapshot
 
@@ -164,7 +164,7 @@ def _small_talk(question: Question, reply: str) -> Plan:
 def _history(question: Question) -> str:
     turns = [(turn.role, turn.content) for turn in question.history[-_TURNS:]]
     return listed(
-        f"{who}: {' '.join(clean_text(words).split())[:_TURN_CHARACTERS]}"
+        f"{who}: {' '.join(redacted(words).split())[:_TURN_CHARACTERS]}"
         for who, words in (*turns, *thread_lines(question))
     )
 

@@ -178,13 +178,15 @@ class Defence:
         with ExitStack() as off:
             if not self.detector:
                 off.enter_context(patch("enrichment.pipeline.without_planted", nothing_withheld))
-                off.enter_context(patch("agents.query_optimizer.kept", lambda text: text))
+                for module in ("injection", "grounding"):
+                    off.enter_context(patch(f"enrichment.safety.{module}.addressing", lambda _: ""))
+                off.enter_context(patch("agents.query_optimizer.redacted", lambda text: text))
             if not self.grounding:
                 off.enter_context(
-                    patch("agents.answerer.model.Sieve", lambda grounds: GroundingFilter(None))
+                    patch("agents.answerer.model.GroundingFilter", lambda _: GroundingFilter(None))
                 )
                 off.enter_context(
-                    patch("agents.query_optimizer.says_little", lambda *_, **__: True)
+                    patch("agents.query_optimizer.adds_little", lambda *_, **__: True)
                 )
             yield
 

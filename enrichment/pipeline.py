@@ -17,7 +17,7 @@ from enrichment.llm.cards import DocumentModel, enrich_card, enrich_passages
 from enrichment.llm.pictures import PictureReport, Vision, with_descriptions
 from enrichment.llm.reply_cache import ReplyCache
 from enrichment.llm.tables import TableReport, with_verified_tables
-from enrichment.safety.injection import without_planted
+from enrichment.safety.withholding import without_planted
 from loaders.document import Document
 
 
@@ -70,7 +70,7 @@ def enrich(
     )
 
 
-VERSION = 5
+VERSION = 6
 """Raise it when the same document gives another result: every document is then prepared again."""
 
 

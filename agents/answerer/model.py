@@ -20,6 +20,7 @@ from config.models import ChatModel, Prompt, Usage
 from config.prompts import Foreign, listed
 from enrichment.chunk import DocumentCard, standing
 from enrichment.safety.grounding import GroundingFilter, GroundingText
+from enrichment.safety.injection import with_marks
 
 _MAX_REPLY_CHARS = 20_000
 """Characters; the rest of a reply that ignores `max_tokens` is dropped."""
@@ -30,6 +31,9 @@ class AnswerRequest:
     plan: Plan
     message: str
     """As the user wrote it."""
+    own_words: str
+    """What the answer may repeat without a source: the message, and the plan's question where the
+    planner put nothing into it that others wrote."""
     today: str
     sources: Sequence[Source]
     documents: Mapping[str, DocumentCard]
@@ -86,12 +90,13 @@ def answer_from_sources(
         rounds=_rounds(request),
     )
     source_texts = [f"{source.label}\n{source.text}" for source in blocks]
-    asker_text = " ".join((request.message, plan.question, domain.title, instructions, glossary))
+    asker_text = " ".join((request.own_words, domain.title, instructions, glossary))
+    rules = prompt.system.replace(instructions, "").replace(glossary, "")
     return _stream(
         model,
         prompt,
         request.sources,
-        GroundingFilter(GroundingText(source_texts, question=asker_text)),
+        GroundingFilter(GroundingText(source_texts, question=asker_text, prompt=rules)),
         report,
         may_ask=bool(request.offers),
         source_texts=source_texts,
@@ -106,7 +111,9 @@ def label_sources(
         " | ".join((f"source {number}", source.place, *marks_of(source, documents)))
         for number, source in enumerate(sources, start=1)
     )
-    return [Foreign(label, one.text) for label, one in zip(labels, sources, strict=True)]
+    return [
+        Foreign(label, with_marks(one.text)) for label, one in zip(labels, sources, strict=True)
+    ]
 
 
 def answer_generally(

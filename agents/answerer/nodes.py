@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agents.answer import CITATION, Citation, Fallback
+from agents.answer import CITATION, Citation, Fallback, Question
 from agents.answerer.lookups import look_up_requests
 from agents.answerer.model import AnswerRequest, ModelAnswer, answer_from_sources, marks_of
 from agents.answerer.reply import contradictions_from
@@ -23,12 +23,14 @@ from agents.drafts import documents_read, extractive_draft, refusal_draft, signa
 from agents.extractive.relevance import citation
 from agents.requests import LookupRequest, Toolbox
 from agents.state import Draft, State
-from agents.steps import NullProgress, Step
+from agents.steps import NullProgress, Progress, Step
 from agents.thread.turns import question_time
 from agents.tools.calls import ToolRound, ask_tools, tool_source
 from config.domain import Domain
 from config.errors import ModelError
 from config.models import ChatModel
+from enrichment.safety.grounding import GroundingText
+from enrichment.safety.injection import redacted
 
 ROUNDS = {"fast": 0, "standard": 2, "thorough": 5}
 """Rounds of lookups, by effort."""
@@ -66,7 +68,7 @@ class Answerer:
         progress = NullProgress() if is_revision else state["progress"]
         request = self._request(state, max(0, left))
         try:
-            reply = answer_from_sources(self._model, self._domain, request, progress.delta)
+            reply = self._reply(self._model, request, progress)
         except ModelError as error:
             return self._model_failed(state, error)
         update: State = {"usage": reply.usage}
@@ -89,6 +91,16 @@ class Answerer:
             return {**update, **self._without_model(state, held_back=held_back)}
         which = self._question_back(reply, state) if reply.verdict == "which" else None
         return {**update, "draft": which or self._by_model(reply, state)}
+
+    def _reply(self, model: ChatModel, request: AnswerRequest, progress: Progress) -> ModelAnswer:
+        """Asks again when it says nothing and text that may have silenced it is in the sources."""
+        reply = answer_from_sources(model, self._domain, request, progress.delta)
+        sources = [replace(one, text=redacted(one.text)) for one in request.sources]
+        if reply.verdict != "nothing" or sources == [*request.sources]:
+            return reply
+        safe = replace(request, sources=sources)
+        again = answer_from_sources(model, self._domain, safe, progress.delta)
+        return replace(again, usage=reply.usage + again.usage)
 
     def look(self, state: State) -> State:
         state["progress"].step(Step.READ, "Looking further…")
@@ -175,6 +187,7 @@ class Answerer:
         return AnswerRequest(
             plan=state["plan"],
             message=question.text,
+            own_words=own_words(question, state["plan"].question),
             today=question_time(question),
             sources=(*state["read"], *by_tools),
             documents=state["snapshot"].documents,
@@ -265,6 +278,13 @@ class Answerer:
             by_model=True,
             confidence=ASKED_BACK_BY_A_MODEL,
         )
+
+
+def own_words(question: Question, planned: str) -> str:
+    """The question as asked, and as planned if that has nothing but words of the conversation."""
+    turns = [turn.content for turn in question.history]
+    is_own = GroundingText(turns, question=question.text).supports(planned)
+    return f"{question.text} {planned}" if is_own else question.text
 
 
 def without_numbers(text: str) -> str:

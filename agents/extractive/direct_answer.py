@@ -13,6 +13,7 @@ from agents.extractive.relevance import Aspect, ScoredUnit, citation
 from agents.extractive.value_types import PLACE, WAY, YES_NO, fits, kinds_of, requested_kinds
 from enrichment.chunk import Chunk, ChunkTable
 from enrichment.language.words import naming_words, stems
+from enrichment.safety.injection import redacted
 from index.search import Snapshot
 
 _EXCEPTION = re.compile(r"\W*(?:but|except|however|unless|only|otherwise|this does not)\b", re.I)
@@ -54,7 +55,7 @@ def direct_answer(
         return None
     ways = {"row": _cell, "item": _item, "sentence": _sentence}
     text = ways[best.unit.kind](best, whole, snapshot)
-    if not text:
+    if not text or redacted(text) != text:
         return None
     return f"{text} [1]", citation(best.chunk, 1, best.unit.text, snapshot.documents)
 

@@ -14,7 +14,8 @@ from agents.extractive.relevance import Aspect, ScoredUnit, citation
 from agents.extractive.table import cell_at, flat, header_at, row_label, says_nothing, together
 from enrichment.chunk import Chunk, ChunkTable, DocumentCard, Unit, is_out_of_force
 from enrichment.language.words import TOKEN, naming_words
-from enrichment.safety.injection import WITHHELD, addressing
+from enrichment.safety.injection import redacted
+from enrichment.safety.withholding import WITHHELD
 
 MAX_STATEMENT_CHARS = 400
 """Maximum length of a quoted sentence, item or row."""
@@ -56,8 +57,8 @@ def is_lead_in(unit: Unit) -> bool:
 def unit_text(chunk: Chunk, unit: Unit) -> str:
     """The sentence or item verbatim; a row as `label — header: cell; header: cell`."""
     if unit.row is None or chunk.table is None:
-        return shorten(unit.text)
-    label = row_label(chunk.table, unit.row)
+        return shorten(redacted(unit.text))
+    label = redacted(row_label(chunk.table, unit.row))
     cells = "; ".join(_cells(chunk.table, unit.row))
     return shorten(f"{label} — {cells}" if label and cells else label or cells)
 
@@ -76,7 +77,7 @@ def _cells(table: ChunkTable, row: int) -> list[str]:
     for cell, columns in groupby(value_columns, key=lambda column: cell_at(table, row, column)):
         headers = together([header_at(table, column) for column in columns])
         if not says_nothing(cell):
-            lines.append(f"{headers}: {cell}" if headers else cell)
+            lines.append(": ".join(filter(None, map(redacted, (headers, cell)))))
     return lines
 
 
@@ -84,12 +85,10 @@ def _says_something(scored: ScoredUnit) -> bool:
     unit = scored.unit
     if _ABOUT_THE_PAGE.search(unit.text) or unit.text.strip() == WITHHELD:
         return False
-    # An index that was built before the planted-text filter may hold such text.
-    if addressing(unit.text) == "planted":
-        return False
     if unit.kind == "sentence" and unit.text.rstrip().endswith("?"):
         return False
-    return unit.row is not None or len(naming_words(unit.text)) >= _MIN_WORDS
+    # What may address a model is no answer to a person.
+    return unit.row is not None or len(naming_words(redacted(unit.text))) >= _MIN_WORDS
 
 
 GAP = "…"

@@ -19,6 +19,7 @@ from agents.plan import Plan
 from config.domain import Domain
 from enrichment.chunk import Chunk, DocumentCard, Unit, is_out_of_force, standing
 from enrichment.language.words import naming_words, stems, tokens
+from enrichment.safety.injection import redacted
 from index.search import Hit, Snapshot
 
 _UNRANKED = 100
@@ -179,7 +180,7 @@ def citation(
         title=chunk.document_title + over,
         heading=chunk.heading or chunk.document_title,
         url=chunk.url,
-        quote=quote,
+        quote=redacted(quote),
         modified_at=card.modified_at if card else None,
         page=chunk.page,
         chunk_id=chunk.id,

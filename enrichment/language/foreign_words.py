@@ -6,9 +6,13 @@ script are detected by their letters."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from collections import Counter
 from collections.abc import Mapping
+from functools import cache, lru_cache
 
-from enrichment.language.words import STOP_WORDS
+from enrichment.language.words import STOP_WORDS, prose_words
 
 FUNCTION_WORDS: Mapping[str, frozenset[str]] = {
     language: frozenset(words.split())
@@ -107,6 +111,42 @@ _ENGLISH_TOO = frozenset(_ALSO_LISTED.split())
 `CI`) or names (`Los Angeles`, `van der`). They prove no language."""
 
 
+@cache
 def telling(language: str) -> frozenset[str]:
     """The function words of a language that don't occur in English texts."""
     return FUNCTION_WORDS[language] - _ENGLISH_TOO - STOP_WORDS
+
+
+_LETTERS = 4
+"""Minimum letters of another script: fewer are a unit or a sign."""
+_PARTS = re.compile(r"(?<=['’])")
+
+
+@lru_cache(maxsize=50_000)
+def language_of(text: str) -> str:
+    """English name of a sentence's language by its function words, or the name of its script where
+    that isn't Latin; '' when neither tells. Names and codes count for nothing."""
+    words = prose_words(text)
+    letters = [letter for word in words for letter in word]
+    other = [letter for letter in letters if not letter.isascii() and _script(letter) != "LATIN"]
+    if len(other) >= max(_LETTERS, len(letters) / 3):
+        return Counter(map(_script, other)).most_common(1)[0][0]
+    plain = [part for word in words if word.islower() or word is words[0]
+             for part in _PARTS.split(word.lower().replace("’", "'"))]  # fmt: skip
+    spoken = {
+        language: sum(word in every for word in plain)
+        for language, every in FUNCTION_WORDS.items()
+        if telling(language).intersection(plain)
+    }
+    best = max(spoken, key=spoken.__getitem__, default="")
+    own = FUNCTION_WORDS.get(best, frozenset())
+    if best and spoken[best] >= max(2, sum(word in STOP_WORDS - own for word in plain) + 1):
+        return best
+    english = sum(word in STOP_WORDS for word in plain)
+    return "English" if english >= 2 or (english and len(plain) < 6) else ""
+
+
+def _script(letter: str) -> str:
+    """Kanji and kana are one script."""
+    name = unicodedata.name(letter, "LATIN").split(maxsplit=1)[0]
+    return "CJK" if name in ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA") else name

@@ -20,7 +20,7 @@ from enrichment.llm.budget import Budget
 from enrichment.llm.prompts import render
 from enrichment.llm.reply_cache import ReplyCache, cache_key
 from enrichment.safety.grounding import GroundingText
-from enrichment.safety.injection import addressing
+from enrichment.safety.injection import addressing, redacted
 from loaders.document import Document
 
 _DOCUMENT_CHARACTERS = 24_000
@@ -201,7 +201,7 @@ def _passage_prompt(document: Document, batch: Sequence[Chunk]) -> Prompt:
 
 def _passage_text(chunk: Chunk) -> str:
     place = " › ".join(chunk.heading_path) or chunk.document_title
-    return f"{place}\n{chunk.text}"[:_PASSAGE_CHARACTERS]
+    return f"{place}\n{redacted(chunk.text)}"[:_PASSAGE_CHARACTERS]
 
 
 def _batches(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
@@ -220,7 +220,7 @@ def _batches(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
 
 def _document_text(document: Document) -> str:
     """The whole text, or the beginning of every block when it is too long."""
-    blocks = [block.text for block in document.blocks if block.text]
+    blocks = [redacted(block.text) for block in document.blocks if block.text]
     whole = "\n\n".join(blocks)
     if len(whole) <= _DOCUMENT_CHARACTERS:
         return whole

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 
-from enrichment.language.words import naming_words, sentences, stems, tokens
-from enrichment.safety.injection import addressing, as_read
+from enrichment.language.words import naming_words, sentences, stem, stems, tokens
+from enrichment.safety.acts import acts_of, as_read
+from enrichment.safety.injection import DICTATES, addressing, statements
 
 _ENOUGH = 0.6
 """Share of a sentence's naming words that must occur in the sources."""
@@ -15,6 +16,8 @@ _HALF = 0.5
 """The same share for a clause."""
 _CLAUSE_WORDS = 3
 """A clause with this many naming words must also be grounded by itself."""
+_FEW_NAMES = 2
+"""Naming words from which on a sentence can be compared with an order."""
 _OWN_WORDS = 3
 """Ordinary words that an honest answer may add to a sentence: `that permission doesn't carry over
 to SG`. With 0, 3 of 30 answers of a strong model lost a sentence. With 3, none does, at most 5 of
@@ -28,7 +31,12 @@ _REQUEST = re.compile(
     r"|generate|tell|compare|solve|name)\b",
     re.IGNORECASE,
 )
-_ADDRESS = re.compile(r"(?:https?://|www\.)[^\s)>\]|]+|[\w.+-]+@[\w-]+\.[\w.]+", re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"(?:https?://|www\.)[^\s)>\]|]+|[\w.+-]+@[\w-]+\.[\w.]+|<[!@#][^>\s]*>"
+    r"|@(?:everyone|channel|here)\b",
+    re.IGNORECASE,
+)
+"""Web and mail addresses, and Slack's mentions."""
 _CITED = re.compile(r"\[\d{1,3}\]")
 _OF_ANSWERS = stems(
     "answer apply both case condition contain cover depend describe detail document documentation "
@@ -41,21 +49,24 @@ _OF_ANSWERS = stems(
 class GroundingText:
     """The statements among the texts that a model was given."""
 
-    def __init__(self, texts: Iterable[str], *, question: str = "") -> None:
-        """`question`: the user's words and those of our own rules; they count as stated."""
+    def __init__(self, texts: Iterable[str], *, question: str = "", prompt: str = "") -> None:
+        """`question`: the user's words and those of our own rules; they count as stated.
+        `prompt`: what a model was told, which it is not to repeat."""
         stated: list[str] = []
         doubtful: list[str] = []
         orders: list[str] = []
         for text in texts:
-            for statement in _statements(text):
-                address = addressing(statement)
-                if address == "planted":
+            for statement in statements(text):
+                if addressing(statement):
                     orders.append(statement)
                 else:
-                    (doubtful if address or _requests(statement) else stated).append(statement)
-        self._stated = _words(stated) | stems(question) | _OF_ANSWERS
-        self._doubtful = _words(doubtful)
-        self._ordered = self._doubtful | _words(orders)
+                    (doubtful if _requests(statement) else stated).append(statement)
+        self._statements, self._orders, self._requests, self._prompt = (
+            [*map(_words_of, one)] for one in (stated, orders, doubtful, statements(prompt))
+        )
+        self._stated = frozenset(stems(question) | _OF_ANSWERS).union(*self._statements)
+        self._ordered = frozenset[str]().union(*self._orders)
+        self._doubtful = self._ordered.union(*self._requests)
         self._addresses = {
             address.lower() for text in (*stated, question) for address in _ADDRESS.findall(text)
         }
@@ -69,27 +80,51 @@ class GroundingText:
         claim_text = as_read(_CITED.sub("", claim))
         if any(
             address.rstrip(".,;:").lower() not in self._addresses
-            for address in _ADDRESS.findall(claim_text)
+            for address in _ADDRESS.findall(_CITED.sub("", claim))
         ):
             return False
-        source_words = self._stated
-        if addressing(claim_text) == "suspect" or _requests(claim_text):
-            source_words = source_words | self._doubtful
-        if any(
-            _CODE.search(word) and not stems(word) & source_words for word in tokens(claim_text)
-        ):
-            return False
-        if not _names_in(claim_text) and any(
-            unicodedata.category(sign) == "So" for sign in claim_text
-        ):
-            return False  # a message in pictures
-        if self._adds_little(claim_text, source_words):
-            return True
-        if not _grounded(_names_in(claim_text), source_words, _ENOUGH):
-            return False
+        names = _names_in(claim_text)
         parts = [_names_in(part) for part in _CLAUSE.split(claim_text)] if clauses else []
-        return all(
-            _grounded(part, source_words, _HALF) for part in parts if len(part) >= _CLAUSE_WORDS
+        parts = [part for part in parts if len(part) >= _CLAUSE_WORDS]
+        source_words = self._stated
+        if self._reports(claim_text, frozenset(names)):
+            source_words = source_words | self._doubtful
+        elif any(map(self._repeats_an_order, (names, *parts))):
+            return False
+        if any(
+            _CODE.search(word) and not {part.lower(), stem(part.lower())} & source_words
+            for word in tokens(claim_text)
+            for part in word.split("/")
+        ):
+            return False
+        if not names and any(unicodedata.category(sign) == "So" for sign in claim_text):
+            return False  # a message in pictures
+        return self._adds_little(claim_text, source_words) or (
+            _grounded(names, source_words, _ENOUGH)
+            and all(_grounded(part, source_words, _HALF) for part in parts)
+        )
+
+    def _reports(self, claim_text: str, names: frozenset[str]) -> bool:
+        """Whether it is of the same kind as a suspect sentence or a request, and tells of one."""
+        is_one = addressing(claim_text) == "suspect" or _requests(claim_text)
+        repeated = _most(names, (*self._orders, *self._requests))
+        return is_one and repeated >= _ENOUGH * len(names)
+
+    def _repeats_an_order(self, claim_names: Iterable[str]) -> bool:
+        """Whether it has a word that only orders have, or more in common with an order, or with our
+        prompt, than with any statement: the sources may use the words of an order elsewhere."""
+        names = frozenset(claim_names) - _OF_ANSWERS
+        if names & self._ordered - self._stated:
+            return True
+        if len(names) < _FEW_NAMES:
+            return False
+        stated, ordered = _most(names, self._statements), _most(names, self._orders)
+        repeated = _most(names, (words | self._ordered for words in self._prompt))
+        enough, whole = _ENOUGH * len(names), len(names) if self._orders else len(names) + 1
+        return (ordered >= enough and (ordered > stated or ordered == whole)) or (
+            repeated >= enough
+            and repeated > _FEW_NAMES
+            and (repeated > stated or repeated == whole)
         )
 
     def _adds_little(self, claim_text: str, source_words: frozenset[str]) -> bool:
@@ -97,7 +132,7 @@ class GroundingText:
         added = [word for word in _names_in(claim_text) if word not in source_words]
         names = stems(" ".join(one for one in tokens(claim_text) if not one.islower()))
         return len(added) <= _OWN_WORDS and all(
-            word.isalpha() and word not in names and word not in self._ordered for word in added
+            word.isalpha() and word not in names and word not in self._doubtful for word in added
         )
 
 
@@ -113,6 +148,7 @@ def adds_little(text: str, *, context: str, most: int, but: str = "") -> bool:
         and not own & stems(but)
         and not addressing(plain)
         and not _ADDRESS.search(plain)
+        and not any(map(_CODE.search, {*tokens(plain)} - {*tokens(context)}))
     )
 
 
@@ -128,18 +164,19 @@ def _grounded(names: Collection[str], source_words: frozenset[str], share: float
 
 def _requests(sentence: str) -> bool:
     """Whether it is a request or a question, which states nothing."""
-    return bool(_REQUEST.match(sentence)) or sentence.rstrip(' *_`"”’)]').endswith(("?", "？"))
+    return (
+        bool(_REQUEST.match(sentence))
+        or bool(DICTATES.search(acts_of(as_read(sentence))))
+        or sentence.rstrip(' *_`"”’)]').endswith(("?", "？"))
+    )
 
 
-def _words(statements: Iterable[str]) -> frozenset[str]:
-    return frozenset().union(*(stems(as_read(one)) for one in statements))
+def _most(names: frozenset[str], texts: Iterable[frozenset[str]]) -> int:
+    return max((len(names & words) for words in texts), default=0)
 
 
-def _statements(text: str) -> Iterator[str]:
-    """Sentences and cells."""
-    for line in text.splitlines():
-        for cell in line.split("|"):
-            yield from sentences(cell)
+def _words_of(text: str) -> frozenset[str]:
+    return stems(as_read(text))
 
 
 _FENCE = re.compile(r"\s*(?:```|~~~)[\w+-]{0,12}\s*")

@@ -1,46 +1,89 @@
-"""Removes instructions planted for a model from documents, and reports their places.
+"""Recognizes text that addresses an assistant and demands an action of it.
 
-A sentence is planted when it overrides instructions, poses as a part of a prompt, names the
-assistant that it addresses, or dictates the answer. Runbooks are full of imperatives: a sentence
-that may address a person is only suspect."""
+Decided by what a sentence does, in terms of `acts_of`: it cancels instructions, asks for them to be
+revealed, dictates or shapes the answer, or poses as a part of a prompt. `planted` is certain.
+`suspect` may as well be meant for people, or quotes such text."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import re
-import unicodedata
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Literal
 
+from config.prompts import CHAT_TOKEN
 from enrichment.language.words import sentences
-from enrichment.safety.injection_patterns import MESSAGE, PLANTED, SUSPECT
-from loaders.document import Block, Cell, Document, Image, Tab, Table
+from enrichment.safety.acts import acts_of, as_read
 
 Addressing = Literal["", "suspect", "planted"]
-"""`planted`: addressed to a model only. `suspect`: possibly to one, or quotes such text."""
 
 _MAX_SENTENCE_CHARS = 4_000
 """Characters of one sentence; a longer one is checked in overlapping parts."""
 _OVERLAP = 200
+MARK = "may address an AI: "
+"""Begins a sentence or cell that is doubtful because of what stands around it."""
 
 _QUOTED = re.compile(
     r"[“\"«„]([^“”\"«»„]{2,400})(?:[”\"»“]|$)|`([^`\s]{1,200}\s[^`]{1,400})`|‘([^‘’]{2,400})’"
 )
-_DICTATED = 16
-"""A longer quotation is a dictated text; a shorter one only mentions a word."""
 _FEW_WORDS = 3
 """With fewer words around it, the quotation is the sentence itself."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{24,4000}={0,2}")
-_EMPHASIS = re.compile(r"[*~]+|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)|<br\s*/?>")
-_LINK = re.compile(r"\[([^\[\]]{1,300})\]\([^()\s]{1,500}\)")
-_TAGS = range(0xE0020, 0xE007F)
-"""Invisible Unicode tag characters, which a model reads as ASCII."""
-_LOOKALIKES = str.maketrans("аеорсухіѕԁһјАВЕКМНОРСТХУІЅЈ", "aeopcyxisdhjABEKMHOPCTXYISJ")
-_MIXED = re.compile(r"\b(?=\w*[a-zA-Z])(?=\w*[\u0400-\u052f])\w{2,40}\b")
-"""A word in two alphabets at once."""
+
+_POSE = re.compile(
+    CHAT_TOKEN.pattern + r"|[\"']role[\"']\s*:\s*[\"'](?:system|assistant|developer|tool)[\"']"
+    r"|(?:</|^\W*<)(?:system|assistant|instructions?|tool_calls?|tool_response|function_calls?"
+    r"|prompt|context|documents?|sources?)>(?! *[-/])|</?data-[0-9a-f]{4,}|^\W*source \d+ \|"
+    r"|^\W*(?:system|developer)(?: (?:prompt|message|override|update))?\s*:.{0,80}\byou\b"
+    r"|\b(?:begin|end)(?: of)?(?: the)? (?:sources?|context|passages?|instructions)\b\s*"
+    r"(?:$|[-=.\])])"
+    r"|^\W*(?:new|updated|real|actual|hidden|secret) (?:system )?instructions?\s*:"
+    r"|\bNO_ANSWER\b|\bsmall_talk\b",
+    re.IGNORECASE,
+)
+"""Syntax of prompts."""
+_CLAUSE = r"(?:^|[;,&])[.nm]{0,2}"
+_PLANTED = re.compile(
+    rf"{_CLAUSE}[Xx][^;,tN]{{0,3}}(?:[PY][^;,tN]{{0,3}}R|YPr|R[^;,tN]?P)(?!p)"
+    r"|[PAY][^;,tN]{0,3}R[^;,tN]{0,3}x(?![^;,]{0,3}R)"
+)
+"""Cancels earlier instructions. With a place (`instructions in the e-mail`) it may be meant for
+people; `override` is a setting as well as an act, but not after what it overrides."""
+DICTATES = re.compile(r"^n?S")
+"""Tells somebody what to say."""
+_OPENS_AN_ORDER = re.compile(
+    "|".join(
+        (
+            # Cancels or doesn't follow instructions, or all that was said before.
+            r"(?<![tN])[Xx][^;]{0,6}[Rr]|[PAY][^;]{0,3}R[^;]{0,3}x|X[^;,]{0,4}A[^;]{0,6}[dP]",
+            r"NF[^;]{0,4}[YPA]|Dd[^;]{0,2}x[^;]{0,2}A|pnp,?y[^;,]{0,2}[SBEm]",
+            # Speaks to an assistant, or says what one has to say.
+            r"M[^;,]{0,4}m[^;,]{0,2}[SBTEVXx]|M[^;]{0,3}GD|M[^;,]{0,3}n[SBE][^;,]?[wCc]",
+            r"^[.,AtYmniyp]{0,5}M+[,;][^;]{0,6}[SBTEVXxNmyY]|^[^;,]{0,2}MR,",
+            r"yb[.mn]{0,2}M+(?:$|[^.M])",
+        )
+    )
+)
+_SUSPECT = re.compile(
+    "|".join(
+        (
+            # Reveals instructions.
+            rf"{_CLAUSE}[VS][^;,]{{0,5}}(?:[YH][^;,]{{0,2}}R|[Ad][^;]{{0,3}}[Py])",
+            # Shapes or dictates the answer.
+            r"Y[^;,]{0,2}B(?!n|m[^SBTEN])|[ESVT][^;]{0,6}Y[^;,]{0,2}O",
+            r"(?:^|[;,&mn])[SBTE][^;]{0,6}A[^;,]{0,2}Q|Dd[^;]{0,4}A[^;,]{0,2}Q|BtA[^;,]{0,2}Q",
+            r"(?:^|[;,&])[nm]{0,2}[SB]n?[^;,]?[Cc]|(?:^|[;mn])n?[SB]n?[^;,]?w",
+            r"i[^;,]{0,4}Q[^;]{0,8},[.n]{0,2}[SBTE]|i[^;,]{0,4}Q[^;,]{0,6}[ST]",
+            rf"{_CLAUSE}T[^;,]{{0,2}}(?:u[^;,]{{0,4}}w|Q)",
+            r"i[^;]{0,2}[BG][^;,]{0,4}D[^;,]?d",
+            r"K[^;]{0,4}#",
+            r"N[^;,]{0,2}[VTS][^;]{0,12},n?S|N[^;,]{0,2}[VS][^;,]?Dd|V[^;,]{0,3}Yd",
+            r"B[^;,]?pDd|[BO][^;,]{0,2}Dd[^;]{0,2}[Sm]|[SEVT][^;,]{0,3}AB|[;&]Ew[Cc]|^n?Ew[Cc]|Y[^;,]{0,3}t[VSBE][^;,]?[Cc]",
+        )
+    )
+)
 
 
 @lru_cache(maxsize=50_000)
@@ -54,34 +97,29 @@ def addressing(sentence: str) -> Addressing:
         }
         return "planted" if "planted" in parts else "suspect" if "suspect" in parts else ""
     plain = as_read(sentence)
-    if MESSAGE.search(plain) or any(PLANTED.search(hidden) for hidden in _decode(plain)):
+    if any(map(addressing, _decode(plain))):
         return "planted"
-    if not PLANTED.search(plain):
-        return "suspect" if SUSPECT.search(plain) else ""
-    return "suspect" if _only_quotes(plain) else "planted"
+    acts = acts_of(plain)
+    cancels = _PLANTED.search(acts)
+    if cancels and "z" not in acts:
+        return "planted"
+    quoted = [next(filter(None, match.groups())) for match in _QUOTED.finditer(plain)]
+    if any(addressing(one) == "planted" for one in quoted if one != plain):
+        return "planted" if unquoted(plain) == plain else "suspect"
+    if cancels or MARK in plain or opens_an_order(plain) or _SUSPECT.search(acts):
+        return "suspect"
+    return ""
 
 
-def as_read(text: str) -> str:
-    """The text as a model reads it: without invisible characters, disguises and markup."""
-    if not text.isascii():
-        text = _without_disguise(text)
-    return " ".join(_EMPHASIS.sub("", _LINK.sub(r"\1", text)).split(" "))
+def opens_an_order(plain: str) -> bool:
+    """Whether what follows may be a part of the same order. `plain`: see `as_read`."""
+    return bool(_POSE.search(plain) or _OPENS_AN_ORDER.search(acts_of(plain)))
 
 
-def _without_disguise(text: str) -> str:
-    """Replaces compatibility forms and lookalike letters, decodes or removes invisible ones."""
-    visible = "".join(chr(ord(c) - 0xE0000) if ord(c) in _TAGS else c for c in text)
-    visible = unicodedata.normalize("NFKC", visible)
-    visible = "".join(
-        c for c in visible if unicodedata.category(c) not in ("Cf", "Mn") or c == "\n"
-    )
-    return _MIXED.sub(lambda word: word[0].translate(_LOOKALIKES), visible)
-
-
-def _only_quotes(plain: str) -> bool:
-    """Whether the planted text is only quoted within another sentence."""
-    around = _QUOTED.sub(lambda quoted: " …… " if len(quoted[0]) > _DICTATED else " … ", plain)
-    return not PLANTED.search(around) and len(re.findall(r"\w+", around)) >= _FEW_WORDS
+def unquoted(text: str) -> str:
+    """The text without what it only quotes; the whole text when little is left."""
+    around = _QUOTED.sub(" … ", text)
+    return around if len(re.findall(r"\w+", around)) >= _FEW_WORDS else text
 
 
 def _decode(text: str) -> list[str]:
@@ -97,122 +135,41 @@ def _decode(text: str) -> list[str]:
     return texts
 
 
-WITHHELD = "(withheld: addressed to an AI, not to people)"
-"""Replaces the text in the document, so that readers see that something is missing."""
+_CELL = re.compile(r"(?:^|(?<=\s))\|(?=\s|$)|<br\s*/?>|\n", re.MULTILINE)
 _END = re.compile(r"(?<=[.!?])\s+")
-_MAX_EXCERPT_CHARS = 120
-"""Characters of a withheld text in a report."""
 
 
-def without_planted(document: Document) -> tuple[Document, tuple[str, ...]]:
-    """The document with every planted text replaced by `WITHHELD`, and `place: beginning` of each.
+def statements(text: str) -> Iterator[str]:
+    """Sentences and cells of a text or of markdown, verbatim and in order.
 
-    The text after a planted sentence in the same line is removed too: it is its message."""
-    report: dict[str, None] = {}
-
-    def note(place: str, before: str, after: str) -> None:
-        if after != before:
-            report.setdefault(f"{place}: {_beginning(before, after)!r}")
-
-    title = clean_text(document.title)
-    note("title", document.title, title)
-    blocks: list[Block] = []
-    for block in document.blocks:
-        cleaned = _clean_block(block)
-        place = f"under {cleaned.heading_path[-1]!r}" if cleaned.heading_path else "at the top"
-        for before, after in zip(_texts(block), _texts(cleaned), strict=True):
-            note(place, before, after)
-        blocks.append(cleaned)
-    tabs = tuple(map(_clean_tab, document.tabs))
-    return replace(document, title=title, blocks=tuple(blocks), tabs=tabs), tuple(report)
+    Sentences also end before signs that open no sentence, such as braces."""
+    for part in _CELL.split(text):
+        for sentence in sentences(part):
+            yield from _END.split(sentence)
 
 
-def clean_text(text: str) -> str:
-    """The text with planted parts replaced by `WITHHELD`; unchanged without any."""
-    return "\n".join(_clean_line(line) for line in text.split("\n"))
+def rewrite(text: str, change: Callable[[str], str]) -> str:
+    """The text with every statement changed, and what stands between them as it was."""
+    parts, at = [], 0
+    for statement in statements(text):
+        start = text.index(statement, at)
+        parts += [text[at:start], change(statement)]
+        at = start + len(statement)
+    return "".join((*parts, text[at:]))
 
 
-def _clean_line(line: str) -> str:
-    at = 0
-    for sentence in _parts(line):
-        at = line.index(sentence, at)
-        if addressing(sentence) == "planted":
-            return line[:at] + WITHHELD
-        at += len(sentence)
-    return line
+def with_marks(text: str) -> str:
+    """The text as a prompt quotes it: what may address the model says so."""
+    return rewrite(text, lambda one: marked(one) if addressing(one) else one)
 
 
-def _parts(line: str) -> Iterator[str]:
-    """Sentences, also split at end marks before signs that open no sentence, such as braces."""
-    for sentence in sentences(line):
-        yield from _END.split(sentence)
+def marked(statement: str) -> str:
+    return statement if MARK in statement else f"({MARK}{statement})"
 
 
-def _clean_block(block: Block) -> Block:
-    text, markdown = _clean_twice(block.text, block.markdown)
-    return replace(
-        block,
-        text=text,
-        markdown=markdown,
-        heading_path=tuple(map(clean_text, block.heading_path)),
-        tab=block.tab and _clean_tab(block.tab),
-        table=block.table and _clean_table(block.table),
-        image=block.image and _clean_image(block.image),
-    )
+REDACTED = "…"
 
 
-def _clean_tab(tab: Tab) -> Tab:
-    return replace(tab, title=clean_text(tab.title), path=tuple(map(clean_text, tab.path)))
-
-
-def _clean_twice(text: str, markdown: str) -> tuple[str, str]:
-    """Clean text and markdown. When only one of them changes, both become the cleaned plain text,
-    or `WITHHELD` when the plain text did not change."""
-    plain = clean_text(text)
-    marked = plain if markdown == text else clean_text(markdown)
-    if (plain == text) == (marked == markdown):
-        return plain, marked
-    remainder = plain if plain != text else WITHHELD
-    return remainder, remainder
-
-
-def _clean_table(table: Table) -> Table:
-    return replace(table, rows=tuple(tuple(map(_clean_cell, row)) for row in table.rows))
-
-
-def _clean_cell(cell: Cell) -> Cell:
-    text, markdown = _clean_twice(cell.text, cell.markdown.replace("<br>", "\n"))
-    return replace(
-        cell,
-        text=text,
-        markdown=markdown.replace("\n", "<br>"),
-        tables=tuple(map(_clean_table, cell.tables)),
-        images=tuple(map(_clean_image, cell.images)),
-    )
-
-
-def _clean_image(image: Image) -> Image:
-    return replace(
-        image,
-        alt=clean_text(image.alt),
-        title=clean_text(image.title),
-        description=clean_text(image.description),
-    )
-
-
-def _texts(block: Block) -> Iterator[str]:
-    yield block.text
-    if block.image:
-        yield block.image.alt
-        yield block.image.title
-        yield block.image.description
-    for row in block.table.rows if block.table else ():
-        for cell in row:
-            yield cell.text
-
-
-def _beginning(before: str, after: str) -> str:
-    """The beginning of the withheld text, for a report."""
-    same = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
-    withheld = " ".join(before[same:].split())
-    return withheld if len(withheld) <= _MAX_EXCERPT_CHARS else withheld[:_MAX_EXCERPT_CHARS] + "…"
+def redacted(text: str) -> str:
+    """The text as it is shown to people: without what may address a model."""
+    return rewrite(text, lambda one: REDACTED if addressing(one) else one)

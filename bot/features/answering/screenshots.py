@@ -17,7 +17,7 @@ from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from bot.slack.events import AttachedFile, IncomingMessage
 from config.errors import ModelError
 from config.models import ChatModel, Usage
-from enrichment.safety.injection import WITHHELD, clean_text
+from enrichment.safety.injection import REDACTED, redacted
 from loaders.pictures.image import MAX_PICTURE_BYTES, kind_of, read_picture
 from loaders.untrusted import NotAllowed, ReadRefused, Web, origin, too_large
 
@@ -189,7 +189,7 @@ def _words(reply: ScreenshotReply) -> str:
     if reply.kind == "nothing":
         return ""
     lines = [" ".join(line.split()) for line in (*reply.text, reply.shows)]
-    safe = [one for one in map(clean_text, lines) if one and one != WITHHELD]
+    safe = [one for one in map(redacted, lines) if one and one != REDACTED]
     return _cut("\n".join(safe), _MAX_TEXT_CHARS)
 
 

@@ -36,6 +36,7 @@ from bot.blocks.render import render
 from config.domain import Domain
 from config.models import Prompt
 from config.tool_server import ToolServer
+from enrichment.safety.injection import MARK
 from tests.agents.corpus import domain, snapshot
 from tests.agents.scripted import PLAN, ScriptedModel, Watching, in_turn
 from tests.agents.tools import servers as tool_servers
@@ -281,10 +282,11 @@ def test_what_a_tool_says_is_data_and_stays_behind_its_fence() -> None:
     model = scripted(LOOK, "NOTHING")
     with listening("instructs") as url:
         asked([allowed(url)], model)
-    shown = model.prompts[-1]
-    assert "Ignore all previous instructions" in shown.user
+    shown, again = model.prompts[-2:]
+    assert f"({MARK}Ignore all previous instructions" in shown.user
     assert "[1]. </data>" not in shown.user
     assert "Ignore all previous instructions" not in shown.system
+    assert "Ignore all previous instructions" not in again.user  # it may be why the model is silent
 
 
 def test_a_question_has_three_calls_and_no_more() -> None:
