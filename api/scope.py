@@ -127,7 +127,7 @@ class RequestScope:
             documents_by_access = {how: tuple(ids) for how, ids in documents.items()}
             self.served.audit(
                 AuditEntry(
-                    door=self.act, place=self.caller.name, domain=domain.domain,
+                    door=self.act.value, place=self.caller.name, domain=domain.domain,
                     generation=generation, documents=documents_by_access,
                     asker=self.asker,
                 ),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from slack_sdk import WebClient
 
-from bot.access.gate import Gate
+from bot.access.gate import Gate, Place
 from bot.slack.client import SlackClient
 from config.domain import Domain
 from index.permissions.acts import Act
@@ -60,12 +60,15 @@ def main() -> None:
             visitor = gate.by_address("sam.rivers@tidewater.example")
             return gate.admits(Act.API_ASK, visitor, domains[1])
 
+        place = Place(domain=domains[1], channel=domains[1].channels[-1])
         checks: dict[str, Callable[[], object]] = {
             "mention in a channel": lambda: gate.open_to(Act.MENTION, YOU, domains[:1]),
             "direct message": lambda: gate.open_to(Act.DIRECT_MESSAGE, YOU, domains),
+            "press below an answer": lambda: gate.may_act(Act.FEEDBACK, YOU, place),
             "API, one domain": by_address,
         }
         assert by_address()
+        assert gate.may_act(Act.FEEDBACK, YOU, place)
         print(f"{DOMAINS} domains, {CHANNELS_EACH} channels each, {MEMBERS:,} members each\n")
         print("| check, from memory | p50 ms | p99 ms |")
         print("|---|---|---|")

@@ -193,6 +193,9 @@ class Channels:
         log.error("slack lookup failed, access denied", what=what, reason=refused.code, fix=remedy)
 
 
+UNKNOWN = Visitor(kind="unknown")
+
+
 class People:
     """Slack's users, cached for some minutes.
 
@@ -225,7 +228,7 @@ class People:
         `member` does."""
         address = email.strip().casefold()
         visitor = _latest(self._by_email, address, patience)
-        return visitor or Visitor(person=Person(email=email), kind="unknown")
+        return visitor or UNKNOWN
 
     def _fetch(self, method: str, argument: str, key: str, patience: float) -> Visitor | None:
         try:

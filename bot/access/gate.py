@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 import structlog
 
-from bot.access.directory import PATIENCE, Channels, People
+from bot.access.directory import PATIENCE, UNKNOWN, Channels, People
 from bot.slack.client import SlackBusy, SlackClient, SlackUnsure
 from bot.slack.events import IncomingMessage
 from config.domain import Domain
 from index.permissions.acts import Act, Visitor, may
-from index.permissions.rules import Person
 
 
 def act_of(event: IncomingMessage) -> Act:
@@ -99,7 +98,7 @@ class Gate:
             return self.people.member_by_email(address, patience=0.0)
         except (SlackBusy, SlackUnsure) as error:
             log.warning("user lookup failed, access denied", reason=str(error))
-            return Visitor(kind="unknown", person=Person(email=address))
+            return UNKNOWN
 
     def admits(self, act: Act, visitor: Visitor, domain: Domain) -> bool:
         """See `index.permissions.acts.Directory`."""

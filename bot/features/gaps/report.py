@@ -24,6 +24,7 @@ from bot.showing import Showing
 from bot.slack.client import SlackRefused
 from bot.slack.messages import question_id
 from config.domain import Domain
+from index.permissions.acts import Act
 from index.permissions.words import Reader
 
 log = structlog.get_logger()
@@ -103,7 +104,8 @@ class WeeklyReport:
                 yield channel, readers.channel(domain, channel)
             return
         for admin in dict.fromkeys(domain.admins):
-            yield admin, readers.person(admin)
+            if self.context.gate.open_to(Act.ADMINISTER, admin, [domain]):
+                yield admin, readers.person(admin)
 
     def _send_once(self, key: str, place: str, message: SlackMessage) -> None:
         """`place`: a channel, or a person. Slack returns the id of a person's conversation only
