@@ -242,7 +242,8 @@ def _from_entry(one: CachedEntry, text: str, snapshot: Snapshot, similarity: flo
         generation=snapshot.generation,
         standalone_question=text,
     )
-    note = f"answered before, on {one.kept_at:%Y-%m-%d}: {one.question}"
+    # Without the words: whoever asked first is not the one whose answer is stored with this note.
+    note = f"answered before, on {one.kept_at:%Y-%m-%d}"
     return CachedAnswer(answer=answer, note=note)
 
 

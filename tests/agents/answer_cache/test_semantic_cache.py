@@ -137,6 +137,12 @@ def test_the_same_question_in_other_words_gets_the_answer_given_before(engine: E
     assert 0.7 <= again.cache_similarity <= 1.0
 
 
+def test_the_words_of_whoever_asked_first_stay_out_of_anothers_answer(engine: Engine) -> None:
+    lookup = kept(engine).find(REWORDED, asked(REWORDED), snapshot())
+    assert lookup.note.startswith("answered before, on ")
+    assert ASKED not in repr(lookup)
+
+
 def test_how_near_the_nearest_question_is_is_told_also_where_it_asks_something_else(
     engine: Engine,
 ) -> None:
