@@ -1,13 +1,9 @@
-"""Local files as a source of documents. The suffix selects the loader.
-
-mammoth converts Word files to HTML and preserves merged cells, lists and footnotes."""
+"""Local files as a source of documents. The suffix selects the loader."""
 
 from __future__ import annotations
 
 import codecs
-import io
 import json
-import zipfile
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -24,50 +20,11 @@ from loaders.files.markdown import parse_markdown
 from loaders.files.patterns import expand_paths, root_of
 from loaders.files.pdf import parse_pdf
 from loaders.files.text import parse_csv, parse_text
+from loaders.files.word import parse_docx
 from loaders.pictures.document_pictures import PictureCollector, local_pictures
 from loaders.source import IndexedDocument, Load, SourceChanges
 from loaders.time_limit import outside_time_limit
 from loaders.untrusted import ReadRefused, confined, read_file
-
-MIME_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-_STYLES = """
-p[style-name='Title'] => h1:fresh
-p[style-name='Subtitle'] => p:fresh
-p[style-name='Quote'] => blockquote > p:fresh
-p[style-name='Intense Quote'] => blockquote > p:fresh
-p[style-name='HTML Preformatted'] => pre:separator('\\n')
-"""
-
-
-def parse_docx(data: bytes, *, url: str = "", **metadata: Unpack[Metadata]) -> Document:
-    """Raises LoadError when the data is not a Word file or a limit is exceeded."""
-    import mammoth
-
-    name = metadata.get("id") or "Word file"
-    _check_archive(data, name)
-    try:
-        result = mammoth.convert_to_html(io.BytesIO(data), style_map=_STYLES)
-    except RecursionError as error:
-        raise LoadError(name, "its content is nested too deep") from error
-    except Exception as error:  # mammoth leaks what zipfile, XML and its own parser raise
-        raise LoadError(name, f"not a readable Word file: {error}") from error
-    metadata.setdefault("mime_type", MIME_TYPE)
-    document = parse_html(str(result.value), url=url, **metadata)
-    document = replace(document, title=document.title or name)
-    notes = tuple(dict.fromkeys(message.message for message in result.messages))
-    return replace(document, warnings=(*document.warnings, *notes))
-
-
-def _check_archive(data: bytes, name: str) -> None:
-    try:
-        members = zipfile.ZipFile(io.BytesIO(data)).infolist()
-    except zipfile.BadZipFile as error:
-        raise LoadError(name, "not a Word file (.docx)") from error
-    xml = [member for member in members if member.filename.endswith((".xml", ".rels"))]
-    size = sum(member.file_size for member in xml)
-    if size > MAX_BYTES:
-        raise LoadError(name, f"it unpacks to {size:,} bytes, more than {MAX_BYTES:,}")
-
 
 Parse = Callable[..., Document]
 
