@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from slack_sdk import WebClient
 
+from bot.access.directory import kind_of
 from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.connection import Identity, api_base, reach_slack
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure, refused_token
@@ -275,8 +276,10 @@ def find_person(app: SlackApp, text: str) -> tuple[str, str]:
             remedy="in Slack: your profile › ⋮ › Copy member ID",
         ) from refused
     user = reply.get("user") or {}
-    if user.get("is_bot") or user.get("deleted"):
-        raise ConfigError(f"{query} is a bot, or has left", remedy="name a colleague")
+    if kind_of(user, app.identity.workspace_ids) in ("bot", "former", "external"):
+        raise ConfigError(
+            f"{query} is a bot, has left, or is of another organization", remedy="name a colleague"
+        )
     return str(user.get("id") or query), str(user.get("real_name") or user.get("name") or query)
 
 

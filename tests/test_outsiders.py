@@ -122,7 +122,11 @@ def vault(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vault]:
         try:
             token = create_token(folder / "config", "nora", identity=ADDRESS)
             desk = create_token(folder / "config", "desk", speaks_for_people=True)
-            with elsewhere(copilot.api(slack=False)) as api:
+            with pytest.MonkeyPatch.context() as patch:
+                # One cache of people for Slack and the API.
+                patch.setattr("bot.connection.open_gate", lambda settings: bot.gate)
+                app = copilot.api(slack=False)
+            with elsewhere(app) as api:
                 yield Vault(slack, bot, api, token, desk)
         finally:
             bot.stop(5)
@@ -174,6 +178,28 @@ def test_who_becomes_a_colleague_is_one_within_half_a_minute(vault: Vault) -> No
     finally:
         vault.slack.workspace.welcome(olaf)
         people._by_id._entries.clear()
+
+
+def test_the_token_of_somebody_who_left_an_hour_ago_opens_nothing(vault: Vault) -> None:
+    people, nora = vault.bot.gate.people, vault.slack.workspace.people[NORA]
+    assert vault.read(vault.token) != 403
+    vault.slack.workspace.welcome(dataclasses.replace(nora, deleted=True))
+    vault.api.get("/api/documents?domain=vault", headers=bearer(vault.token))
+    try:
+        for entry in people._by_email._entries.values():
+            entry.fetched_at -= 3_600
+        assert vault.read(vault.token) == vault.read(vault.desk, asker_email=ADDRESS) == 403
+        for path in ("documents", "documents/gondola/summary", "entities"):
+            reply = vault.api.get(f"/api/{path}?domain=vault", headers=bearer(vault.token))
+            assert reply.status_code == 403
+        # While Slack is away as well.
+        vault.slack.faults.add("users.lookupByEmail", status=503, count=20)
+        people._by_email._entries.clear()
+        assert vault.read(vault.token) == 403
+    finally:
+        vault.slack.faults.clear()
+        vault.slack.workspace.welcome(nora)
+        people._by_email._entries.clear()
 
 
 def test_a_channel_that_is_shared_no_longer_closes_what_was_asked_in_it(vault: Vault) -> None:

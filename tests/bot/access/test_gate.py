@@ -518,6 +518,23 @@ def test_presses_on_what_was_erased_since_do_nothing(desk: Desk) -> None:
     assert desk.said(PRIVATE, ts) == []
 
 
+def test_a_guest_who_becomes_a_colleague_in_mid_thread_is_answered_in_it(desk: Desk) -> None:
+    guest = desk.slack.workspace.people[GUEST]
+    ts = desk.slack.post_as_user(PUBLIC, f"{desk.at} how long does it steep?", user=GUEST)
+    desk.settle()
+    assert desk.said(PUBLIC, ts) == []
+    desk.slack.workspace.welcome(dataclasses.replace(guest, guest=""))
+    try:
+        for entry in desk.bot.gate.people._by_id._entries.values():
+            entry.fetched_at -= 31
+        again = f"{desk.at} and green tea?"
+        desk.slack.post_as_user(PUBLIC, again, thread_ts=ts, user=GUEST)
+        desk.slack.wait_for_reply(PUBLIC, ts, until=answered)
+    finally:
+        desk.slack.workspace.welcome(guest)
+        desk.bot.gate.people._by_id._entries.clear()
+
+
 def test_the_last_press_counts_whichever_is_handled_last(desk: Desk) -> None:
     ts, _ = desk.ask("who holds the key?", channel=PRIVATE, user=MEMBER)
     for at, verdict in (("1700000002.1", "helpful"), ("1700000001.1", "unhelpful")):

@@ -47,6 +47,7 @@ NEEDS = {
     "reactions.add": "reactions:write",
     "users.conversations": "groups:read",
     "users.info": "users:read",
+    "users.list": "users:read",
     "users.lookupByEmail": "users:read.email",
     "views.open": None,
     "views.publish": None,

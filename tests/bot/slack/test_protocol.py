@@ -198,4 +198,5 @@ def test_a_press_is_placed_by_its_container(plain: PlainSlack, bot: Bot) -> None
     whisper = eventually(lambda: [g for m, g in plain.calls if m == "chat.postEphemeral"])[0]
     assert (whisper["channel"], whisper["thread_ts"]) == (CHANNEL, "12.1")
     week = timedelta(days=7)
-    assert bot.feedback.verdicts("security", now() - week, now() + week).helpful == 1
+    verdicts = bot.feedback.verdicts
+    assert eventually(lambda: verdicts("security", now() - week, now() + week).helpful) == 1
