@@ -39,10 +39,11 @@ log = structlog.get_logger()
 
 QuestionDoor = Literal[
     "mention", "follow_up", "channel", "alert", "direct_message",
-    "api", "api_stream", "mcp", "retrieve", "cli",
+    "api", "api_stream", "mcp", "retrieve", "cli", "recheck",
 ]  # fmt: skip
-"""`retrieve`: passages by the API, where a model helps to find them."""
-_OUTSIDE_SLACK = frozenset(("api", "api_stream", "mcp", "retrieve", "cli"))
+"""`retrieve`: passages by the API, where a model helps to find them. `recheck`: a gap's question,
+asked again by nobody."""
+_IN_CHANNELS = frozenset(("mention", "follow_up", "channel", "alert", "direct_message"))
 _LOCK = 5053
 """PostgreSQL's advisory lock of admissions."""
 TOKENS_OF_A_RUN = 11_000
@@ -167,9 +168,11 @@ class RunLedger:
         if is_counted:
             self._finish(through, attempt)
 
-    def is_over_budget(self, domain: Domain) -> bool:
+    def has_used(self, share: float, domain: Domain) -> bool:
+        """Whether at least this share of the day's tokens is used up. `share`: 0–1."""
+        limit = domain.limits.tokens_per_day
         with self._transaction() as connection:
-            return self._over_budget(connection, domain) is not None
+            return limit > 0 and self._tokens_of_today(connection, domain) >= share * limit
 
     def _admit(
         self,
@@ -198,18 +201,19 @@ class RunLedger:
         return allowed
 
     def _over_budget(self, connection: Connection, domain: Domain) -> LimitReached | None:
-        if not domain.limits.tokens_per_day:
+        limit = domain.limits.tokens_per_day
+        if not limit or self._tokens_of_today(connection, domain) < limit:
             return None
+        return LimitReached("budget", domain, now() + timedelta(hours=1))
+
+    def _tokens_of_today(self, connection: Connection, domain: Domain) -> int:
         of_today = select(
             func.coalesce(func.sum(RunRow.tokens), 0),
             func.coalesce(func.sum(RunRow.attempts - RunRow.finished), 0),
             func.count(case((RunRow.tokens > 0, 1))),
         ).where(RunRow.domain == domain.domain, RunRow.started_at >= now() - timedelta(days=1))
         tokens, unfinished, paid = map(int, connection.execute(of_today).one())
-        tokens += unfinished * (tokens // paid if paid else self._tokens_of_a_run)
-        if tokens < domain.limits.tokens_per_day:
-            return None
-        return LimitReached("budget", domain, now() + timedelta(hours=1))
+        return tokens + unfinished * (tokens // paid if paid else self._tokens_of_a_run)
 
     def _finish(self, through: QuestionOrigin, attempt: Attempt) -> None:
         used = attempt.usage.input_tokens + attempt.usage.output_tokens
@@ -254,7 +258,7 @@ def _reached(
     if through.asker:
         of_asker = (RunRow.asker == through.asker, RunRow.domain == domain.domain)
         counted.append(("person", limits.questions_per_user_per_hour, of_asker))
-    if through.door not in _OUTSIDE_SLACK:
+    if through.door in _IN_CHANNELS:
         in_channel = (RunRow.place == through.place,)
         counted.append(("channel", limits.questions_per_channel_per_hour, in_channel))
     for limit, most, which in counted:

@@ -144,9 +144,9 @@ def test_an_attempt_that_breaks_off_costs_what_the_others_do(
     ledger.admit(run(1), [A_THOUSAND])
     with pytest.raises(broke_off), ledger.attempt(run(1)):
         raise broke_off
-    assert not ledger.is_over_budget(A_THOUSAND)
+    assert not ledger.has_used(1, A_THOUSAND)
     spend(ledger, run(1), A_THOUSAND, 400)  # again, after the crash
-    assert ledger.is_over_budget(A_THOUSAND)
+    assert ledger.has_used(1, A_THOUSAND)
     assert not is_admitted(ledger, run(2), A_THOUSAND)
     assert is_admitted(ledger, run(1), A_THOUSAND)  # begun before
 
@@ -170,7 +170,7 @@ def test_an_attempt_without_documents_costs_what_it_used(ledger: RunLedger) -> N
         ledger.admit(run(number), [A_THOUSAND])
         with pytest.raises(IndexUnavailable), ledger.attempt(run(number)):
             raise IndexUnavailable("nothing published")
-    assert not ledger.is_over_budget(A_THOUSAND)
+    assert not ledger.has_used(1, A_THOUSAND)
 
 
 def test_tokens_belong_to_the_domain_that_answered(ledger: RunLedger) -> None:

@@ -1,14 +1,16 @@
 """Asks the questions of gaps again after documents changed, the worst first and one by one, and
 closes a gap that is answered from the document that it waited for.
 
-Questions asked here are not stored, and count against no limit of a person. In doubt a gap stays
-open: nobody fixes one that was closed too early."""
+Questions asked here are not stored, and count against no limit of a person. They wait once half of
+a day's tokens is used, so that people have the rest. In doubt a gap stays open: nobody fixes one
+that was closed too early."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from secrets import token_hex
 from typing import Literal
 
 import structlog
@@ -16,7 +18,7 @@ import structlog
 from agents.answer import Answer, Ask, Passage, Question
 from agents.checks.groundedness import FINE, groundedness
 from agents.context.sources import Source
-from agents.ledger import RunLedger
+from agents.ledger import QuestionOrigin, RunLedger
 from bot.feature import FeatureContext, PublishedIndex
 from bot.features.gaps.gap import Gap, UnansweredQuestion, gaps_of, nearest_place, state_of
 from bot.features.gaps.question_store import GapDraftStore, answered_questions
@@ -127,6 +129,9 @@ MAX_QUESTIONS = 5
 PAUSE = timedelta(seconds=5)
 """Between two gaps: people's questions go first."""
 OUTAGE_DELAY = timedelta(hours=1)
+"""Also while the tokens of the day are left to people."""
+MAX_SHARE = 0.5
+"""Of a day's tokens; from then on the gaps wait."""
 _ORDER = {"accepted": 0, "proposed": 1, "closed": 2, "reopened": 3, "open": 4}
 
 
@@ -146,7 +151,7 @@ class GapRecheck:
     def plan(self, domain: str) -> None:
         """Set a timer for each gap that the new documents may answer, or no longer answer."""
         snapshot = self.published.snapshot(domain)
-        if self.store.progress(domain)[0] == snapshot.generation or self._is_over_budget(domain):
+        if self.store.progress(domain)[0] == snapshot.generation or self._must_wait(domain):
             return
         waiting = [
             gap
@@ -169,6 +174,9 @@ class GapRecheck:
         )
         if gap is None:
             return
+        if self._must_wait(row.domain):
+            self.context.timers.set(ASK_GAP, gap_id, datetime.now(UTC) + OUTAGE_DELAY)
+            return
         try:
             snapshot = self.published.snapshot(row.domain)
             fingerprint = self._fingerprint(gap, snapshot)
@@ -182,10 +190,19 @@ class GapRecheck:
         self._move(row, outcome, snapshot)
         self.store.set(gap_id, asked_of=fingerprint)
 
-    def _is_over_budget(self, name: str) -> bool:
-        """People's questions of today have used up the domain's tokens."""
+    def _must_wait(self, name: str) -> bool:
+        """The rest of the day's tokens is for people."""
         domain = self.context.domains().get(name)
-        return domain is not None and self.ledger.is_over_budget(domain)
+        return domain is not None and self.ledger.has_used(MAX_SHARE, domain)
+
+    def _ask(self, gap: Gap, question: UnansweredQuestion) -> Answer:
+        domain = self.context.domains()[gap.domain]
+        run = QuestionOrigin(id=f"recheck-{token_hex(8)}", door="recheck", text=question.text)
+        self.ledger.admit(run, [domain], limited=False)
+        with self.ledger.attempt(run) as attempt:
+            answer = self.ask_anew(gap.domain)(Question(text=question.text), None)
+            attempt.add(answer.usage)
+        return answer
 
     def _move(self, gap: GapRow, outcome: Outcome, snapshot: Snapshot) -> None:
         if outcome == "answered" and gap.state in UNANSWERED:
@@ -207,7 +224,7 @@ class GapRecheck:
         answered = answered_questions(self.store.engine, [one.question_id for one in questions])
         outcomes: list[Outcome] = []
         for question in questions[:1] if gap.state == "closed" else questions:
-            answer = self.ask_anew(gap.domain)(Question(text=question.text), None)
+            answer = self._ask(gap, question)
             proven_by = (
                 cited_sections(answer, whole.chunks) if question.question_id in answered else None
             )

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, select
 
+from agents.ledger import RunRow
 from bot.bus.events import SuggestionDecided
 from bot.features.gaps.recheck import GAPS_CLOSED, outcome_of
 from bot.features.gaps.service import GAPS_OPEN
@@ -21,6 +22,7 @@ from bot.privacy.personal_data import PersonalData
 from bot.privacy.retention import Retention
 from bot.privacy.tables import delete_questions
 from bot.questions.tables import HandoffRow
+from config.models import Usage
 from config.settings import Settings
 from index.audit import AuditLog
 from index.store.database import open_database
@@ -236,6 +238,25 @@ def test_nothing_of_what_is_asked_anew_is_on_record(room: GapRoom) -> None:
     room.ask_again()
     assert room.asked
     assert {one.id for one in room.records.recent(limit=50)} == set(ids)
+
+
+def test_what_is_asked_again_counts_and_leaves_people_half_of_the_days_tokens(
+    room: GapRoom,
+) -> None:
+    accepted(room)
+    reply = answer(usage=Usage(calls=1, input_tokens=room.domain.limits.tokens_per_day // 2))
+    room.answers = lambda question: reply
+    for text in (LAPTOPS.replace("5 minutes", "6 minutes"), WITH_TRAVEL):
+        room.publish(text)
+        room.ask_again()
+    with room.engine.connect() as connection:
+        runs = connection.execute(select(RunRow.door, RunRow.asker, RunRow.finished)).all()
+    assert runs == [("recheck", "", 1)] * len(room.asked)
+    first = len(room.asked)
+    assert first == 1
+    room.publish(LAPTOPS)
+    room.ask_again()
+    assert len(room.asked) == first
 
 
 def test_a_document_that_did_not_change_is_not_asked_again(room: GapRoom) -> None:
