@@ -116,6 +116,14 @@ def metrics() -> str:
     return "\n".join([*head, *sorted(rows)])
 
 
+def columns() -> str:
+    """Whose words each column of text holds, and until when."""
+    from bot.features.registry import FEATURE_TABLES
+    from bot.privacy.other_tables import columns_as_markdown
+
+    return columns_as_markdown({one.table.name: one for one in FEATURE_TABLES.every})
+
+
 def environment() -> str:
     """Every variable with its meaning and default, as a file to copy to `.env`."""
     from config.settings import Settings
@@ -157,6 +165,7 @@ def filled(text: str) -> str:
         "settings": settings,
         "rooms": rooms,
         "metrics": metrics,
+        "columns": columns,
     }
 
     def fresh(found: re.Match[str]) -> str:
@@ -175,6 +184,7 @@ def generated() -> dict[Path, str]:
         ROOT / "README.md",
         ROOT / "CONTRIBUTING.md",
         docs / "reference.md",
+        docs / "privacy.md",
         docs / "operations" / "logs-and-metrics.md",
     ]
     made = {page: filled(page.read_text(encoding="utf-8")) for page in pages}

@@ -72,7 +72,8 @@ class InboxAdmin:
 def is_by(user: str, item: Any) -> bool:
     """Whether it names this person as author or actor, at any depth."""
     if isinstance(item, Mapping):
-        if item.get("words_by") == user:  # an owner accepted their words
+        # An owner accepted their words, or somebody else asked about their message.
+        if user in (item.get("words_by"), item.get("author")):
             return True
         # A rich text element that mentions someone has a `user_id`, too.
         by = (

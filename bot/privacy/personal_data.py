@@ -6,29 +6,31 @@ docs/privacy.md."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Engine, delete, or_, select, update
-from sqlalchemy.orm import InstrumentedAttribute
+from sqlalchemy import Connection, Engine, or_, select, update
 
-from agents.answer_cache.store import delete_answering
-from agents.thread.store import forget_threads_of, turns_of_people
+from agents.answer_cache.store import delete_answering, entries_answering
+from agents.thread.store import forget_threads_of as forget_threads_by
+from agents.thread.store import slack_place, turns_at, turns_of_people
 from bot.bus.stored_items import InboxAdmin, StoredItem, stored_items
 from bot.connection import inbox_url, resolve_person
+from bot.privacy.other_tables import owned_tables
 from bot.privacy.retention import Purged, Retention, scrub_all
 from bot.privacy.tables import (
     FeatureTables,
     delete_questions,
     erase_in_features,
     forget_screenshots,
+    forget_threads_of,
     ids_of,
     rows_of,
 )
-from bot.questions.store import answers_of, cached_of
-from bot.questions.tables import FeedbackRow, HandoffRow, QuestionRow, ScreenshotRow
-from bot.slack.messages import ERASED
+from bot.questions.personal import questions_with_words_of
+from bot.questions.store import answers_of
+from bot.questions.tables import QuestionRow
 from config.domain import Domain
 from config.settings import Settings
 from index.audit import AuditLog
@@ -36,7 +38,6 @@ from index.permissions.rules import Person
 
 PATIENCE_SECONDS = 30.0
 """Seconds to wait for events that a worker has begun."""
-_SECRET = {"event_id"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,19 +72,13 @@ class PersonalData:
         self.features.create(self.engine)
         askers = _names(user, email)
         with self.engine.connect() as connection:
-            own = ids_of(connection, select(QuestionRow.id).where(QuestionRow.asker == user))
+            own = ids_of(connection, select(QuestionRow.id).where(QuestionRow.asker.in_(askers)))
+            shared = questions_with_words_of(connection, askers)
+            answers = answers_of(connection, QuestionRow.id.in_([*own, *shared]))
             stored = {
-                "questions": _rows(connection, user, QuestionRow.asker),
-                "screenshots": [
-                    row
-                    for one in sorted(own)
-                    for row in _rows(connection, one, ScreenshotRow.question_id)
-                ],
-                "feedback": _rows(connection, user, FeedbackRow.user),
-                "handoffs": _rows(connection, user, *_PEOPLE),
-                "resolved": _rows(connection, user, QuestionRow.resolved_by),
-                "threads": turns_of_people(connection, askers),
-                **rows_of(connection, askers, self.features.tables),
+                **rows_of(connection, askers, [*self.features.every, *owned_tables(connection)]),
+                "threads": [*turns_of_people(connection, askers), *_turns(connection, shared)],
+                "cached": entries_answering(connection, answers),
             }
         proposals = [
             {"id": one.id, "domain": one.domain, "question": one.question,
@@ -96,7 +91,6 @@ class PersonalData:
             "user": user,
             **stored,
             "proposals": proposals,
-            "cached": cached_of(self.engine, user),
             "inbox": [{"id": one.id, "status": one.status, "item": one.item} for one in events],
             "shown": list(self.audit.export(askers=askers)),
         }
@@ -106,26 +100,28 @@ class PersonalData:
 
         `email`: as for `export`."""
         self.features.create(self.engine)
+        names = _names(user, email)
         with self.engine.begin() as connection:
             # Before their answers are deleted, which lead there.
-            delete_answering(connection, answers_of(connection, QuestionRow.asker == user))
+            shared = questions_with_words_of(connection, names)
+            theirs = or_(QuestionRow.asker.in_(names), QuestionRow.id.in_(shared))
+            delete_answering(connection, answers_of(connection, theirs))
         self._withdraw(user)
-        deleted, working = self._empty_inbox(user)
+        deleted, working = self._empty_inbox(user, shared)
         events = [one.id for one in working]
         with self.engine.begin() as connection:
-            threads = forget_threads_of(connection, _names(user, email))
-            mine = select(QuestionRow.id).where(QuestionRow.asker == user)
+            threads = forget_threads_by(connection, names)
+            threads += forget_threads_of(connection, shared)
+            mine = select(QuestionRow.id).where(QuestionRow.asker.in_(names))
             busy = ids_of(connection, mine.where(QuestionRow.event_id.in_(events)))
             questions = delete_questions(
                 connection, ids_of(connection, mine) - busy, self.features.tables
             )
-            by_user = delete(FeedbackRow).where(FeedbackRow.user == user)
-            feedback = connection.execute(by_user).rowcount
-            handoffs = _erase_helper(connection, user)
-            erase_in_features(connection, _names(user, email), self.features.tables)
+            every = [*self.features.every, *owned_tables(connection)]
+            rows = erase_in_features(connection, names, every, busy)
         return Erased(
-            questions=questions, feedback=feedback, handoffs=handoffs, threads=threads,
-            inbox=deleted, still_working=len(working),
+            questions=questions, feedback=rows["bot_feedback"], handoffs=rows["bot_handoffs"],
+            threads=threads, inbox=deleted, still_working=len(working),
         )  # fmt: skip
 
     def _withdraw(self, user: str) -> None:
@@ -136,13 +132,15 @@ class PersonalData:
             forget_screenshots(connection, ids_of(connection, select(QuestionRow.id).where(*mine)))
             connection.execute(change.values(state="withdrawn", text="", answer=None))
 
-    def _empty_inbox(self, user: str) -> tuple[int, Sequence[StoredItem]]:
-        """Delete the person's items. Returns how many, and those that a worker has begun."""
+    def _empty_inbox(self, user: str, shared: Collection[str]) -> tuple[int, Sequence[StoredItem]]:
+        """Delete the person's items, and those about their questions and `shared` ones. Returns how
+        many, and those that a worker has begun."""
         if self.inbox is None:
             return 0, ()
         count, pauses = 0, iter([1.0] * int(PATIENCE_SECONDS))
         with self.engine.connect() as connection:
-            questions = ids_of(connection, select(QuestionRow.id).where(QuestionRow.asker == user))
+            asked = ids_of(connection, select(QuestionRow.id).where(QuestionRow.asker == user))
+        questions = asked | set(shared)
         while True:
             items = self.inbox.of(user, questions)
             idle = [one.id for one in items if not one.is_started]
@@ -160,37 +158,20 @@ def _names(user: str, email: str) -> list[str]:
     return [one for one in dict.fromkeys((user, email, email.strip().casefold())) if one]
 
 
-_PEOPLE = (
-    HandoffRow.requested_by, HandoffRow.taken_by, HandoffRow.resolved_by, HandoffRow.called,
-)  # fmt: skip
-
-
-def _rows(
-    connection: Connection, user: str, *people: InstrumentedAttribute[str]
-) -> list[Mapping[str, Any]]:
-    """Rows of one table in which a column of `people` equals `user`."""
-    query = select(people[0].class_).where(or_(*(column == user for column in people)))
-    return [
-        {name: value for name, value in row.items() if name not in _SECRET}
-        for row in connection.execute(query).mappings()
+def _turns(connection: Connection, questions: Collection[str]) -> list[dict[str, Any]]:
+    """Turns of these questions that may hold another person's words, as far as they are people's:
+    what a model drew from documents is the asker's alone."""
+    places = select(QuestionRow.channel, QuestionRow.thread_ts).where(QuestionRow.id.in_(questions))
+    turns = [
+        turn
+        for place in dict.fromkeys(slack_place(*row) for row in connection.execute(places))
+        for turn in turns_at(connection, place)
     ]
-
-
-def _erase_helper(connection: Connection, user: str) -> int:
-    """Erase a person from others' hand-offs, which stay taken and resolved. Returns how many."""
-    handoffs = ids_of(
-        connection,
-        select(HandoffRow.question_id).where(or_(*(column == user for column in _PEOPLE))),
-    )
-    for column in _PEOPLE:
-        values: dict[str, Any] = {column.key: "" if column.key == "called" else ERASED}
-        if column.key == "resolved_by":
-            values["resolution"] = ""
-        connection.execute(update(HandoffRow).where(column == user).values(**values))
-    connection.execute(
-        update(QuestionRow).where(QuestionRow.resolved_by == user).values(resolved_by=ERASED)
-    )
-    return len(handoffs)
+    return [
+        {"domain": turn["domain"], "id": turn["id"], "question": turn["question"]}
+        for turn in turns
+        if turn.get("id") in questions and turn.get("restated_from") == []
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -138,7 +138,7 @@ class Retention:
         for name in stored_domains(connection):
             days = days_of(name)
             threads += forget_begun_before(connection, name, now() - timedelta(days=days))
-        purge_features(connection, days_of, self.features.tables)
+        purge_features(connection, days_of, self.features.every)
         _delete_orphans(connection, shortest)
         kept_answers.purge(connection, days_cached)
         rows = self.audit.forget(connection, before=days_ago(self.settings.audit_days))

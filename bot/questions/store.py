@@ -29,9 +29,10 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from agents.answer import FOUND_NOTHING, UNSURE, Answer
-from agents.answer_cache.store import create_table, delete_answering, entries_answering
+from agents.answer_cache.store import create_table, delete_answering
 from agents.confidence import confidence_level
 from agents.thread.store import create_thread_tables, forget_places, slack_place
+from bot.questions.personal import WordAuthors
 from bot.questions.tables import HandoffRow, PostRow, QuestionRow, ScreenshotRow, create_tables
 from bot.slack.events import IncomingMessage
 from durable.database import batches, insert_once, now
@@ -90,6 +91,7 @@ class QuestionStore:
         self._engine = engine
         create_tables(engine)
         create_thread_tables(engine)
+        self.authors = WordAuthors(engine)
 
     def claim(
         self, event_id: str, message: IncomingMessage, domain: str = ""
@@ -103,6 +105,8 @@ class QuestionStore:
             thread_ts=message.thread_ts, asker=message.user, text=message.text, domain=domain,
             state="working", asked_at=now(),
         )  # fmt: skip
+        if is_new and message.author not in ("", message.user):
+            self.authors.add(message.id, "message", [message.author], domain)
         record = self.get(message.id)
         is_ours = is_new or (record is not None and record.event_id == event_id)
         return record if is_ours else None
@@ -269,12 +273,6 @@ def forget_cached(engine: Engine, question_id: str) -> None:
             delete_answering(connection, answers_of(connection, QuestionRow.id == question_id))
     except SQLAlchemyError as error:
         log.error("the answer cache can't be written", cause=type(error).__name__)
-
-
-def cached_of(engine: Engine, user: str) -> list[dict[str, Any]]:
-    create_table(engine)
-    with engine.connect() as connection:
-        return entries_answering(connection, answers_of(connection, QuestionRow.asker == user))
 
 
 def answers_of(connection: Connection, which: ColumnElement[bool]) -> set[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 
 from sqlalchemy import (
@@ -12,7 +10,6 @@ from sqlalchemy import (
     Float,
     Index,
     String,
-    Table,
     Text,
     UniqueConstraint,
     and_,
@@ -23,24 +20,6 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from durable.migration import expanding, migrate
-
-
-@dataclass(frozen=True, kw_only=True)
-class PersonalTable:
-    """How a feature's table with personal data is purged, exported and erased: names of columns.
-    None of `people` is part of a key: they become `ERASED`."""
-
-    table: Table
-    at: str
-    """The column with the time of a row, UTC without a zone; the row is deleted `retention.days` of
-    its domain later."""
-    domain: str = "domain"
-    people: tuple[str, ...] = ()
-    """Slack user ids, or e-mail addresses of people who asked by the API."""
-    words: Mapping[str, str] = field(default_factory=dict)
-    """Column of text → the column of its author; erased with that person."""
-    question: str = ""
-    """Column of the question id whose deletion deletes the row; empty: none."""
 
 
 class Base(DeclarativeBase):

@@ -84,6 +84,8 @@ class IncomingMessage:
     """Id of the question that is asked again, of the chosen domain."""
     action_token: str = field(default="", repr=False)
     """Allows a Slack search with the asker's own permissions, for a short time."""
+    author: str = ""
+    """Slack id of the author of `text`, where it isn't the asker."""
 
     @classmethod
     def from_json(cls, item: Mapping[str, Any]) -> IncomingMessage:

@@ -57,7 +57,7 @@ def claim(records: QuestionStore, **stored: str) -> QuestionRecord | None:
     """Put a question on record under any id."""
     message: Any = SimpleNamespace(
         id=stored["question_id"], user=stored["asker"], channel=stored["channel"],
-        thread_ts=stored["thread_ts"], text=stored["text"],
+        thread_ts=stored["thread_ts"], text=stored["text"], author="",
     )  # fmt: skip
     return records.claim(stored["event_id"], message, stored.get("domain", ""))
 

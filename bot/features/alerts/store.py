@@ -33,7 +33,8 @@ from bot.features.alerts.episodes import (
     Tally,
     tally_of,
 )
-from bot.questions.tables import PersonalTable, QuestionRow
+from bot.questions.personal import PersonalTable
+from bot.questions.tables import QuestionRow
 from durable.database import insert_once, table_of
 from durable.migration import migrate
 
@@ -85,9 +86,16 @@ class OccurrenceRow(_Base):
 
 
 PERSONAL_TABLES = (
-    PersonalTable(table=table_of(EpisodeRow), at="last_at", question="question_id"),
-    PersonalTable(table=table_of(OccurrenceRow), at="at", question="question_id"),
-)
+    PersonalTable(
+        table=table_of(EpisodeRow), at="last_at", question="question_id",
+        plain="id kind channel named name outcome elsewhere",
+    ),
+    PersonalTable(
+        table=table_of(OccurrenceRow), at="at", question="question_id",
+        plain="id episode status places",
+    ),
+)  # fmt: skip
+"""Names and places are of alerts, which programs write."""
 
 
 def create_tables(engine: Engine) -> None:

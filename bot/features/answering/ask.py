@@ -13,16 +13,17 @@ from agents.steps import Progress
 from agents.thread.store import slack_place
 from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.feature import FeatureContext
+from bot.questions.personal import Authors, PersonalTable
 from bot.questions.store import QuestionRecord, QuestionStore, decode_answer, encode_answer
-from bot.questions.tables import PersonalTable
 from bot.slack.events import IncomingMessage
 from config.domain import Domain
 from durable.database import now, table_of
 from index.permissions.rules import readers_of
 
 RUNS = PersonalTable(
-    table=table_of(RunRow), at="started_at", people=("asker",), words={"place": "asker"}
-)
+    table=table_of(RunRow), at="started_at", people=("asker",),
+    words={"place": Authors(by=("asker",))}, plain="id door",
+)  # fmt: skip
 """A direct message's channel belongs to one person, so the place goes with them."""
 EveryoneMayRead = Callable[[str, frozenset[str]], bool]
 """Domain name and document ids: whether all of them are open to everyone."""

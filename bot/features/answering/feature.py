@@ -80,6 +80,7 @@ def shortcut_question(body: Json, bot_user: str) -> IncomingMessage | None:
         channel_type="im" if channel.startswith("D") else "channel",
         mentioned=True,
         by_shortcut=True,
+        author=str(message.get("user") or ""),
         **files,
     )
 

@@ -40,7 +40,8 @@ class Intake:
             first = self.records.get(event.again)
             if first is None or not first.text:  # deleted meanwhile
                 return
-            event = replace(event, text=first.text)
+            authors = self.records.authors.of(first.id, "message")
+            event = replace(event, text=first.text, author=next(iter(authors), first.asker))
         record = self.records.get(event.id)
         if record and event.edited and event.bot:
             return  # what a bot rewrites, such as a progress bar, is no new question

@@ -162,6 +162,8 @@ class AnsweringService:
             job.event, job.record, job.domains[0], job.others, question, history
         ):
             return []
+        others = authors_before(job.thread, job.event, bot_user=bot_user)
+        self.records.authors.add(job.record.id, "thread", others, job.domains[0].domain)
         threads = self.earlier(job.event, job.domains, text)
         answer, domain = self.asking.answer(
             job.event, job.record, job.domains, question, history,
@@ -290,6 +292,15 @@ class AnsweringService:
                 )
         except SlackRefused as refused:
             log.info("asker could not be notified that there is no answer", reason=refused.code)
+
+
+def authors_before(
+    thread: Sequence[Message], event: IncomingMessage, *, bot_user: str
+) -> list[str]:
+    """Slack ids of the other people whose messages a question's thread had so far."""
+    before = (m for m in thread if earlier(m, event.ts) and not is_own(m, bot_user))
+    people = {str(message.get("user") or "") for message in before}
+    return sorted(people - {"", event.user})
 
 
 def _state(messages: Sequence[SlackMessage], *, failed: bool) -> str:

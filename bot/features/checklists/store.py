@@ -22,7 +22,7 @@ from bot.features.checklists.progress import (
     StepReport,
     progress_of,
 )
-from bot.questions.tables import PersonalTable
+from bot.questions.personal import Authors, PersonalTable
 from durable.database import insert_once, table_of
 from durable.migration import migrate
 
@@ -93,11 +93,19 @@ class ChecklistPostRow(_Base):
 
 
 PERSONAL_TABLES = (
-    PersonalTable(table=table_of(ChecklistRow), at="started_at", people=("started_by",)),
-    PersonalTable(table=table_of(PressRow), at="began", people=("by",)),
-    PersonalTable(table=table_of(ReportRow), at="began", people=("by",), words={"words": "by"}),
-    PersonalTable(table=table_of(ChecklistPostRow), at="began"),
-)
+    PersonalTable(
+        table=table_of(ChecklistRow), at="started_at", people=("started_by",), documents="runbook",
+        plain="id channel thread_ts question_id document changed",
+    ),
+    PersonalTable(
+        table=table_of(PressRow), at="began", people=("by",), plain="id checklist act"
+    ),
+    PersonalTable(
+        table=table_of(ReportRow), at="began", people=("by",), words={"words": Authors(by=("by",))},
+        plain="id checklist",
+    ),
+    PersonalTable(table=table_of(ChecklistPostRow), at="began", plain="checklist ts"),
+)  # fmt: skip
 
 
 def create_tables(engine: Engine) -> None:

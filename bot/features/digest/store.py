@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from sqlalchemy import ColumnElement, Engine, String, and_, select, update
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from bot.questions.tables import WITHDRAWN, FeedbackRow, PersonalTable, QuestionRow
+from bot.questions.personal import PersonalTable
+from bot.questions.tables import WITHDRAWN, FeedbackRow, QuestionRow
 from durable.database import insert_once, naive_utc, table_of
 from durable.migration import migrate
 
@@ -59,7 +60,11 @@ class DigestRow(_Base):
     ts: Mapped[str] = mapped_column(String(40), default="", comment="'' not posted; '-' was empty")
 
 
-PERSONAL_TABLES = (PersonalTable(table=table_of(DigestRow), at="at", people=("recipient",)),)
+PERSONAL_TABLES = (
+    PersonalTable(
+        table=table_of(DigestRow), at="at", people=("recipient",), plain="period channel ts"
+    ),
+)
 
 
 def create_tables(engine: Engine) -> None:

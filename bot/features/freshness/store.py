@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Engine, Index, String, Text, func, select, update
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from bot.questions.tables import PersonalTable
+from bot.questions.personal import Authors, PersonalTable
 from durable.database import insert_once, now, replace_row, table_of
 from durable.migration import migrate
 
@@ -103,18 +103,26 @@ class ContradictionSightingRow(Base):
 
 PERSONAL_TABLES = (
     PersonalTable(table=table_of(HelpfulSeenRow), at="given_at", question="question_id"),
-    PersonalTable(table=table_of(HelpedPlaceRow), at="marked_at", question="question_id"),
-    PersonalTable(table=table_of(CitedDayRow), at="day"),
     PersonalTable(
-        table=table_of(FlagRow),
-        at="flagged_at",
-        people=("flagged_by", "decided_by"),
-        words={"words": "flagged_by"},
-        question="question_id",
+        table=table_of(HelpedPlaceRow), at="marked_at", question="question_id", documents="kept",
+        plain="place document",
     ),
-    PersonalTable(table=table_of(ContradictionRow), at="met_at", people=("decided_by",)),
-    PersonalTable(table=table_of(ContradictionSightingRow), at="met_at", question="question_id"),
-)
+    PersonalTable(table=table_of(CitedDayRow), at="day", plain="document"),
+    PersonalTable(table=table_of(OwnerReminderRow), plain="document"),
+    PersonalTable(
+        table=table_of(FlagRow), at="flagged_at", people=("flagged_by", "decided_by"),
+        words={"words": Authors(by=("flagged_by",))}, question="question_id", documents="kept",
+        plain="id document place outcome",
+    ),
+    PersonalTable(
+        table=table_of(ContradictionRow), at="met_at", people=("decided_by",),
+        documents="one other about", plain="id state",
+    ),
+    PersonalTable(
+        table=table_of(ContradictionSightingRow), at="met_at", question="question_id",
+        plain="contradiction",
+    ),
+)  # fmt: skip
 
 
 def create_tables(engine: Engine) -> None:

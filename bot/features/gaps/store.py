@@ -25,7 +25,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from bot.features.gaps.questions import FailureSignals, GapState
-from bot.questions.tables import PersonalTable
+from bot.questions.personal import Authors, PersonalTable, nothing
 from config.models import Vectors
 from durable.database import batches, insert_once, now, table_of
 from durable.migration import migrate
@@ -121,16 +121,28 @@ class GapLookRow(Base):
 
 PERSONAL_TABLES = (
     PersonalTable(
-        table=table_of(GapQuestionRow), at="asked_at", people=("asker",), words={"name": "asker"},
-        question="question_id",
+        table=table_of(GapQuestionRow), at="asked_at", people=("asker",),
+        words={"name": Authors(by=("asker",), parts=("message", "thread"), shared=nothing)},
+        question="question_id", plain="gap why marks",
     ),
-    PersonalTable(table=table_of(GapVectorRow), at="asked_at", question="question_id"),
+    PersonalTable(
+        table=table_of(GapVectorRow), at="asked_at", question="question_id",
+        plain="vector embedder",
+    ),
     PersonalTable(
         table=table_of(GapDraftRow), at="made_at", people=("by", "decided_by", "words_by"),
-        words={"words": "words_by"}, question="question_id",
+        words={
+            "words": Authors(by=("words_by", "decided_by"), parts=("resolution",)),
+            "heading": Authors(by=("decided_by",)),
+        },
+        question="question_id", plain="id gap outcome document",
     ),
-    PersonalTable(table=table_of(GapChangeRow), at="at", people=("by",)),
-    PersonalTable(table=table_of(GapRow), at="touched_at"),
+    PersonalTable(table=table_of(GapChangeRow), at="at", people=("by",), plain="gap state"),
+    PersonalTable(
+        table=table_of(GapRow), at="touched_at", documents="heading",
+        plain="id state document asked_of",
+    ),
+    PersonalTable(table=table_of(GapLookRow), plain="reported"),
 )  # fmt: skip
 
 

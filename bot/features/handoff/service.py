@@ -141,14 +141,17 @@ class HandoffService:
         self.store.set(question_id, HandoffRow.taken_by == taker, taken_by="", taken_at=None)
         self.refresh(question_id)
 
-    def resolve(self, question_id: str, user: str, resolution: str = "") -> None:
-        """Store who solved it, and their answer where there is one."""
+    def resolve(self, question_id: str, user: str, resolution: str = "", author: str = "") -> None:
+        """Store who solved it, and the answer where there is one. `author`: who wrote it, if not
+        the user."""
         if self.get(question_id) is None:
             return
         values: Json = {"resolved_by": user, "resolved_at": now()}
         if self.store.set(question_id, HandoffRow.resolved_by == "", **values):
             self._observe(question_id, HANDOFF_RESOLVED)
         if resolution.strip():
+            if author != user:
+                self._records.authors.add(question_id, "resolution", [author])
             self.store.set(question_id, resolution=resolution.strip())
         self._records.mark(question_id, resolved_by=user)
         self.refresh(question_id)

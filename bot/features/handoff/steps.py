@@ -114,9 +114,10 @@ class HandoffSteps:
         if record:
             self.records.mark(record.id, resolved_by=event.user)
         if card:
-            self.handoffs.resolve(card.question_id, event.user, self._last_words(card.question_id))
+            last = self._last_words(card.question_id)
+            self.handoffs.resolve(card.question_id, event.user, *last)
         elif record and self.handoffs.get(record.id):
-            self.handoffs.resolve(record.id, event.user, self._last_words(record.id))
+            self.handoffs.resolve(record.id, event.user, *self._last_words(record.id))
         elif not record and self.handoffs.store.has_open(event.channel):
             self._resolve_with_reply(event)
 
@@ -130,13 +131,15 @@ class HandoffSteps:
             for handoff in self.handoffs.open_in(event.channel, thread_ts):
                 record = self.records.get(handoff.question_id)
                 if record and self._may_act(Act.REACTION, event.user, record):
-                    self.handoffs.resolve(handoff.question_id, event.user, words)
+                    author = str(message.get("user") or "")
+                    self.handoffs.resolve(handoff.question_id, event.user, words, author)
 
-    def _last_words(self, question_id: str) -> str:
-        """The last message of a human other than the asker, after the card was posted."""
+    def _last_words(self, question_id: str) -> tuple[str, str]:
+        """The last message of a human other than the asker after the card was posted, and its
+        author; '' for none."""
         record, handoff = self.records.get(question_id), self.handoffs.get(question_id)
         if not (record and handoff):
-            return ""
+            return "", ""
         messages = [
             message
             for message in fetch(self.context.web, record.channel, record.thread_ts)
@@ -144,6 +147,7 @@ class HandoffSteps:
             and message.get("user") != record.asker
             and earlier({"ts": handoff.card_ts}, str(message.get("ts")))
         ]
-        return (
-            plain(words_of(messages[-1]), bot_user=self.context.identity.user) if messages else ""
-        )
+        if not messages:
+            return "", ""
+        words = plain(words_of(messages[-1]), bot_user=self.context.identity.user)
+        return words, str(messages[-1].get("user") or "")

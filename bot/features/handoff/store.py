@@ -10,7 +10,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Engine, String, select, update
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from bot.questions.tables import HandoffRow, PersonalTable
+from bot.questions.personal import PersonalTable
+from bot.questions.tables import HandoffRow
 from bot.slack.messages import ERASED
 from durable.database import insert_once, now, table_of
 from durable.migration import expanding, migrate
@@ -54,8 +55,11 @@ class CallRow(Base):
 
 
 PERSONAL_TABLES = (
-    PersonalTable(table=table_of(CallRow), at="called_at", people=("who",), question="question_id"),
-)
+    PersonalTable(
+        table=table_of(CallRow), at="called_at", people=("who",), question="question_id",
+        plain="step label why ts channel",
+    ),
+)  # fmt: skip
 _STEPS = (expanding("ALTER TABLE bot_calls ADD COLUMN channel VARCHAR(40) NOT NULL DEFAULT ''"),)
 
 

@@ -30,12 +30,12 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from bot.bus.events import Suggestion
+from bot.questions.personal import Authors, PersonalTable, nothing
 from bot.questions.store import QuestionStore, question_words
 from bot.questions.tables import (
     FORGOTTEN,
     FeedbackRow,
     HandoffRow,
-    PersonalTable,
     QuestionRow,
     typed_privately,
 )
@@ -125,11 +125,22 @@ PERSONAL_TABLES = (
         at="made_at",
         people=("by", "addressee", "decided_by", "final_by"),
         words={
-            "words": "by", "question": "by", "final_words": "final_by", "reason": "decided_by",
+            "words": Authors(by=("by",), parts=("resolution",)),
+            "question": Authors(
+                by=("by",), asker=True, parts=("message", "thread"), shared=nothing
+            ),
+            "final_words": Authors(by=("final_by", "decided_by"), parts=("resolution",)),
+            "final_heading": Authors(by=("decided_by",)),
+            "reason": Authors(by=("decided_by",)),
         },
         question="question_id",
+        documents="title heading",
+        plain="key id kind document url channel permalink state role decided_event comment "
+        "comment_why drawn_from",
     ),
-    PersonalTable(table=table_of(OwnerMessageRow), at="at", people=("addressee",)),
+    PersonalTable(
+        table=table_of(OwnerMessageRow), at="at", people=("addressee",), plain="key channel ts"
+    ),
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from bot.privacy.tables import (
     purge_features,
     rows_of,
 )
-from bot.questions.tables import PersonalTable
+from bot.questions.personal import Authors, PersonalTable
 from bot.slack.messages import ERASED
 from durable.database import now
 
@@ -28,7 +28,11 @@ NOTES = Table(
     Column("at", DateTime, nullable=False),
 )
 KEPT = PersonalTable(
-    table=NOTES, at="at", people=("by", "seen_by"), words={"said": "by"}, question="question_id"
+    table=NOTES,
+    at="at",
+    people=("by", "seen_by"),
+    words={"said": Authors(by=("by",))},
+    question="question_id",
 )
 
 
@@ -54,7 +58,7 @@ def test_they_are_purged_handed_out_and_erased() -> None:
         forget_with_questions(connection, ["C1:4"], [KEPT])
         assert ids() == {"2", "3"}
         assert [one["id"] for one in rows_of(connection, ["U0YOU"], [KEPT])["notes"]] == ["2"]
-        assert erase_in_features(connection, ["U0YOU"], [KEPT]) == 1
+        assert erase_in_features(connection, ["U0YOU"], [KEPT]) == {"notes": 1}
         left = connection.execute(select(NOTES.c.by, NOTES.c.said).where(NOTES.c.id == "2")).one()
         assert tuple(left) == (ERASED, "")
         assert connection.scalar(select(NOTES.c.said).where(NOTES.c.id == "3")) == "heliotrope"

@@ -77,17 +77,16 @@ def helped(desk: Desk, text: str, *, asker: str, helper: str) -> str:
 def test_everything_about_a_person_is_handed_out(desk: Desk, data: PersonalData) -> None:
     helped(desk, SECRET, asker="U0DANA", helper="U0INES")
     asker, helper = data.export("U0DANA"), data.export("U0INES")
-    (asked,) = asker["questions"]
+    (asked,) = asker["bot_questions"]
     assert asked["text"] == SECRET
     assert "Rotate them every 90 days" in asked["answer"]
-    assert asker["handoffs"][0]["requested_by"] == "U0DANA"
+    assert asker["bot_handoffs"][0]["requested_by"] == "U0DANA"
     assert asker["shown"][0]["documents"] == {"cited": ["key-rotation-standard"]}
     assert SECRET in json.dumps(asker["inbox"])
-    assert helper["questions"] == []
-    assert helper["feedback"][0]["correction"] == f"{SECRET} U0INES"
-    assert helper["handoffs"][0]["resolution"] == f"solved {SECRET}"
+    assert [set(one) for one in helper["bot_questions"]] == [{"id", "resolved_by"}]
+    assert helper["bot_feedback"][0]["correction"] == f"{SECRET} U0INES"
+    assert helper["bot_handoffs"][0]["resolution"] == f"solved {SECRET}"
     assert [one["reference"] for one in helper["proposals"]] == [f"{SECRET} U0INES"]
-    assert len(helper["resolved"]) == 1
     assert json.dumps(asker, default=str)
     assert not any(data.export("U0MAREK")[name] for name in asker if name != "user")
 
@@ -95,7 +94,7 @@ def test_everything_about_a_person_is_handed_out(desk: Desk, data: PersonalData)
 def test_an_asker_is_erased_with_all_that_hangs_on_the_question(
     desk: Desk, data: PersonalData
 ) -> None:
-    others = len(data.export("U0PRIYA")["questions"])
+    others = len(data.export("U0PRIYA")["bot_questions"])
     helped(desk, SECRET, asker="U0DANA", helper="U0INES")
     desk.ask("mine stays", user="U0PRIYA")
     desk.settle()
@@ -108,7 +107,7 @@ def test_an_asker_is_erased_with_all_that_hangs_on_the_question(
     assert [name for name in left if left[name] and name not in {"user", "shown"}] == []
     assert len(left["shown"]) == shown, "the audit log keeps its days"
     assert data.erase("U0DANA") == Erased()
-    assert len(data.export("U0PRIYA")["questions"]) == others + 1
+    assert len(data.export("U0PRIYA")["bot_questions"]) == others + 1
 
 
 def test_an_expert_is_erased_and_the_askers_keep_their_question(
@@ -163,6 +162,44 @@ def test_what_was_suggested_to_owners_is_erased_from_the_inbox_as_well(
     data.erase("U0MAREK")
     assert quoted not in kept()
     assert accepted not in kept()
+
+
+def test_words_that_somebody_else_asked_about_or_ticked_are_their_author_s(
+    desk: Desk, data: PersonalData
+) -> None:
+    """By the shortcut, in a thread, and as a solution marked by a reaction."""
+    author, asker, helper = "U0MAREK", "U0DANA", "U0PRIYA"
+    message, part, solution = "the vault is jammed", "in Basel since May", "turn it twice"
+
+    def restated(question: Question) -> Answer:
+        text = f"{question.text} {' '.join(turn.content for turn in question.history)}"
+        return answer(f"As to: {text}", standalone_question=text, restated_from=frozenset())
+
+    desk.agents.reply = restated
+    ts = desk.slack.post_as_user(CHANNEL, message, user=author)
+    desk.slack.run_shortcut("ask_copilot", CHANNEL, ts, user=asker)
+    desk.slack.wait_for_reply(CHANNEL, ts, until=answered)
+    desk.slack.post_as_user(CHANNEL, part, user=author, thread_ts=ts)
+    later, reply = desk.ask("and what now?", user=asker, thread_ts=ts)
+    desk.slack.click(CHANNEL, reply["ts"], "ask_human", user=asker)
+    desk.slack.wait_for_reply(CHANNEL, ts, until=lambda m: "What I tried" in words(m))
+    solved = desk.slack.post_as_user(CHANNEL, solution, user=author, thread_ts=ts)
+    desk.slack.add_reaction(CHANNEL, solved, "white_check_mark", helper)
+    desk.settle()
+    held = data.export(author)
+    by_table = {name: json.dumps(rows, default=str) for name, rows in held.items()}
+    assert message in by_table["bot_questions"]
+    assert part in by_table["bot_questions"]
+    assert solution in by_table["bot_handoffs"]
+    assert asker not in by_table["bot_questions"] + by_table["bot_handoffs"]
+    data.erase(author)
+    desk.settle()
+    for who in (asker, helper, author):
+        left = json.dumps({**data.export(who), "shown": []}, default=str)
+        assert not any(text in left for text in (message, part, solution)), who
+    record = desk.bot.records.get(f"{CHANNEL}:{later}")
+    assert record
+    assert (record.text, record.answer) == ("and what now?", None)
 
 
 def test_a_question_that_is_being_answered_is_taken_back(desk: Desk, data: PersonalData) -> None:
@@ -265,7 +302,7 @@ def test_postgresql_hands_out_and_erases_alike(slack: SlackStandIn, tmp_path: Pa
             with stored_items(inbox_url(settings)) as items:
                 data = PersonalData(engine=engine, features=FEATURE_TABLES, audit=log, inbox=items)
                 held = data.export("U0DANA")
-                assert [one["text"] for one in held["questions"]] == [SECRET]
+                assert [one["text"] for one in held["bot_questions"]] == [SECRET]
                 assert SECRET in json.dumps(held["inbox"])
                 assert len(held["shown"]) == 1
                 done = data.erase("U0DANA")

@@ -63,7 +63,7 @@ def test_purge_deletes_what_is_too_old(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("1 questions deleted, 0 open hand-offs")
     left = json.loads(oncall(folder, "privacy", "export", "U0DANA").stdout)
-    assert [one["text"] for one in left["questions"]] == [f"{SECRET} 0"]
+    assert [one["text"] for one in left["bot_questions"]] == [f"{SECRET} 0"]
     assert oncall(folder, "privacy", "purge").stdout.startswith("0 questions deleted")
 
 
@@ -71,7 +71,7 @@ def test_export_writes_a_file_for_its_owner_and_overwrites_none(folder: Path) ->
     assert oncall(folder, "privacy", "export", "U0DANA", "--file", "dana.json").returncode == 0
     assert stat.S_IMODE((folder / "dana.json").stat().st_mode) == 0o600
     exported = json.loads((folder / "dana.json").read_text())
-    assert len(exported["questions"]) == 2
+    assert len(exported["bot_questions"]) == 2
     assert len(exported["shown"]) == 2
     again = oncall(folder, "privacy", "export", "U0DANA", "--file", "dana.json")
     assert (again.returncode, again.stdout) == (2, "")

@@ -20,7 +20,7 @@ from config.domain import Domain
 from playground.slack_stand_in import SlackStandIn
 from telemetry.metrics import registry
 from tests.bot.conftest import Desk, running, words
-from tests.bot.fakes import CHANNEL, Agents, domain
+from tests.bot.fakes import CHANNEL, Agents, domain, showing_to_all
 from tests.bot.features.handoff.rewound import rewind
 
 LIMITS = {"questions_per_user_per_hour": 10_000}
@@ -690,7 +690,7 @@ def test_many_broken_rotas_leave_the_figures_and_every_line_whole(desk: Desk) ->
     ask_human(desk)
     report = next(one.home for one in desk.bot.features if one.timers.get("handoff-call"))
     assert report is not None
-    (block,) = report("U0INES", [DOMAINS["security"]])
+    (block,) = report(showing_to_all(), [DOMAINS["security"]])
     text = block["text"]["text"]
     assert len(text) < 3_000
     assert "asked for" in text
