@@ -85,12 +85,12 @@ _WORDS: Mapping[str, str] = {
         schreibe* behaupte* nenne dis dites réponds répondez écris écrivez diga digas responde
         responda contesta* escribe escriba escreva rispondi rispondete scrivi zeg antwoord
         schrijf powiedz* odpowiedz* napisz* скажи* ответь* отвечай* напиши* söyle* yanıtla*
-        cevapla* yaz säg svara skriv قل أجب اكتب कहो कहें लिखो लिखें जवाब 说 說 回答 回复 回覆
+        cevapla* yaz säg svara skriv قل أجب اكتب कहो कहें लिखो लिखें जवाब 说 說 回复 回覆
         答え 言って 出力 書いて 답해 대답 말해 출력""",
     # An answer, or to answer.
     "B": """answer answers answering reply replies respond response responses responding
         completion antwort réponse respuesta resposta risposta antwoord odpowiedź ответ yanıt
-        svar 答案""",
+        svar 答案 回答""",
     "O": "output summary message summaries",
     "T": "tell inform assure convince persuade urge",
     # An assistant.
@@ -180,7 +180,9 @@ def acts_of(plain: str) -> str:
 def _signs(plain: str) -> Iterator[str]:
     before = ""
     for token in _TOKEN.findall(plain):
-        if (token[0] in '“"«„‘' and len(token) > 2) or _CODE.match(token):
+        if token[0] in '“"«„‘' and len(token) > 2:
+            yield "c"
+        elif _CODE.match(token):
             yield "C"
         elif re.match(f"[{_UNSPACED}]", token):
             yield from _unspaced(token)

@@ -4,9 +4,11 @@ what stands around it."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import partial
 from itertools import chain, pairwise
+from typing import Any
 
 from enrichment.language.foreign_words import language_of
 from enrichment.language.words import STOP_WORDS, prose_words
@@ -19,7 +21,7 @@ from enrichment.safety.injection import (
     statements,
     unquoted,
 )
-from loaders.document import Block, Cell, Document, Image, Tab, Table
+from loaders.document import Block, Cell, Document
 
 WITHHELD = "(withheld: addressed to an AI, not to people)"
 """Replaces the text in the document, so that readers see that something is missing."""
@@ -29,6 +31,8 @@ _MAX_PARTS = 4
 """Neighboring pieces that are read together: an order may be cut in as many."""
 _MAX_JOINED_CHARS = 400
 _FEW_WORDS = 4
+_SHORT_CHARS = 40
+"""Characters of a piece whose language is a guess."""
 _DEMANDS = frozenset("XxRSBVMQC")
 """Acts without which a sentence in another language is only a translation."""
 _OWN_LANGUAGE = 8
@@ -39,31 +43,14 @@ its main language."""
 def without_planted(document: Document) -> tuple[Document, tuple[str, ...]]:
     """The document with every planted statement replaced by `WITHHELD`, and `place: beginning` of
     each. Doubtful statements are marked; doubtful titles, headings and captions are replaced."""
-    report: dict[str, None] = {}
-
-    def note(place: str, before: str, after: str) -> None:
-        if WITHHELD in after and after != before:
-            report.setdefault(f"{place}: {_beginning(before, after)!r}")
-
-    clean = _Cleaner(doubtful_in(document))
-    title = clean.label(document.title)
-    note("title", document.title, title)
-    blocks: list[Block] = []
+    cleaner = _Cleaner(doubtful_in(document))
+    clean: Document = cleaner.clean(replace(document, blocks=()))
+    blocks = []
     for block in document.blocks:
-        cleaned = clean.block(block)
-        place = f"under {cleaned.heading_path[-1]!r}" if cleaned.heading_path else "at the top"
-        for before, after in zip(_texts(block), _texts(cleaned), strict=True):
-            note(place, before, after)
-        blocks.append(cleaned)
-    cleaned_document = replace(
-        document,
-        title=title,
-        owner=clean.label(document.owner),
-        status=clean.label(document.status),
-        blocks=tuple(blocks),
-        tabs=tuple(map(clean.tab, document.tabs)),
-    )
-    return cleaned_document, tuple(report)
+        heading = cleaner.name(block.heading_path[-1]) if block.heading_path else ""
+        cleaner.place = f"under {heading!r}" if heading else "at the top"
+        blocks.append(cleaner.clean(block))
+    return replace(clean, blocks=tuple(blocks)), tuple(cleaner.report)
 
 
 def clean_text(text: str) -> str:
@@ -71,70 +58,72 @@ def clean_text(text: str) -> str:
     return _Cleaner(frozenset()).text(text)
 
 
-@dataclass(frozen=True)
+_LABELS = ("title", "alt", "owner", "status")
+"""Fields that are shown beside every answer and state nothing."""
+
+
+@dataclass
 class _Cleaner:
     doubtful: frozenset[str]
     """Statements as read."""
+    place: str = "title"
+    report: dict[str, None] = field(default_factory=dict)
+
+    def clean(self, value: Any, change: Callable[[str], str] | None = None) -> Any:
+        """A part of a document with its texts changed: by `change`, or as their fields' names
+        say."""
+        if isinstance(value, str):
+            return change(value) if change else value
+        if isinstance(value, tuple):
+            return tuple(self.clean(one, change) for one in value)
+        if not is_dataclass(value) or isinstance(value, type):
+            return value
+        is_label = isinstance(value, Block) and value.kind in ("heading", "image")
+        ways = dict.fromkeys(_LABELS, self.label) | dict.fromkeys(
+            ("heading_path", "path"), self.name
+        )
+        ways["description"] = self.text
+        if isinstance(value, Block | Cell):
+            ways |= dict.fromkeys(("text", "markdown"), self.label if is_label else self.text)
+        changes = {
+            one.name: self.clean(getattr(value, one.name), ways.get(one.name))
+            for one in fields(value)
+        }
+        if isinstance(value, Block | Cell):
+            text, markdown = changes["text"], changes["markdown"]
+            if (text == value.text) != (markdown == value.markdown):
+                text = text if text != value.text else WITHHELD
+                line_break = "\n" if isinstance(value, Block) else "<br>"
+                changes |= {"text": text, "markdown": text.replace("\n", line_break)}
+        return replace(value, **changes)
 
     def text(self, text: str) -> str:
         return rewrite(text, self._statement)
 
     def _statement(self, statement: str) -> str:
         if addressing(statement) == "planted":
-            return WITHHELD
+            return self._withhold(statement)
         return marked(statement) if as_read(statement) in self.doubtful else statement
 
     def label(self, text: str) -> str:
-        """A title, heading or caption. It is shown beside every answer and states nothing, so what
-        is only suspect goes too, unless it quotes."""
-        return WITHHELD if any(map(self._orders, statements(text))) else text
+        """What is only suspect goes too, unless it quotes."""
+        return text if self.name(text) == text else self._withhold(text)
 
-    def _orders(self, part: str) -> bool:
+    def name(self, text: str) -> str:
+        """A label that is reported elsewhere."""
+        return WITHHELD if any(map(self._is_order, statements(text))) else text
+
+    def _is_order(self, part: str) -> bool:
         if addressing(part) == "planted" or addressing(unquoted(part)):
             return True
         return as_read(part) in self.doubtful and bool(_DEMANDS & {*acts_of(as_read(part))})
 
-    def block(self, block: Block) -> Block:
-        change = self.label if block.kind in ("heading", "image") else self.text
-        text, markdown = change(block.text), change(block.markdown)
-        if (text == block.text) != (markdown == block.markdown):
-            markdown = text = text if text != block.text else WITHHELD
-        return replace(
-            block,
-            text=text,
-            markdown=markdown,
-            heading_path=tuple(map(self.label, block.heading_path)),
-            tab=block.tab and self.tab(block.tab),
-            table=block.table and self._table(block.table),
-            image=block.image and self._image(block.image),
-        )
-
-    def tab(self, tab: Tab) -> Tab:
-        return replace(tab, title=self.label(tab.title), path=tuple(map(self.label, tab.path)))
-
-    def _table(self, table: Table) -> Table:
-        return replace(table, rows=tuple(tuple(map(self._cell, row)) for row in table.rows))
-
-    def _cell(self, cell: Cell) -> Cell:
-        text, markdown = self.text(cell.text), self.text(cell.markdown)
-        if (text == cell.text) != (markdown == cell.markdown):
-            text = text if text != cell.text else WITHHELD
-            markdown = text.replace("\n", "<br>")
-        return replace(
-            cell,
-            text=text,
-            markdown=markdown,
-            tables=tuple(map(self._table, cell.tables)),
-            images=tuple(map(self._image, cell.images)),
-        )
-
-    def _image(self, image: Image) -> Image:
-        return replace(
-            image,
-            alt=self.label(image.alt),
-            title=self.label(image.title),
-            description=self.text(image.description),
-        )
+    def _withhold(self, text: str) -> str:
+        excerpt = as_read(text)
+        if len(excerpt) > _MAX_EXCERPT_CHARS:
+            excerpt = excerpt[:_MAX_EXCERPT_CHARS] + "…"
+        self.report.setdefault(f"{self.place}: {excerpt!r}")
+        return WITHHELD
 
 
 def doubtful_in(document: Document) -> frozenset[str]:
@@ -146,7 +135,7 @@ def doubtful_in(document: Document) -> frozenset[str]:
         chain(
             chain.from_iterable(map(_cut_orders, runs)),
             _after_orders(document),
-            _in_other_languages(runs[0]),
+            *map(partial(_in_other_languages, _Languages.of(runs[0])), runs),
         )
     )
 
@@ -196,28 +185,42 @@ def _after_orders(document: Document) -> Iterator[str]:
                         yield as_read(following)
 
 
-def _in_other_languages(run: Sequence[str]) -> Iterator[str]:
-    """Demands in a language that the document doesn't otherwise use, also when cut in pieces."""
-    languages = [language_of(one) for one in run]
-    counts = Counter(filter(None, languages))
-    if not counts:
-        return
-    (main, most), *_ = counts.most_common(1)
-    enough = min(_OWN_LANGUAGE, most / 2)
-    used = Counter(word.lower() for one in run for word in {*prose_words(one)})
+@dataclass(frozen=True)
+class _Languages:
+    """Languages of a document, by statements, and its words, by the statements that have them."""
+
+    counts: Counter[str]
+    words: Counter[str]
+
+    @classmethod
+    def of(cls, run: Sequence[str]) -> _Languages:
+        words = (word.lower() for one in dict.fromkeys(run) for word in {*prose_words(one)})
+        return cls(Counter(filter(None, map(language_of, run))), Counter(words))
+
+    def is_own(self, language: str) -> bool:
+        most = max(self.counts.values(), default=0)
+        return self.counts[language] >= min(_OWN_LANGUAGE, most / 2) if language else False
+
+    def is_odd(self, statement: str, *, is_cut: bool) -> bool:
+        """Whether it demands something in a language that the document doesn't otherwise use."""
+        if not _DEMANDS & {*acts_of(statement)}:
+            return False
+        if language := language_of(statement):
+            return not self.is_own(language)
+        return self.is_own("English") and _is_like_none(statement, self.words, is_cut=is_cut)
+
+
+def _in_other_languages(languages: _Languages, run: Sequence[str]) -> Iterator[str]:
+    """Such statements, whole or cut in pieces."""
     for at in range(len(run)):
         for end in range(at + 1, min(at + _MAX_PARTS, len(run)) + 1):
-            if counts[languages[end - 1]] >= enough or (end > at + 1 and _ends(run[end - 2])):
-                break
-            whole = " ".join(run[at:end])
-            if not _DEMANDS & {*acts_of(whole)}:
-                continue
-            language = language_of(whole)
-            if (
-                counts[language] < enough
-                if language
-                else main == "English" and _is_like_none(whole, used)
+            last, is_cut = run[end - 1], end > at + 1
+            is_short = is_cut and len(last) <= _SHORT_CHARS
+            if (languages.is_own(language_of(last)) and not is_short) or (
+                is_cut and _ends(run[end - 2])
             ):
+                break
+            if languages.is_odd(" ".join(run[at:end]), is_cut=is_cut):
                 yield from run[at:end]
 
 
@@ -225,32 +228,12 @@ def _ends(statement: str) -> bool:
     return statement.endswith((*".!?…。！？",))
 
 
-def _is_like_none(statement: str, used: Counter[str]) -> bool:
-    """Whether it has several words, no English function word, a letter that English lacks, and few
-    words that stand elsewhere."""
-    words = [word.lower() for word in prose_words(statement) if word[1:].islower()]
+def _is_like_none(statement: str, used: Counter[str], *, is_cut: bool) -> bool:
+    """Whether it has several words, no English function word, and few words that stand elsewhere.
+    It has a letter that English lacks, or is one run of words and no list."""
+    words = [word for word in prose_words(statement) if word.islower() and len(word) > 1]
+    if len(words) < _FEW_WORDS or STOP_WORDS.intersection(words):
+        return False
+    is_prose = len(words) > _FEW_WORDS and not is_cut and "," not in acts_of(statement)
     elsewhere = sum(used[word] > 1 for word in words)
-    return (
-        len(words) >= _FEW_WORDS
-        and not STOP_WORDS.intersection(words)
-        and not "".join(words).isascii()
-        and 4 * elsewhere <= len(words)
-    )
-
-
-def _texts(block: Block) -> Iterator[str]:
-    yield block.text
-    if block.image:
-        yield block.image.alt
-        yield block.image.title
-        yield block.image.description
-    for row in block.table.rows if block.table else ():
-        for cell in row:
-            yield cell.text
-
-
-def _beginning(before: str, after: str) -> str:
-    """The beginning of the withheld text, for a report."""
-    same = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
-    withheld = " ".join(before[same:].split())
-    return withheld if len(withheld) <= _MAX_EXCERPT_CHARS else withheld[:_MAX_EXCERPT_CHARS] + "…"
+    return 4 * elsewhere <= len(words) and (is_prose or not "".join(words).isascii())
