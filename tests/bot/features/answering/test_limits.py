@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from agents.ledger import LimitReached, RunRow
 from bot.features.answering.ask import refusal
@@ -68,6 +69,17 @@ def test_an_edit_is_a_question_like_any_other(desk: Desk) -> None:
     with desk.bot.engine.connect() as connection:
         runs = connection.execute(select(RunRow).where(RunRow.asker == "U0PRIYA")).all()
     assert [run.tokens for run in runs] == [1_000, 1_000]
+    refused = desk.slack.post_as_user(CHANNEL, f"{desk.at} and who does?", user="U0PRIYA")
+    desk.settle()
+    with desk.bot.engine.begin() as connection:
+        an_hour_ago = now() - timedelta(minutes=61)
+        mine = update(RunRow).where(RunRow.asker == "U0PRIYA")
+        connection.execute(mine.values(started_at=an_hour_ago))
+    for question in (ts, refused):
+        desk.slack.edit_message(CHANNEL, question, f"{desk.at} who rotates the keys?")
+        desk.settle()
+        assert [answered(message) for message in desk.said(CHANNEL, question)] == [True]
+    assert len(desk.agents.asked) == 4
 
 
 def test_a_budget_holds_for_edits(desk: Desk) -> None:
