@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import structlog
+from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import (
     URL,
     Connection,
@@ -83,6 +84,16 @@ def replace_row(
     same = [column == values[column.name] for column in core.primary_key]
     connection.execute(delete(core).where(*same))
     connection.execute(insert(core).values(**values))
+
+
+def read_stored(adapter: TypeAdapter[_T], text: str, what: str) -> _T:
+    """A value from its stored JSON. Raises StorageFailed, which quotes none of it: pydantic's error
+    would carry people's words into the log."""
+    try:
+        return adapter.validate_json(text)
+    except ValidationError as error:
+        problem = f"a stored {what} can't be read: {error.error_count()} wrong fields"
+    raise StorageFailed(problem, remedy="it may be of another release")
 
 
 class DatabaseWatch:

@@ -14,6 +14,7 @@ import structlog
 from bot.bus.events import Item
 from bot.bus.stored_items import INBOX, InboxAdmin
 from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure
+from config.errors import CopilotError
 from durable.database import storage_failure
 from durable.lease import Lease
 from durable.worker import DurableWorker, WorkQueue
@@ -162,5 +163,11 @@ class Inbox:
                 if pause is None:
                     log.exception("given up", event_id=event_id)
                     raise
-                log.warning("trying again", event_id=event_id, pause=pause, cause=str(error))
+                log.warning("trying again", event_id=event_id, pause=pause, cause=cause_of(error))
                 time.sleep(pause)
+
+
+def cause_of(error: Exception) -> str:
+    """For the log: the text of our own errors; of others the type, as they may quote people."""
+    is_ours = isinstance(error, CopilotError | SlackUnsure | SlackBusy)
+    return str(error) if is_ours else type(error).__name__

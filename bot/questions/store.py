@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 import structlog
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -35,7 +35,8 @@ from agents.thread.store import create_thread_tables, forget_places, slack_place
 from bot.questions.personal import WordAuthors
 from bot.questions.tables import HandoffRow, PostRow, QuestionRow, ScreenshotRow, create_tables
 from bot.slack.events import IncomingMessage
-from durable.database import batches, insert_once, now
+from config.errors import StorageFailed
+from durable.database import batches, insert_once, now, read_stored
 from index.permissions.words import Words
 
 log = structlog.get_logger()
@@ -83,7 +84,8 @@ def encode_answer(answer: Answer) -> str:
 
 
 def decode_answer(text: str) -> Answer:
-    return _answers.validate_json(text)
+    """Raises StorageFailed."""
+    return read_stored(_answers, text, "answer")
 
 
 class QuestionStore:
@@ -288,7 +290,7 @@ def _decoded(answer: str | None) -> Answer | None:
     """None for an answer of an older release that can't be read any more."""
     try:
         return decode_answer(answer) if answer else None
-    except ValidationError:
+    except StorageFailed:
         return None
 
 

@@ -17,6 +17,7 @@ from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from bot.slack.events import AttachedFile, IncomingMessage
 from config.errors import ModelError
 from config.models import ChatModel, Usage
+from durable.database import read_stored
 from enrichment.safety.injection import REDACTED, redacted
 from loaders.pictures.image import MAX_PICTURE_BYTES, kind_of, read_picture
 from loaders.untrusted import NotAllowed, ReadRefused, Web, origin, too_large
@@ -102,7 +103,9 @@ class Screenshots:
         question = event.again or event.id
         if (stored := self.records.screenshots(question)) is not None:
             return Attachments(
-                files=tuple(replace(one, usage=Usage()) for one in _files.validate_json(stored))
+                files=tuple(
+                    replace(one, usage=Usage()) for one in read_stored(_files, stored, "screenshot")
+                )
             )
         if not event.attached:
             return Attachments()

@@ -23,7 +23,7 @@ from bot.features.checklists.progress import (
     progress_of,
 )
 from bot.questions.personal import Authors, PersonalTable
-from durable.database import insert_once, table_of
+from durable.database import insert_once, read_stored, table_of
 from durable.migration import migrate
 
 
@@ -191,7 +191,7 @@ def _checklist(row: Row[Any]) -> Checklist:
     columns = row._mapping
     names = set(Checklist.__dataclass_fields__) - {"runbook"}
     values = {name: columns[name] for name in names}
-    return Checklist(runbook=_runbooks.validate_json(columns["runbook"]), **values)
+    return Checklist(runbook=read_stored(_runbooks, columns["runbook"], "runbook"), **values)
 
 
 def _read(kind: Any, row: Row[Any]) -> Any:

@@ -25,7 +25,7 @@ from bot.blocks.kit import short
 from bot.features.freshness.citation_store import HelpfulPlaceStore
 from bot.questions.store import QuestionStore, decode_answer
 from config.errors import CopilotError
-from durable.database import now
+from durable.database import now, read_stored
 from index.search import Snapshot
 
 log = structlog.get_logger()
@@ -41,7 +41,7 @@ def dump_place(place: CitedSection) -> str:
 
 
 def load_place(text: str) -> CitedSection:
-    return _places.validate_json(text)
+    return read_stored(_places, text, "place")
 
 
 def snapshots(published: Callable[[str], Snapshot] | None) -> SnapshotOf:

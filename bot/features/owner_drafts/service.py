@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar
@@ -24,6 +25,15 @@ RETRY_DELAY = timedelta(minutes=10)
 MAX_RETRY_TIME = timedelta(days=2)
 NOT_YOURS = "This suggestion is for somebody else to decide on."
 REVIEW_FIRST = "Please open it at my *Home* tab and review it there before you accept it."
+
+
+_PING = re.compile(r"(?<![\w.%+-])([+@\uff0b\uff20])(?=[\w.%+-]+[@\uff20])")
+
+
+def without_pings(text: str) -> str:
+    """The text with a space after a `+` or `@` before an address, which in a comment of Google's
+    notifies whoever has the address, also outside the organization."""
+    return _PING.sub(r"\1 ", text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,8 +173,8 @@ class DraftDecisions:
             return self.owners.comment(
                 draft.document,
                 mark=draft.mark,
-                content=self._content(draft),
-                quoted=draft.final_heading,
+                content=without_pings(self._content(draft)),
+                quoted=without_pings(draft.final_heading),
             )
         except CopilotError as error:
             return Commented(outcome="refused", why=error.problem)

@@ -10,13 +10,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from agents.answer import Answer, Question
+from agents.freshness.cited_places import CitedSection
 from agents.graph import build_ask
 from bot.app import Bot
 from bot.blocks.render import FEEDBACK
 from bot.feature import Feature, PublishedIndex
 from bot.features.digest.store import Period
+from bot.features.freshness.places import dump_place
+from bot.features.freshness.store import FlagStore
 from bot.features.gaps.store import GapStore
 from bot.features.owner_drafts.proposals import propose, to_yaml
 from bot.questions.tables import HandoffRow
@@ -88,9 +92,9 @@ class Office:
         self.gaps.timers["gaps_look"]("security")
         self.desk.settle()
 
-    def ask(self, text: str, user: str = YOU, channel: str = CHANNEL) -> str:
+    def ask(self, question: str, user: str = YOU, channel: str = CHANNEL) -> str:
         """The question's id; it may be answered privately."""
-        ts = self.slack.post_as_user(channel, f"{self.desk.at} {text}", user=user)
+        ts = self.slack.post_as_user(channel, f"{self.desk.at} {question}", user=user)
         question_id = f"{channel}:{ts}"
 
         def is_posted() -> bool:
@@ -128,13 +132,13 @@ class Office:
             {"reason": {"value": reason}, "correction": {"value": entered}}, user
         )
 
-    def resolve(self, question_id: str, text: str, by: str) -> None:
+    def resolve(self, question_id: str, resolution: str, by: str) -> None:
         self.bot.inbox.put(f"human-{question_id}", {
             "human": {"question_id": question_id, "user": YOU},
         })  # fmt: skip
         eventually(lambda: self.bot.handoffs.get(question_id))
         self.bot.inbox.put(f"resolved-{question_id}", {
-            "resolve": {"question_id": question_id, "user": by, "resolution": text},
+            "resolve": {"question_id": question_id, "user": by, "resolution": resolution},
         })  # fmt: skip
         eventually(lambda: (self.bot.handoffs.get(question_id) or HandoffRow()).resolution)
 
@@ -192,8 +196,12 @@ def test_a_title_in_a_restated_question_is_for_its_readers_alone(office: Office)
         "proposals": lambda: to_yaml(propose(office.bot.engine)),
     }
     shown = {name: read() for name, read in places.items()}
-    assert {name: LEAK in text for name, text in shown.items()} == dict.fromkeys(places, False)
-    assert {name: ASKED in text for name, text in shown.items()} == dict.fromkeys(places, True)
+    assert {name: LEAK in words_shown for name, words_shown in shown.items()} == dict.fromkeys(
+        places, False
+    )
+    assert {name: ASKED in words_shown for name, words_shown in shown.items()} == dict.fromkeys(
+        places, True
+    )
     assert NAME in office.home("U0DANA"), "who may read the document reads the name"
 
 
@@ -224,3 +232,39 @@ def _digest(office: Office) -> str:
     office.desk.settle()
     found = [one for one in office.slack.messages(CHANNEL) if "what is open" in words(one)]
     return "".join(map(words, found))
+
+
+def test_what_is_shown_of_documents_is_on_record_by_its_door(office: Office) -> None:
+    first = office.ask(ASKED)
+    office.ask(ASKED, user="U0DANA")
+    office.resolve(first, "They get nothing.", by="U0DANA")
+    place = CitedSection(document="laptops", title="Laptop Guide", path="Screen lock")
+    FlagStore(office.bot.engine).add(
+        "f1", domain="security", document="laptops", place=place.key, kept=dump_place(place),
+        words="old", flagged_by=YOU, question_id=first, outcome="", decided_by="",
+    )  # fmt: skip
+    office.look()
+    office.told("U0MAREK")
+    _report(office, "U0INES")
+    _digest(office)
+    office.home("U0DANA")
+    rows = {
+        (row["door"], row["asker"], row["place"]): row["documents"]
+        for row in office.bot.audit.export()
+    }
+    assert rows["owner_draft", "U0MAREK", ""] == {"listed": ["laptops"]}
+    assert rows["gap_report", "U0INES", "U0INES"] == {"listed": ["laptops"]}
+    assert rows["digest", "", CHANNEL] == {"listed": ["laptops"]}
+    assert rows["home", "U0DANA", ""] == {"listed": ["laptops"], "drawn_from": ["heron", "laptops"]}
+
+
+def test_what_cannot_be_recorded_is_not_shown(office: Office) -> None:
+    for user in (YOU, "U0DANA"):
+        office.ask(ASKED, user=user)
+    office.look()
+    assert "Laptop Guide" in office.home("U0INES")
+    with office.bot.engine.begin() as connection:
+        connection.execute(text("ALTER TABLE audit_shown RENAME TO elsewhere"))
+    shown = office.home("U0INES")
+    assert "What can I ask?" in shown
+    assert "Laptop Guide" not in shown
