@@ -30,7 +30,7 @@ from bot.showing import Readers, Showing
 from bot.slack.client import SlackClient
 from bot.slack.events import IncomingMessage
 from config.domain import Domain
-from config.errors import NothingPublished
+from config.errors import CopilotError, NothingPublished
 from config.models import ChatModel, Vectors
 from index.audit import Audit
 from index.permissions.acts import Act
@@ -220,8 +220,11 @@ class AnswerGate:
         if record is None or domain is None or not record.answer:
             return None
         answer = decode_answer(record.answer)
-        # Outside of the domain's channels answers go to the asker alone.
-        private = record.channel not in domain.channels or self.is_private(domain, answer)
+        try:
+            # Outside of the domain's channels answers go to the asker alone.
+            private = record.channel not in domain.channels or self.is_private(domain, answer)
+        except CopilotError:
+            private = True  # who may read it can't be determined now
         place = Place(domain=domain, channel=record.channel, owner=record.asker, is_private=private)
         if not self.context.gate.may_act(act, user, place):
             return None
