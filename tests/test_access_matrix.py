@@ -493,6 +493,23 @@ def test_a_link_shows_a_channel_what_all_of_it_may_read(
     assert codes(words(below), audience) == titles(words(below), audience) == shown
 
 
+def test_an_edit_answers_nobody_with_its_authors_permissions(works: Works) -> None:
+    """A colleague asked about a member's message, which only the member's permissions answer."""
+    paper, channel = PAPERS["asker"][0], CHANNELS["asker"]
+    ts = post(works, "member", "asker", paper.question)
+    works.slack.run_shortcut("ask_copilot", channel, ts, user=ID["colleague"])
+    works.settle()
+    since = works.slack.workspace.next_ts()
+    for words in (f"please, {paper.question}", at(works, paper.question)):
+        works.slack.edit_message(channel, ts, words)
+        works.settle()
+    seen = codes(works.shown(ID["colleague"], ""), "asker")
+    assert seen <= expected("shortcut", "colleague", "asker")
+    assert works.posted(channel, since) == "[]"
+    record = works.bot.records.get(f"{channel}:{ts}")
+    assert (record.asker, record.text) == (ID["colleague"], paper.question)
+
+
 def test_the_page_states_every_cell() -> None:
     assert COMES_IN.keys() == {
         *SLACK_DOORS, *API_DOORS, *OWN_DOORS, *MCP_DOORS, *OFFERS, *SHOWN_WITH

@@ -38,13 +38,15 @@ class Intake:
         """Answer a message if it is for the bot. After a crash, its event is delivered again."""
         if event.again:
             first = self.records.get(event.again)
-            if first is None or not first.text:  # deleted meanwhile
-                return
+            if first is None or not first.text or not _is_shown_at(event, first):
+                return  # deleted meanwhile, or not what the button was below
             authors = self.records.authors.of(first.id, "message")
             event = replace(event, text=first.text, author=next(iter(authors), first.asker))
         record = self.records.get(event.id)
-        if record and event.edited and event.bot:
-            return  # what a bot rewrites, such as a progress bar, is no new question
+        if record and event.edited and (event.bot or event.user != record.asker):
+            # What a bot rewrites, such as a progress bar, is no new question. Somebody who used the
+            # shortcut asked about the message as it was: its author did not ask.
+            return
         if record and event.edited:
             self._answer_edit(event_id, event, record)
         elif record is None or record.event_id == event_id:
@@ -240,6 +242,14 @@ class Intake:
 
 
 Decision = Literal["answer", "answer_if_confident", "ignore"]
+
+
+def _is_shown_at(event: IncomingMessage, question: QuestionRecord) -> bool:
+    """Whether a question stands where somebody pressed a button to ask it again: in the same
+    thread, or among their own direct messages."""
+    if event.direct:
+        return question.asker == event.user
+    return (question.channel, question.thread_ts) == (event.channel, event.thread_ts)
 
 
 def _to_alert(event: IncomingMessage, domain: Domain) -> Decision:

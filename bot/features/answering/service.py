@@ -74,7 +74,13 @@ class AnsweringService:
         return self.asking.records
 
     def respond(self, job: AnswerJob) -> None:
-        """Answer, apologize, or stay quiet. Safe to repeat after a crash."""
+        """Answer, apologize, or stay quiet. Safe to repeat after a crash.
+
+        The answer is found with the permissions of the event's user, and sent to the record's
+        asker: unless both are one person, there is none."""
+        if job.event.user != job.record.asker:
+            log.error("no answer: the question is another person's", question=job.record.id)
+            return
         try:
             domains = self.asking.router.admit(
                 origin_of(job.event, job.record), job.domains, limited=not job.alert

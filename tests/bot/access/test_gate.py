@@ -19,6 +19,7 @@ from bot.access.gate import (
     act_of,
 )
 from bot.blocks.render import FEEDBACK
+from bot.features.answering.service import AnswerJob
 from bot.questions.tables import FeedbackRow
 from bot.slack.events import IncomingMessage
 from config.domain import Domain
@@ -557,6 +558,18 @@ def test_an_edit_is_answered_only_to_who_still_may_ask(desk: Desk) -> None:
         desk.settle()
         assert len(desk.agents.asked) == 1
         assert len(desk.said(PRIVATE, ts)) == 1, "what was rightly said stays"
+
+
+def test_no_question_is_answered_with_another_persons_permissions(desk: Desk) -> None:
+    ts, _ = desk.ask("who holds the key?", channel=PRIVATE, user=MEMBER)
+    record = desk.bot.records.get(f"{PRIVATE}:{ts}")
+    assert record is not None
+    event = dataclasses.replace(record.event, user=COLLEAGUE)
+    desk.agents.asked.clear()
+    desk.bot.intake.attempts.respond(
+        AnswerJob(event=event, record=record, thread=[], domains=[DOMAINS["vault"]])
+    )
+    assert desk.agents.asked == []
 
 
 def test_a_question_taken_up_again_is_checked_again(desk: Desk) -> None:

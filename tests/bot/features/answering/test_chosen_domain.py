@@ -9,7 +9,7 @@ from playground.slack.tidewater import SlackUser
 from tests.agents.scripted import ScriptedModel
 from tests.bot.conftest import Desk, answered, words
 from tests.bot.crowd import direct
-from tests.bot.fakes import answer, passages_found
+from tests.bot.fakes import CHANNEL, answer, passages_found
 
 YOU = direct("U0YOU")
 QUESTION = "how long do we keep recorded calls?"
@@ -103,3 +103,28 @@ def test_a_choice_for_a_question_that_was_taken_back_does_nothing(desk: Desk) ->
     }})  # fmt: skip
     desk.settle()
     assert desk.agents.asked == []
+
+
+def test_a_press_repeats_only_what_was_asked_where_it_was_pressed(desk: Desk) -> None:
+    """Whatever question its button names, and however well the person may see it elsewhere."""
+    secret = desk.answers(asked(desk, "how long do we keep my secret calls?"))
+    ts, reply = desk.ask("how long do we keep my open calls?")
+    other, _ = desk.ask("how old may a key get?", user="U0DANA")
+    question, dana = desk.answers(reply), direct("U0DANA")
+    desk.agents.asked.clear()
+    before = desk.slack.messages(dana)
+    presses = (
+        (CHANNEL, ts, "U0DANA", secret), (CHANNEL, ts, "U0YOU", secret),
+        (CHANNEL, other, "U0DANA", question), ("C0PRIVACY", ts, "U0DANA", question),
+        (dana, other, "U0DANA", secret), (dana, ts, "U0DANA", question),
+    )  # fmt: skip
+    for number, (channel, thread_ts, user, again) in enumerate(presses):
+        desk.bot.inbox.put(f"look_in-{number}", {"asked": {
+            "channel": channel, "ts": f"9.{number}", "thread_ts": thread_ts, "user": user,
+            "team": "", "text": "", "files": [], "mentioned": True, "key": f"{number}",
+            "channel_type": "im" if channel == dana else "channel", "domain": "security",
+            "again": again,
+        }})  # fmt: skip
+    desk.settle()
+    assert desk.agents.asked == []
+    assert desk.slack.messages(dana) == before
