@@ -7,6 +7,7 @@ from collections.abc import Callable
 from sqlalchemy import Engine
 
 from agents.answer import Ask
+from agents.ledger import RunLedger
 from agents.routing.router import DomainRouter
 from bot.app import Agents, Bot, Documents
 from config.domain import Domain
@@ -22,6 +23,7 @@ def bare_bot(
     *,
     streaming: bool = False,
 ) -> Bot:
+    ledger = RunLedger(engine, has_model=False)
     return Bot(
         settings,
         domains=lambda: {domain.domain: domain},
@@ -29,7 +31,7 @@ def bare_bot(
         agents=Agents(
             ask=ask,
             ask_unattended=None,
-            router=DomainRouter(snapshot={}.__getitem__),
+            router=DomainRouter(snapshot={}.__getitem__, ledger=lambda: ledger),
             model=None,
             streaming=streaming,
             warm=None,
