@@ -345,13 +345,11 @@ def through_api(works: Works, door: str, person: str, audience: str, texts: list
             works.api.get(path, params={"domain": audience}, headers=who).text for path in paths
         ]
     else:
-        route = {**API_DOORS, **OWN_DOORS}[door]
-        replies = [
-            works.api.post(
-                route, json={"query": text, "domain": audience, **named}, headers=who
-            ).text
-            for text in texts
-        ]
+        route, more = {**API_DOORS, **OWN_DOORS}[door], {}
+        if route.endswith("retrieve") and own:
+            texts, more = ["what is the ignition code?"], {"top_k": 50}
+        asked = [{"query": text, "domain": audience, **named, **more} for text in texts]
+        replies = [works.api.post(route, json=one, headers=who).text for one in asked]
     return "\n".join(replies)
 
 

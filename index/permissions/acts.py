@@ -114,8 +114,8 @@ def may(act: Act, domain: Domain, visitor: Visitor, is_in: Callable[[str], bool]
         return False
     if need == "admin" or (need == "membership" and not domain.channels):
         return not is_outsider and visitor.person.slack_user in domain.admins
-    # An external author may have lost the channel since: it may be shared no longer.
-    if need == "colleague" or (need == "authorship" and kind != "external"):
+    # A guest may have lost the channel since they wrote, and it may be shared no longer.
+    if need == "colleague" or (need == "authorship" and not is_outsider):
         return True
     return any(is_in(channel) for channel in domain.channels)
 

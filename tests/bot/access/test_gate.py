@@ -122,7 +122,7 @@ def test_nobody_else_is_let_in(external: bool, kind: Kind) -> None:
             assert inside == outside == (kind == "member")
         else:
             assert inside == welcome
-            assert outside == (welcome and need == "authorship" and kind != "external")
+            assert outside == (kind == "member" and need == "authorship")
 
 
 def test_a_token_acts_by_http_alone() -> None:
