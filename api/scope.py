@@ -16,11 +16,8 @@ from api.errors import limit_reached
 from config.domain import Domain
 from index.audit import Audit, AuditEntry
 from index.permissions.acts import Act, Directory, Kind, Visitor, may
-from index.permissions.rules import IdentitiesOf, Person, readers_of
+from index.permissions.rules import IdentitiesOf, Person, address_of, readers_of
 from telemetry import metrics
-
-ADDRESS = r"^([^@\s]+@[^@\s]+)?$"
-"""An e-mail address, or none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +32,10 @@ class RequestScopes:
     def to(self, caller: Caller, act: Act, asker_email: str = "") -> RequestScope:
         """Returns the scope of one act, as the person `asker_email`, else as the token's identity.
 
-        Raises RequestRejected if the caller may not ask on behalf of people."""
-        asker = asker_email.strip().casefold()
+        Raises RequestRejected if the caller may not ask on behalf of people, or for no address."""
+        asker = address_of(asker_email)
+        if asker_email and not asker:
+            raise RequestRejected(422, "this is no e-mail address of ASCII letters; correct it")
         if asker and not caller.speaks_for_people:
             raise RequestRejected(
                 403,
@@ -151,7 +150,7 @@ class RequestScope:
     @property
     def asker(self) -> str:
         """E-mail for records, from which it can be found again and erased; empty: a program."""
-        return self.visitor.person.email.casefold() or self.address
+        return address_of(self.visitor.person.email) or self.address
 
     def readers(self, domain: Domain) -> frozenset[str] | None:
         """Returns whose permissions apply in a domain."""

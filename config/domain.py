@@ -117,7 +117,8 @@ _LABEL = "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"
 # A single label may be a whole top-level domain: `com` would allow half of the web.
 _HOST = rf"(localhost|{_LABEL}(\.{_LABEL})+)"
 _DRIVE_ID = "[A-Za-z0-9_-]+"
-_ADDRESS = r"[!-?A-~]+@[!-?A-~]+"
+ADDRESS = r"[!-?A-~]+@[!-?A-~]+"
+"""An e-mail address: ASCII, as other letters could fold into those of another person's."""
 _IN_PROFILE = "in Slack: their profile › ⋮ › Copy member ID"
 
 ChannelId = Annotated[
@@ -136,12 +137,12 @@ GroupId = Annotated[
     ),
 ]
 GroupAddress = Annotated[
-    str, _Shape(_ADDRESS, "is no group's address; write it as in sec-team@example.com")
+    str, _Shape(ADDRESS, "is no group's address; write it as in sec-team@example.com")
 ]
 Member = Annotated[
     str,
     _Shape(
-        f"({_ADDRESS}|{USER}|{GROUP})",
+        f"({ADDRESS}|{USER}|{GROUP})",
         "is neither an e-mail address nor the id of a Slack user (U…) or user group (S…)",
     ),
 ]

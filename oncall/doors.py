@@ -7,6 +7,8 @@ from functools import cache, cached_property
 from threading import Thread
 from typing import TYPE_CHECKING
 
+from config.errors import UsageError
+
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
@@ -136,7 +138,12 @@ class Doors:
         from api.mcp.server import run_over_stdio
         from api.mcp.tools import McpParts
         from api.scope import RequestScopes
+        from index.permissions.rules import address_of
 
+        if email and not address_of(email):
+            raise UsageError(
+                f"{email!r} is no e-mail address", remedy="write it like name@example.com"
+            )
         documents, answers = self._documents, self._answers
         documents.access.require()
         scopes = RequestScopes(

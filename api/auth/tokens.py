@@ -21,10 +21,11 @@ import structlog
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
-from config.domain import DomainId, Switch
+from config.domain import ADDRESS, DomainId, Switch
 from config.domain_files import nearest, problem_at
 from config.errors import ConfigError, UsageError
 from config.parsing.strict_yaml import UnreadableFileError, misread, read_mapping, read_text
+from index.permissions.rules import address_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,13 +60,16 @@ _HEAD = "# Written by `oncall token`, which keeps no comments. Hashes: no token 
 _REMEDY = "correct it, or make tokens with `oncall token create`"
 
 
+ADDRESS_OR_NONE = f"^({ADDRESS})?$"
+
+
 class TokenEntry(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     domains: Literal["all"] | list[DomainId]
-    identity: Annotated[str, Field(pattern=r"^([^@\s]+@[^@\s]+)?$", max_length=320)] = ""
+    identity: Annotated[str, Field(pattern=ADDRESS_OR_NONE, max_length=320)] = ""
     speaks_for_people: Switch = False
     metrics: Switch = False
     created: str = ""
@@ -75,7 +79,7 @@ class TokenEntry(BaseModel):
             name=self.name,
             domains=None if self.domains == "all" else frozenset(self.domains),
             # Normalized: questions, records and erasure use the same form.
-            identity=self.identity.casefold(),
+            identity=address_of(self.identity),
             speaks_for_people=self.speaks_for_people,
             metrics=self.metrics,
         )

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path, Query, Request
 
 from agents.thread.memory import ThreadMemory
 from api.auth.routes import RequestRejected
+from api.auth.tokens import ADDRESS_OR_NONE
 from api.errors import NO_CONVERSATION
 from api.schemas.examples import (
     CONVERSATION_ERASED,
@@ -17,14 +18,14 @@ from api.schemas.examples import (
     UNKNOWN_CONVERSATION,
 )
 from api.schemas.questions import LONGEST_ID
-from api.scope import ADDRESS, RequestScopes
+from api.scope import RequestScopes
 from index.permissions.acts import Act
 
 ConversationId = Annotated[
     str, Path(min_length=1, max_length=LONGEST_ID, openapi_examples=CONVERSATION_NAMED)
 ]
 AskerEmail = Annotated[
-    str, Query(description="In whose name it was asked", max_length=320, pattern=ADDRESS)
+    str, Query(description="In whose name it was asked", max_length=320, pattern=ADDRESS_OR_NONE)
 ]
 
 

@@ -7,8 +7,8 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from agents.answer import MAX_QUESTION_CHARS
+from api.auth.tokens import ADDRESS_OR_NONE
 from api.schemas.questions import RequestShape
-from api.scope import ADDRESS
 from index.pipelines import MAX_TOP_K, Pipeline, SearchType, Switches, switches_of
 
 Degraded = Literal["query_expansion", "hyde", "rerank", "vectors"]
@@ -45,7 +45,7 @@ class RetrieveRequest(RequestShape):
         "writes; as the pipeline does without it",
     )
     asker_email: str = Field(
-        "", description="Whose document permissions count", max_length=320, pattern=ADDRESS
+        "", description="Whose document permissions count", max_length=320, pattern=ADDRESS_OR_NONE
     )
 
     @property

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from agents.answer import MAX_QUESTION_CHARS, AnswerPath, Turn
 from agents.thread.turns import is_zone
-from api.scope import ADDRESS
+from api.auth.tokens import ADDRESS_OR_NONE
 from config.domain_files import nearest
 
 
@@ -82,7 +82,7 @@ class QnaRequest(RequestShape):
         "", description="All domains that you may use are tried without one", max_length=64
     )
     asker_email: str = Field(
-        "", description="Whose document permissions count", max_length=320, pattern=ADDRESS
+        "", description="Whose document permissions count", max_length=320, pattern=ADDRESS_OR_NONE
     )
     time_zone: TimeZone = Field("UTC", description="The asker's, as IANA names it")
     stream: bool = Field(False, description="Server-sent events: status, delta, answer")

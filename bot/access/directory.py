@@ -15,7 +15,7 @@ import structlog
 
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from index.permissions.acts import Kind, Visitor
-from index.permissions.rules import Person
+from index.permissions.rules import Person, address_of
 
 FRESH_SECONDS = 300.0
 STALE_SECONDS = 900.0
@@ -226,8 +226,7 @@ class People:
     def member_by_email(self, email: str, patience: float = PATIENCE) -> Visitor:
         """The account that our workspace gave this address; unknown when there is none. Raises as
         `member` does."""
-        address = email.strip().casefold()
-        visitor = _latest(self._by_email, address, patience)
+        visitor = _latest(self._by_email, address_of(email), patience)
         return visitor or UNKNOWN
 
     def _fetch(self, method: str, argument: str, key: str, patience: float) -> Visitor | None:
@@ -246,7 +245,7 @@ class People:
         try:
             users = self._web.pages("users.list", "members", patience=patience, limit=PAGE)
             ours = (one for one in map(self._visitor, users) if one.kind in ("member", "guest"))
-            return next((one for one in ours if one.person.email.casefold() == address), None)
+            return next((one for one in ours if address_of(one.person.email) == address), None)
         except SlackRefused as refused:
             log.warning("slack user lookup failed", method="users.list", reason=refused.code)
             return None

@@ -34,7 +34,7 @@ from bot.questions.tables import QuestionRow
 from config.domain import Domain
 from config.settings import Settings
 from index.audit import AuditLog
-from index.permissions.rules import Person
+from index.permissions.rules import Person, address_of
 
 PATIENCE_SECONDS = 30.0
 """Seconds to wait for events that a worker has begun."""
@@ -155,7 +155,7 @@ class PersonalData:
 
 def _names(user: str, email: str) -> list[str]:
     """Names under which a person may be stored."""
-    return [one for one in dict.fromkeys((user, email, email.strip().casefold())) if one]
+    return [one for one in dict.fromkeys((user, email, address_of(email))) if one]
 
 
 def _turns(connection: Connection, questions: Collection[str]) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from threading import Lock
 from config.domain import Domain
 from config.errors import PermissionsUnknown
 from config.parsing.schedules import GROUP
-from index.permissions.rules import EVERYONE, Person, identities
+from index.permissions.rules import EVERYONE, Person, address_of, identities
 
 FRESH_SECONDS = 600.0
 SERVED_SECONDS = 1_200.0
@@ -99,8 +99,7 @@ class Groups:
         own = identities(person.email)
         if own == EVERYONE and not person.slack_user:
             return own
-        address = person.email.strip().lower()
-        names = (own & {address}) | ({person.slack_user} - {""})
+        names = {address_of(person.email), person.slack_user} - {""}
         return own | {group for group, members in self._members(domain).items() if names & members}
 
     def closed(self, domain: Domain) -> Mapping[str, str]:

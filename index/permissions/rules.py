@@ -3,6 +3,7 @@ before text is returned."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import (
     Callable,
@@ -19,7 +20,7 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import Literal, Protocol
 
-from config.domain import Domain
+from config.domain import ADDRESS, Domain
 from config.errors import PermissionsUnknown
 from enrichment.chunk import Chunk, DocumentCard
 from index.search import Hit, SearchQuery, Snapshot
@@ -41,15 +42,18 @@ EVERYONE: frozenset[str] = frozenset()
 """No identities: documents open to everyone are still readable."""
 
 
-def identities(email: str) -> frozenset[str]:
-    """The address and its domain, in lower case; empty without a valid address.
+def address_of(text: str) -> str:
+    """An e-mail address as people are looked up, compared and stored by it: in lower case.
 
-    Addresses that Google does not issue count as invalid. With a second `@`, the domain could be a
-    group's address; non-ASCII letters could fold into another person's address."""
-    address = email.strip().lower()
-    name, _, domain = address.partition("@")
-    plain = email.isascii() and "@" not in domain
-    return frozenset({address, domain}) if name and domain and plain else EVERYONE
+    '' without a valid one. Addresses that Google does not issue count as invalid: with a second
+    `@`, the domain could be a group's address."""
+    return text.strip().lower() if re.fullmatch(f" *{ADDRESS} *", text) else ""
+
+
+def identities(email: str) -> frozenset[str]:
+    """The address and its domain; empty without a valid address."""
+    address = address_of(email)
+    return frozenset({address, address.partition("@")[2]}) if address else EVERYONE
 
 
 def by_email(domain: Domain, person: Person) -> frozenset[str]:

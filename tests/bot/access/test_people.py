@@ -111,7 +111,17 @@ def test_an_address_leads_to_its_person_and_one_of_nobodys_to_none(crowded: Slac
     assert (known.person.slack_user, known.kind) == (MEMBER, "member")
     assert people.member_by_email("former@tidewater.example").kind == "unknown"
     assert people.member_by_email("nobody@tidewater.example").kind == "unknown"
-    assert people.member_by_email("").kind == "unknown"
+    for look_alike in (
+        "",
+        "m\u0430y@tidewater.example",
+        "may@\uff54idewater.example",
+        "ma\u028f@c.example",
+    ):
+        assert people.member_by_email(look_alike).kind == "unknown"
+    crowded.faults.add("users.lookupByEmail", status=503, count=50)
+    assert people.member_by_email("\u212aate@tidewater.example").kind == "unknown", (
+        "nobody is asked"
+    )
 
 
 def test_an_account_with_two_addresses_is_read_by_the_one_in_its_profile(
