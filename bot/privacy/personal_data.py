@@ -139,8 +139,8 @@ class PersonalData:
             return 0, ()
         count, pauses = 0, iter([1.0] * int(PATIENCE_SECONDS))
         with self.engine.connect() as connection:
-            asked = ids_of(connection, select(QuestionRow.id).where(QuestionRow.asker == user))
-        questions = asked | set(shared)
+            theirs = ids_of(connection, select(QuestionRow.id).where(QuestionRow.asker == user))
+        questions = theirs | set(shared)
         while True:
             items = self.inbox.of(user, questions)
             idle = [one.id for one in items if not one.is_started]

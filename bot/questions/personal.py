@@ -81,8 +81,8 @@ def authored_by(of: PersonalTable, column: str, names: Collection[str]) -> Colum
     words, c = of.words[column], of.table.c
     conditions = [c[one].in_(names) for one in words.by]
     if words.asker:
-        asked = select(QuestionRow.id).where(QuestionRow.asker.in_(names))
-        conditions.append(c[of.question].in_(asked))
+        of_asker = select(QuestionRow.id).where(QuestionRow.asker.in_(names))
+        conditions.append(c[of.question].in_(of_asker))
     return or_(false(), *conditions)
 
 
