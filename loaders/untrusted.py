@@ -10,13 +10,15 @@ import socket
 import ssl
 import stat
 import threading
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse, HTTPSConnection
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import IO, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
@@ -34,6 +36,8 @@ from urllib.request import (
 Allows = Callable[[str], bool]
 _PIECE = 64 * 1024
 _SILENCE_SECONDS = 10.0
+_MAX_ADDRESSES = 4
+"""Addresses of a host that are tried."""
 _TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
 _HOST = re.compile(r"[\w.-]+|[\da-f:.]+", re.ASCII | re.IGNORECASE)
 _METADATA = frozenset(
@@ -42,6 +46,14 @@ _METADATA = frozenset(
 """Metadata services of clouds that are not at a link-local address."""
 _UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
+_LOCAL_NAT64 = IPv6Network("64:ff9b:1::/48")
+_WITH_IPV4_AT_THE_END = (
+    _NAT64,
+    IPv6Network("::/96"),  # IPv4-compatible
+    IPv6Network("::ffff:0:0/96"),  # IPv4-mapped
+    IPv6Network("::ffff:0:0:0/96"),  # IPv4-translated
+)
+_ISATAP = (bytes.fromhex("00005efe"), bytes.fromhex("02005efe"))
 
 
 class ReadRefused(Exception):
@@ -176,29 +188,38 @@ class Web:
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address belongs to the internet, also one inside another: an IPv4 address in
-    IPv6, or the target of a tunnel."""
-    ip = ip_address(address)
+    """Whether an IP address belongs to the internet, and so do all inside it."""
+    ip, *inside = _unwrapped(address)
     if isinstance(ip, IPv4Address):
         return ip.is_global and not (ip.is_multicast or ip.is_reserved or ip in _METADATA)
-    inside = [ip.ipv4_mapped, ip.sixtofour, *(ip.teredo or ())]
-    if ip in _NAT64:
-        return is_public(str(IPv4Address(int(ip) & 0xFFFFFFFF)))
-    return (
-        ip in _UNICAST
-        and ip.is_global
-        and all(is_public(str(one)) for one in inside if one is not None)
-    )
+    is_global = ip in _NAT64 or (ip in _UNICAST and ip.is_global)
+    return is_global and all(is_public(str(one)) for one in inside)
 
 
 def _may_reach(address: str, *, inner: bool) -> bool:
     """Not even an inner host is where clouds have their metadata services."""
-    if is_public(address):
-        return True
+    return is_public(address) or (inner and not any(map(_is_special, _unwrapped(address))))
+
+
+def _is_special(ip: IPv4Address | IPv6Address) -> bool:
+    return ip.is_link_local or ip.is_multicast or ip.is_unspecified or ip in _METADATA
+
+
+def _unwrapped(address: str) -> Iterator[IPv4Address | IPv6Address]:
+    """An IP address, and the IPv4 addresses that an IPv6 one stands for or tunnels to."""
     ip = ip_address(address)
-    ip = (ip.ipv4_mapped or ip) if isinstance(ip, IPv6Address) else ip
-    is_special = ip.is_link_local or ip.is_multicast or ip.is_unspecified or ip in _METADATA
-    return inner and not is_special
+    yield ip
+    if isinstance(ip, IPv4Address):
+        return
+    packed = ip.packed
+    if ip.sixtofour:
+        yield ip.sixtofour
+    yield from ip.teredo or ()
+    if any(ip in one for one in _WITH_IPV4_AT_THE_END) or packed[8:12] in _ISATAP:
+        yield IPv4Address(packed[12:])
+    if ip in _LOCAL_NAT64:  # of several forms (RFC 6052); nothing says which, so all are read
+        forms = (packed[12:], *((packed[start:8] + packed[9:])[:4] for start in (6, 7, 8)))
+        yield from (IPv4Address(one) for one in forms if any(one))
 
 
 class _InsideError(OSError):
@@ -222,26 +243,59 @@ def _refusal(error: Exception) -> ReadRefused:
 
 
 class _Deadline:
-    """Breaks connections off when the time is over: a timeout of a socket is for each read, and a
-    server that sends a byte now and then would hold the thread."""
+    """One time limit for everything of a download. Breaks connections off when it is over: a
+    timeout of a socket is for each read, and a server that sends a byte now and then would hold
+    the thread."""
 
     def __init__(self, seconds: float) -> None:
         self._sockets: list[socket.socket] = []
+        self._end = time.monotonic() + seconds
         self._timer = threading.Timer(max(seconds, 0.0), self._break_off)
         self._timer.daemon = True
         self._lock = threading.Lock()
-        self.is_over = False
+        self._is_broken = False
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() >= self._end
+
+    def left(self) -> float:
+        """In seconds. Raises TimeoutError when the time is over."""
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
+
+    def addresses(self, host: str, port: int) -> list[Any]:
+        """What `getaddrinfo` returns. A look-up can't be interrupted, so a thread of its own waits
+        for it. Raises TimeoutError, gaierror and ValueError."""
+        replies: SimpleQueue[list[Any] | Exception] = SimpleQueue()
+
+        def look_up() -> None:
+            try:
+                replies.put(socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM))
+            except Exception as error:  # raised again by the thread that waits
+                replies.put(error)
+
+        threading.Thread(target=look_up, name="look-up of a host", daemon=True).start()
+        try:
+            reply = replies.get(timeout=self.left())
+        except Empty:
+            raise TimeoutError from None
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
 
     def watch(self, connected: socket.socket) -> None:
         """Watches a duplicate: TLS detaches the socket that it wraps."""
         with self._lock:
             self._sockets.append(connected.dup())
-            if self.is_over:
+            if self._is_broken:
                 self._shut()
 
     def _break_off(self) -> None:
         with self._lock:
-            self.is_over = True
+            self._is_broken = True
             self._shut()
 
     def _shut(self) -> None:
@@ -291,25 +345,37 @@ class _Connections(AbstractHTTPHandler):
         self, kind: type[HTTPConnection], request: Request, host: str, **options: Any
     ) -> HTTPConnection:
         connection = kind(host, **options)
-        connect = self._connect
-        if getattr(request, "is_proxied", False):
+        is_proxied = getattr(request, "is_proxied", False)
+        if is_proxied:
             self._check_behind_proxy(origin(request.full_url)[1])
-            connect = self._connect_to_proxy
+        connect = partial(self._connect, to_proxy=is_proxied)
         connection._create_connection = connect  # type: ignore[attr-defined]
         return connection
 
     def _connect(
-        self, address: tuple[str, int], timeout: float, source: object = None
+        self,
+        address: tuple[str, int],
+        timeout: float,
+        source: object = None,
+        *,
+        to_proxy: bool = False,
     ) -> socket.socket:
+        """Each address gets its share of the time that is left, so that one which drops packets
+        leaves some for the next."""
         error: OSError = _InsideError()
         inner = self._is_inner(address[0].lower())
-        for family, kind, protocol, _, where in socket.getaddrinfo(*address, 0, socket.SOCK_STREAM):
-            if not _may_reach(str(where[0]), inner=inner):
-                continue
+        allowed = [
+            one
+            for one in self._deadline.addresses(*address)
+            if to_proxy or _may_reach(str(one[4][0]), inner=inner)
+        ][:_MAX_ADDRESSES]
+        for position, (family, kind, protocol, _, where) in enumerate(allowed):
             made = socket.socket(family, kind, protocol)
-            made.settimeout(timeout)
             try:
+                share = self._deadline.left() / (len(allowed) - position)
+                made.settimeout(min(timeout, share))
                 made.connect(where)
+                made.settimeout(timeout)
                 self._deadline.watch(made)
             except OSError as failure:
                 made.close()
@@ -318,18 +384,11 @@ class _Connections(AbstractHTTPHandler):
                 return made
         raise error
 
-    def _connect_to_proxy(
-        self, address: tuple[str, int], timeout: float, source: object = None
-    ) -> socket.socket:
-        made = socket.create_connection(address, timeout)
-        self._deadline.watch(made)
-        return made
-
     def _check_behind_proxy(self, host: str) -> None:
         """The proxy looks the name up, so that only a name that is known here can be checked."""
         with suppress(socket.gaierror):
             inner = self._is_inner(host.lower())
-            addresses = socket.getaddrinfo(host, 0, 0, socket.SOCK_STREAM)
+            addresses = self._deadline.addresses(host, 0)
             if not any(_may_reach(str(where[0]), inner=inner) for *_, where in addresses):
                 raise _InsideError
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import time
@@ -179,11 +180,17 @@ def _web(address: str, places: RotaPlaces) -> Web:
 
 
 def _find(rota: str, relative_to: Path, places: RotaPlaces) -> Path:
+    """The first of the two places where there is a file; an allowed one if there is none."""
     roots = (relative_to, *places.folders)
-    try:
-        return confined(relative_to / rota, roots)
-    except ReadRefused:
-        return confined(Path(rota), roots)
+    allowed = []
+    for folder in (relative_to, Path()):
+        try:
+            allowed.append(confined(folder / rota, roots))
+        except ReadRefused as refused:
+            outside = refused
+    if not allowed:
+        raise outside
+    return next(filter(os.path.isfile, allowed), allowed[0])
 
 
 log = structlog.get_logger()
@@ -193,6 +200,8 @@ FOR_A_CALL_SECONDS = 60.0
 """Maximum age for a call, since a recent swap counts."""
 USABLE_SECONDS = 24 * 3_600.0
 """While a rota can't be read, the cached one is used: it covers the weeks ahead."""
+WAIT_SECONDS = 5.0
+"""For a read that goes on; after that the caller goes on without it."""
 AHEAD, BACK = timedelta(days=35), timedelta(days=8)
 
 
@@ -207,15 +216,15 @@ class CachedRota:
 
 @dataclass
 class _Entry:
-    lock: threading.Lock = field(default_factory=threading.Lock)
     rota: CachedRota | None = None
     read_at: float = float("-inf")
     tried_at: float = float("-inf")
     problem: ConfigError | None = None
+    reader: threading.Thread | None = None
 
 
 class RotaCache:
-    """Thread-safe; concurrent callers share one read."""
+    """Thread-safe. One thread of its own reads a rota, so that a slow one holds nobody up."""
 
     def __init__(
         self, places: RotaPlaces = RotaPlaces(), *, clock: Callable[[], float] = time.monotonic
@@ -226,14 +235,31 @@ class RotaCache:
         self._lock = threading.Lock()
 
     def of(self, domain: Domain, rota: str, *, within: float = FRESH_SECONDS) -> CachedRota:
-        """At most `within` seconds old; a day while it can't be read. Raises ConfigError."""
+        """At most `within` seconds old; a day while it can't be read, or while that takes long.
+
+        Returns within `WAIT_SECONDS`: at once while another caller waits for the read, if there is
+        a copy. Raises ConfigError."""
         entry = self._of(domain, rota)
-        with entry.lock:
-            if self._clock() - entry.tried_at > within:
-                self._read(entry, domain, rota)
-            if entry.rota and self._clock() - entry.read_at <= USABLE_SECONDS:
-                return entry.rota
-            raise entry.problem or ConfigError("the rota was not read", remedy="try again")
+        with self._lock:
+            is_due = self._clock() - entry.tried_at > within
+            is_read = entry.reader is not None and entry.reader.is_alive()
+            if is_due and not is_read:
+                entry.reader = threading.Thread(
+                    target=self._read, args=(entry, domain, rota), name="rota", daemon=True
+                )
+                entry.reader.start()
+            reader = entry.reader
+        if reader and is_due and not (is_read and self._copy(entry)):
+            reader.join(WAIT_SECONDS)
+        if copy := self._copy(entry):
+            return copy
+        raise entry.problem or ConfigError(
+            "the rota is still being read: it takes long", remedy="try again"
+        )
+
+    def _copy(self, entry: _Entry) -> CachedRota | None:
+        """The last copy, while it is usable."""
+        return entry.rota if self._clock() - entry.read_at <= USABLE_SECONDS else None
 
     def problem(self, domain: Domain, rota: str) -> str:
         """Why the last read failed, with its remedy; empty when it didn't."""
@@ -242,9 +268,9 @@ class RotaCache:
 
     def _read(self, entry: _Entry, domain: Domain, rota: str) -> None:
         now = datetime.now(UTC)
-        zone = ZoneInfo(domain.escalation.time_zone or "UTC")
         folder = domain.path.parent if domain.path.name else Path()
         try:
+            zone = ZoneInfo(domain.escalation.time_zone or "UTC")
             parsed = read_rota(rota, folder, self._places)
             shifts = parsed.shifts(now - BACK, now + AHEAD, zone)
         except Exception as error:  # whatever a rota does, the domain's fallback has to be called
@@ -257,8 +283,8 @@ class RotaCache:
         else:
             if entry.problem:
                 log.info("the rota can be read again", domain=domain.domain)
-            entry.problem, entry.read_at = None, self._clock()
             entry.rota = CachedRota(shifts, parsed.zone, parsed.label)
+            entry.problem, entry.read_at = None, self._clock()
         entry.tried_at = self._clock()
 
     def _of(self, domain: Domain, rota: str) -> _Entry:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import socket
+import time
 from socketserver import StreamRequestHandler, TCPServer
-from threading import Thread
-from typing import Any
+from threading import Event, Thread
+from typing import Any, ClassVar
 
 import pytest
 from pytest_httpserver import HTTPServer
 
+from loaders import untrusted
 from loaders.untrusted import NotAllowed, ReadRefused, Web, is_public
 
 PUBLIC = ("8.8.8.8", "2606:4700:4700::1111", "64:ff9b::8.8.8.8", "2002:808:808::1")
@@ -21,6 +23,16 @@ INSIDE = (
     "64:ff9b::10.0.0.1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::1", "2002:7f00:1::1", "2002:a9fe:a9fe::",
     "fe80::1", "fe80::1%eth0", "fec0::1", "fc00::1", "fd00:ec2::254", "ff02::1", "2001:db8::1",
 )  # fmt: skip
+METADATA = (
+    "169.254.169.254", "168.63.129.16", "100.100.100.200", "192.0.0.192", "fd00:ec2::254",
+    "fe80::1", "fe80::1%eth0", "0.0.0.0", "::", "ff02::1",  # noqa: S104 - nothing listens here
+    "::169.254.169.254", "::ffff:169.254.169.254", "::ffff:0:169.254.169.254",
+    "64:ff9b::169.254.169.254", "64:ff9b::168.63.129.16", "64:ff9b:1::169.254.169.254",
+    "64:ff9b:1:a9fe:a9:fe00::", "64:ff9b:1:a9:fe:a9fe::", "64:ff9b:1:1:a9:fea9:fe00:0",
+    "2002:a9fe:a9fe::", "2002:a83f:8110::1", "2001:0:a9fe:a9fe::1",
+    "2001:0:808:808::5601:5601", "fd00::5efe:169.254.169.254", "fd00::200:5efe:168.63.129.16",
+)  # fmt: skip
+"""Metadata services, link-local addresses and such that are nobody's; also inside tunnels."""
 
 
 def test_only_addresses_of_the_internet_are_public() -> None:
@@ -92,10 +104,85 @@ def test_a_proxy_is_not_asked_for_what_lies_inside(
     assert web().download("http://8.8.8.8/").data == b"private-5f1c0ffee"  # by the proxy
 
 
-def test_an_inner_host_is_never_a_clouds_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
-    for address in ("169.254.169.254", "168.63.129.16", "[fe80::1]", "0.0.0.0"):  # noqa: S104
+class _Dropping(socket.socket):
+    """Waits as a connection whose packets are dropped does."""
+
+    tried: ClassVar[list[Any]] = []
+
+    def connect(self, where: Any) -> None:
+        self.tried.append(where)
+        time.sleep(min(self.gettimeout() or 10.0, 10.0))
+        raise TimeoutError
+
+
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What is connected to, in vain."""
+    _Dropping.tried.clear()
+    monkeypatch.setattr(untrusted.socket, "socket", _Dropping)
+    return _Dropping.tried
+
+
+def leads_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, 443)) for one in addresses]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+
+
+def test_an_inner_host_is_never_a_clouds_metadata(
+    tried: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for address in METADATA:
+        leads_to(monkeypatch, address)
         with pytest.raises(ReadRefused, match="private address"):
-            web(is_inner=lambda host: True).download(f"http://{address}:9/")
+            web(is_inner=lambda host: True, max_seconds=0.3).download("http://inner.example/")
+    assert tried == []
+    leads_to(monkeypatch, "64:ff9b:1:a01:2:300::")  # 10.1.2.3
+    with pytest.raises(ReadRefused):
+        web(is_inner=lambda host: True, max_seconds=0.1).download("http://inner.example/")
+    assert len(tried) == 1
+
+
+def test_one_deadline_holds_for_all_addresses_of_a_host(
+    tried: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leads_to(monkeypatch, *(f"93.184.216.{number}" for number in range(1, 13)))
+    began = time.monotonic()
+    with pytest.raises(ReadRefused, match=r"took too long|no answer"):
+        web(max_seconds=0.4).download("https://rota.example/")
+    assert time.monotonic() - began < 5.0  # 10 s for a single address
+    assert [host for host, _ in tried] == [f"93.184.216.{number}" for number in range(1, 5)]
+
+
+@pytest.mark.parametrize("proxy", ["", "http://proxy.example:3128"])
+def test_the_deadline_holds_for_the_look_up_of_a_name(
+    proxy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = Event()
+    monkeypatch.setenv("https_proxy", proxy)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: done.wait(10.0) and [])
+    began = time.monotonic()
+    with pytest.raises(ReadRefused, match="took too long"):
+        web(max_seconds=0.1).download("https://rota.example/")
+    assert time.monotonic() - began < 5.0
+    done.set()
+
+
+def test_an_address_that_drops_packets_leaves_time_for_the_next(
+    secret: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class First(socket.socket):
+        def connect(self, where: Any) -> None:
+            if where[0] == "127.0.0.9":
+                time.sleep(self.gettimeout() or 10.0)
+                raise TimeoutError
+            super().connect(where)
+
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, secret.port))
+             for one in ("127.0.0.9", "127.0.0.1")]  # fmt: skip
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    monkeypatch.setattr(untrusted.socket, "socket", First)
+    inner = web(is_inner=lambda host: True, max_seconds=2.0)
+    assert inner.download("http://inner.example/").data == b"private-5f1c0ffee"
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://example.com/x", "data:,x", "x", ""])

@@ -220,6 +220,27 @@ def test_a_rota_lies_below_its_domains_folder_or_where_the_operator_allows(tmp_p
             who(rota)
 
 
+def test_a_rota_relative_to_the_working_directory_is_found_where_the_domains_folder_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    domains = tmp_path / "config" / "domains"
+    (domains / "config").mkdir(parents=True)
+    rotas = (tmp_path / "config" / "rota.yaml", domains / "config" / "rota.yaml")
+    rotas[0].write_text(SOUND)
+    monkeypatch.chdir(tmp_path)
+    places = RotaPlaces(folders=(Path("config"),))
+
+    def who(rota: str) -> str:
+        return on_call(rota, NOON, relative_to=domains, places=places)
+
+    assert who("config/rota.yaml") == "U0INES"
+    rotas[1].write_text(SOUND.replace("U0INES", "U0DANA"))  # beside the domain file: comes first
+    assert who("config/rota.yaml") == "U0DANA"
+    for rota in ("config/none.yaml", "config"):
+        with pytest.raises(ConfigError, match=r"could not be opened|is no file"):
+            who(rota)
+
+
 @pytest.mark.parametrize(
     "rota",
     [

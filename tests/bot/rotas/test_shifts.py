@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Barrier, Event
 
 import pytest
 
 from bot.features.digest.service import is_due, next_due
 from bot.features.digest.store import Period
-from bot.rotas.rota import AHEAD, FRESH_SECONDS, USABLE_SECONDS, CachedRota, RotaCache, read_rota
+from bot.rotas import rota
+from bot.rotas.rota import (
+    AHEAD,
+    FRESH_SECONDS,
+    USABLE_SECONDS,
+    CachedRota,
+    ParsedRota,
+    RotaCache,
+    read_rota,
+)
 from bot.rotas.shifts import RotaTurn, Shift, begins_after, turn_at
 from config.domain import Domain
 from config.errors import ConfigError
@@ -227,3 +239,47 @@ def test_a_rota_is_read_every_ten_minutes_and_goes_on_for_a_day_without(tmp_path
     clock[0] += FRESH_SECONDS + 1
     assert who() == "U0MAREK"
     assert known.problem(made, str(rota)) == ""
+
+
+def test_a_slow_read_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last copy counts meanwhile; without one it is as if the rota couldn't be read."""
+    clock, goes_on, reads = [0.0], Event(), Barrier(2)
+    known = RotaCache(clock=lambda: clock[0])
+    made = domain(escalation={"rota": "rota.yaml"}).read_from(tmp_path / "security.yaml")
+    now = datetime.now(UTC)
+    who = ["U0INES"]
+
+    def slow(*_: object) -> ParsedRota:
+        reads.wait(5)
+        goes_on.wait(5)
+        line = f"- {{from: {now:%Y-%m-%dT%H:%M}, to: {now + AHEAD:%Y-%m-%dT%H:%M}, user: {who[0]}}}"
+        return ParsedRota(line, "rota.yaml")
+
+    def ask() -> str:
+        return known.of(made, "rota.yaml").shifts[0].who
+
+    def end_the_read() -> None:
+        goes_on.set()
+        for _ in range(500):
+            with suppress(ConfigError):
+                if ask() == who[0]:
+                    break
+            time.sleep(0.01)
+        goes_on.clear()
+
+    monkeypatch.setattr(rota, "read_rota", slow)
+    monkeypatch.setattr(rota, "WAIT_SECONDS", 0.05)
+    with pytest.raises(ConfigError, match="is still being read"):
+        ask()
+    reads.wait(5)
+    with pytest.raises(ConfigError, match="is still being read"):
+        ask()
+    end_the_read()
+    assert ask() == "U0INES"
+    who[0] = "U0DANA"
+    clock[0] += FRESH_SECONDS + 1
+    assert [ask(), ask()] == ["U0INES", "U0INES"]  # while one thread reads it once
+    assert not reads.broken
+    reads.wait(5)
+    end_the_read()
+    assert ask() == "U0DANA"
