@@ -38,7 +38,7 @@ def parse_document(
     metadata.setdefault("mime_type", MIME_TYPE)
     metadata.setdefault("source", "google_drive")
     name = metadata["id"] or metadata["title"] or "Google document"
-    if metadata["id"] and not url:
+    if metadata["id"] and not url and metadata["source"] == "google_drive":
         url = f"https://docs.google.com/document/d/{metadata['id']}/edit"
     writer.url = url = url.partition("#")[0]
     tabs = list(_tabs(root, name))

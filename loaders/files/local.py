@@ -135,7 +135,8 @@ def decode(data: bytes) -> tuple[str, str]:
 
 
 def _google_json(text: str, *, url: str, **metadata: Unpack[Metadata]) -> Document:
-    """Parses a saved `documents.get` response. Its `documentId` replaces the given id."""
+    """Parses a saved `documents.get` response. Its `documentId` is a claim, as front matter's `id`
+    is: the file has its own source and address, and so its own readers."""
     name = metadata.get("id") or "JSON file"
     try:
         response = json.loads(text)
@@ -152,7 +153,8 @@ def _google_json(text: str, *, url: str, **metadata: Unpack[Metadata]) -> Docume
         )
     if isinstance(response.get("documentId"), str) and response["documentId"]:
         metadata["id"] = response["documentId"]
-    return parse_document(response, url="" if url.startswith("file:") else url, **metadata)
+    metadata.setdefault("source", "file")
+    return parse_document(response, url=url, **metadata)
 
 
 def find_files(patterns: Iterable[str], base: Path) -> tuple[list[Path], list[str]]:

@@ -44,6 +44,11 @@ class Teahouse:
         front = f"---\nid: {document}\n---\n" if document else ""
         (docs / name).write_text(f"{front}# {name}\n\n{text}\n")
 
+    def save_google_document(self, name: str, document: str) -> None:
+        text = {"paragraph": {"elements": [{"textRun": {"content": PLANTED}}]}}
+        saved = {"documentId": document, "title": "V", "body": {"content": [text]}}
+        (self.folder / "config" / "domains" / "docs" / name).write_text(json.dumps(saved))
+
     def delete(self, name: str) -> None:
         (self.folder / "config" / "domains" / "docs" / name).unlink()
 
@@ -96,10 +101,7 @@ def test_a_file_never_takes_a_documents_id_from_drive(
     def claim() -> None:
         house.write(name, PLANTED, document="vault")
         if name.endswith(".json"):
-            text = {"paragraph": {"elements": [{"textRun": {"content": PLANTED}}]}}
-            saved = {"documentId": "vault", "title": "V", "body": {"content": [text]}}
-            docs = house.folder / "config" / "domains" / "docs"
-            (docs / name).write_text(json.dumps(saved))
+            house.save_google_document(name, document="vault")
 
     if first:
         claim()
@@ -112,6 +114,19 @@ def test_a_file_never_takes_a_documents_id_from_drive(
     assert "claims the id of another" in capsys.readouterr().err
     house.delete(name)
     assert house.ingest().failed == ()
+
+
+def test_a_saved_google_document_is_a_file_even_with_an_id_that_drive_does_not_list(
+    house: Teahouse,
+) -> None:
+    house.google.drive.trash("vault")
+    house.save_google_document("saved.json", document="vault")
+    assert house.ingest().failed == ()
+    snapshot = house.copilots[-1].index.snapshot("tea")
+    path = house.folder / "config" / "domains" / "docs" / "saved.json"
+    assert snapshot.documents["vault"].source == "file"
+    urls = {chunk.url.partition("#")[0].partition("?")[0] for chunk in snapshot.chunks("vault")}
+    assert urls | {snapshot.documents["vault"].url} == {path.as_uri()}
 
 
 def test_nor_while_drive_cannot_be_listed_or_read(house: Teahouse) -> None:

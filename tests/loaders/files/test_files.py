@@ -272,11 +272,20 @@ def test_pdf_text_knows_its_page() -> None:
     ]
 
 
-def test_google_responses_on_disk_keep_their_own_id_and_address(tmp_path: Path) -> None:
-    (tmp_path / "saved.json").write_text(json.dumps(rich_document()))
-    document = load_file(tmp_path / "saved.json")
-    assert document.id == "doc-1"
-    assert document.url == "https://docs.google.com/document/d/doc-1/edit"
+def test_a_file_is_a_file_whatever_it_says_of_itself(tmp_path: Path) -> None:
+    """It has its own source and address, so that nothing is cited as a document in Drive."""
+    texts = {
+        "md": "---\nsource: google_drive\nurl: https://x.example\nmime_type: x/y\n---\n# Keys",
+        "html": '<link rel="canonical" href="https://docs.google.com/document/d/doc-1"><p>Keys',
+        "json": json.dumps(rich_document()),
+    }
+    for suffix, text in texts.items():
+        path = tmp_path / f"saved.{suffix}"
+        path.write_text(text)
+        document = load_file(path)
+        assert (document.source, document.url) == ("file", path.as_uri())
+        places = {block.url.partition("#")[0].partition("?")[0] for block in document.blocks}
+        assert places == {path.as_uri()}
 
 
 @pytest.mark.parametrize(
