@@ -139,7 +139,8 @@ class RunLedger:
     def admit(
         self, through: QuestionOrigin, domains: Sequence[Domain], *, limited: bool = True
     ) -> list[Domain]:
-        """Record a run, and return the domains whose limits allow it; all for a recorded run.
+        """Record a run, and return the domains whose limits allow it. A recorded run is always
+        admitted to its own domain.
 
         `limited`: False admits it everywhere. Raises LimitReached when no domain allows it; then
         the run is not recorded."""
@@ -182,10 +183,11 @@ class RunLedger:
         *,
         limited: bool,
     ) -> list[Domain]:
-        if connection.scalar(select(RunRow.id).where(RunRow.id == through.run_id)):
-            return list(domains)
+        own = connection.scalar(select(RunRow.domain).where(RunRow.id == through.run_id))
         allowed, refused = list(domains), list[LimitReached]()
         for domain in domains if limited else ():
+            if domain.domain == own:
+                continue
             reached = _reached(connection, through, domain) or self._over_budget(connection, domain)
             if reached:
                 allowed.remove(domain)
@@ -193,6 +195,8 @@ class RunLedger:
         if not allowed:
             metrics.REFUSALS.labels(refused[0].domain.domain, "limit").inc()
             raise refused[0]
+        if own is not None:
+            return allowed
         row = insert(RunRow).values(
             id=through.run_id, domain=allowed[0].domain, door=through.door, asker=through.asker,
             place=through.place, tokens=0, attempts=0, finished=0, started_at=now(),

@@ -159,10 +159,10 @@ class RequestScope:
 
     def places_of(self, conversation_id: str) -> dict[str, str]:
         """`api` and `mcp` → its key. Conversations are separate for each token and asker, even with
-        the same id."""
+        the same id, and a token that gets the name of a revoked one begins anew."""
+        token = self.caller.fingerprint or self.caller.name
         return {
-            way: json.dumps([way, self.caller.name, self.address, conversation_id])
-            for way in ("api", "mcp")
+            way: json.dumps([way, token, self.address, conversation_id]) for way in ("api", "mcp")
         }
 
     def conversation(self, conversation_id: str, message: str) -> Conversation | None:

@@ -15,11 +15,12 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import structlog
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from config.domain import ADDRESS, DomainId, Switch
 from config.domain_files import nearest, problem_at
@@ -41,6 +42,8 @@ class Caller:
     metrics: bool = False
     local: bool = False
     """The operator at this machine: no rate limits, and full error messages."""
+    fingerprint: str = ""
+    """Differs between two tokens that had the same name."""
 
     def opens(self, domain: str) -> bool:
         return self.domains is None or domain in self.domains
@@ -61,6 +64,7 @@ _REMEDY = "correct it, or make tokens with `oncall token create`"
 
 
 ADDRESS_OR_NONE = f"^({ADDRESS})?$"
+TWO_KINDS = "a token is a person's or speaks for people"
 
 
 class TokenEntry(BaseModel):
@@ -82,7 +86,14 @@ class TokenEntry(BaseModel):
             identity=address_of(self.identity),
             speaks_for_people=self.speaks_for_people,
             metrics=self.metrics,
+            fingerprint=self.sha256[:16],
         )
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if self.identity and self.speaks_for_people:
+            raise PydanticCustomError("two_kinds", TWO_KINDS)
+        return self
 
 
 class _Tokens(BaseModel):
@@ -153,9 +164,7 @@ def create_token(
     Raises UsageError for an existing name, an invalid name or address, or a token that would be a
     person's and speak for others."""
     if identity and speaks_for_people:
-        raise UsageError(
-            "a token is a person's or speaks for people", remedy="leave out --identity, or make two"
-        )
+        raise UsageError(TWO_KINDS, remedy="leave out --identity, or make two")
     token = PREFIX + secrets.token_urlsafe(32)
     try:
         entry = TokenEntry(

@@ -135,6 +135,18 @@ def test_a_run_that_is_repeated_is_one_question_and_costs_every_attempt(
     assert is_admitted(ledger, run(3, asker="U0DANA"), A_THOUSAND) is False
 
 
+def test_a_run_that_is_repeated_is_admitted_where_it_was(ledger: RunLedger) -> None:
+    both = [domain(limits={"questions_per_user_per_hour": 1}), domain("privacy", "C0PRIVACY")]
+
+    def admitted(number: int) -> list[str]:
+        return [one.domain for one in ledger.admit(run(number, "direct_message"), both)]
+
+    assert admitted(0) == ["security", "privacy"]
+    assert admitted(1) == ["privacy"]
+    assert admitted(1) == ["privacy"]
+    assert admitted(0) == ["security", "privacy"]
+
+
 @pytest.mark.parametrize("broke_off", [KeyboardInterrupt, RuntimeError])
 def test_an_attempt_that_breaks_off_costs_what_the_others_do(
     ledger: RunLedger, broke_off: type[BaseException]

@@ -16,13 +16,14 @@ from sqlalchemy import create_engine
 from agents.answer import Question
 from agents.response import to_full_response
 from agents.steps import Progress, Step
+from api.auth.tokens import LiveTokens, create_token, revoke_token
 from bot.slack.http_events import add_slack, lifespan_of
 from config.domain import Domain
 from config.errors import IndexUnavailable
 from index.audit import AuditEntry, AuditUnavailable
 from playground.slack_stand_in import SlackStandIn
 from telemetry.health import health_app
-from tests.api.front import DOMAINS, Members, api, here, serving
+from tests.api.front import DOMAINS, Members, api, bearer, elsewhere, here, serving
 from tests.bot.conftest import answered, running, settings_for
 from tests.bot.fakes import CHANNEL, Agents, answer, bot_of, passages_found
 
@@ -215,6 +216,19 @@ def test_a_conversation_is_of_one_asker_alone(agents: Agents) -> None:
     assert [talk.asker for talk in talks if talk][:2] == [ines, dana]
     client.post("/api/agentic_qna", json={"query": "x", "domain": "security"})
     assert agents.asked[-1].conversation is None
+
+
+def test_a_token_named_like_a_revoked_one_has_conversations_of_its_own(
+    agents: Agents, tmp_path: Path
+) -> None:
+    asked = {"query": "x", "domain": "security", "conversation_id": "c1"}
+    for _ in range(2):
+        token = create_token(tmp_path, "ci")
+        client = elsewhere(api(agents, tokens=LiveTokens(tmp_path)), headers=bearer(token))
+        assert client.post("/api/agentic_qna", json=asked).status_code == 200
+        revoke_token(tmp_path, "ci")
+    first, second = [question.conversation for question in agents.asked]
+    assert first and second and first.place != second.place
 
 
 def test_failures_are_one_line_and_keep_their_secrets(client: TestClient, agents: Agents) -> None:

@@ -99,6 +99,7 @@ def test_a_folder_that_is_not_there_is_one_line(tmp_path: Path) -> None:
         (entry(speaks_for_people="1"), "tokens.0.speaks_for_people"),
         (entry(speak_for_people="true"), ":5:3: tokens.0.speak_for_people: extra inputs"),
         (entry(name="''"), "tokens.0.name"),
+        (entry(identity="a@c.example", speaks_for_people="true"), ":2:3: tokens.0: a token is a"),
         (entry(identity="ine\u017f@c.example"), ":5:13: tokens.0.identity"),
         (entry() + "  name: b\n", ":5:3: key 'name' is given twice"),
         (entry() + entry(sha256=f"'{'1' * 64}'").removeprefix("tokens:\n"), "same name stands"),
