@@ -112,15 +112,29 @@ def restated_from(
     translate and paraphrase what it read. None where the thread has replies of unknown sources.
     `documents`: ids that the reader may see."""
     people = [turn.content for turn in question.history if turn.role == "user"]
-    people += [question.text, *(turn.asked for turn in question.earlier)]
-    if naming_words(text).keys() <= naming_words("\n".join(people)).keys():
+    people += [turn.asked for turn in question.earlier]
+    if _repeats(text, question.text, people):
         return frozenset()
     replies = any(turn.role == "assistant" for turn in question.history)
     if replies and not question.earlier:
         return None
-    visible = visible_turns(question.earlier, documents)
+    visible = visible_turns(question.earlier, frozenset(documents))
     sources = [(*turn.documents, *(turn.restated_from or ())) for turn in visible]
     return frozenset(titles()).union(*sources)
+
+
+def _repeats(text: str, message: str, others: Sequence[str]) -> bool:
+    """Whether all naming words of a text are in the message or the others."""
+    covered = naming_words(message)
+    new = {stem: word for stem, word in naming_words(text).items() if stem not in covered}
+    if not new:
+        return True
+    plain = "\n".join(dict.fromkeys(others))
+    # Word by word is slow for a long thread; inflections share their first letters.
+    letters = plain.casefold()
+    if any(word[:3].casefold() not in letters for word in new.values()):
+        return False
+    return new.keys() <= naming_words(plain).keys()
 
 
 def picked_option(text: str, turns: Sequence[EarlierTurn]) -> str:

@@ -6,10 +6,11 @@ answer."""
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 from pydantic import TypeAdapter
@@ -36,7 +37,7 @@ from bot.questions.personal import WordAuthors
 from bot.questions.tables import HandoffRow, PostRow, QuestionRow, ScreenshotRow, create_tables
 from bot.slack.events import IncomingMessage
 from config.errors import StorageFailed
-from durable.database import batches, insert_once, now, read_stored
+from durable.database import insert_once, now, read_stored
 from index.permissions.words import Words
 
 log = structlog.get_logger()
@@ -76,6 +77,21 @@ class QuestionRecord:
             channel=self.channel, ts=self.ts, thread_ts=self.thread_ts, user=self.asker, team="",
             text=self.text,
         )  # fmt: skip
+
+
+class StoredQuestion(Protocol):
+    """A question on record, or a row of these columns."""
+
+    @property
+    def domain(self) -> str: ...
+    @property
+    def channel(self) -> str: ...
+    @property
+    def asker(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def answer(self) -> str | None: ...
 
 
 def encode_answer(answer: Answer) -> str:
@@ -144,13 +160,6 @@ class QuestionStore:
     def reopen(self, question_id: str, *, event_id: str, text: str) -> None:
         """Reopen a question after an edit: the same post gets a new answer."""
         self.mark(question_id, event_id=event_id, text=text, state="working", answer=None)
-
-    def of(self, ids: Iterable[str]) -> dict[str, QuestionRecord]:
-        """Those of these questions that are on record, by id."""
-        records = (
-            self._all(select(QuestionRow).where(QuestionRow.id.in_(b))) for b in batches(ids)
-        )
-        return {one.id: one for batch in records for one in batch}
 
     def in_thread(self, channel: str, thread_ts: str) -> list[QuestionRecord]:
         """Questions of a thread, oldest first."""
@@ -294,14 +303,19 @@ def _decoded(answer: str | None) -> Answer | None:
         return None
 
 
-def question_words(record: QuestionRecord) -> Words:
+def question_words(record: StoredQuestion) -> Words:
     """The question, self-contained as far as a reader may see that."""
-    answer = _decoded(record.answer)
-    own = record.text.strip()
-    text = answer.standalone_question.strip() if answer else ""
+    try:
+        stored = json.loads(record.answer) if record.answer else {}
+    except ValueError:
+        stored = {}
+    own, sources = record.text.strip(), stored.get("restated_from")
+    text = str(stored.get("standalone_question") or "").strip() or own
+    if text == own:
+        sources = ()
     return Words(
-        text=text or own, own=own, domain=record.domain, author=record.asker, place=record.channel,
-        drawn_from=answer.restated_from if answer and text not in ("", own) else frozenset(),
+        text=text, own=own, domain=record.domain, author=record.asker, place=record.channel,
+        drawn_from=None if sources is None else frozenset(sources),
     )  # fmt: skip
 
 

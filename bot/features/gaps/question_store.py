@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import cast
 
 from sqlalchemy import Engine, func, not_, or_, select, update
 
@@ -20,7 +21,7 @@ from bot.features.gaps.questions import (
     FailureSignals,
 )
 from bot.features.gaps.store import GapDraftRow
-from bot.questions.store import QuestionStore, question_words
+from bot.questions.store import StoredQuestion, question_words
 from bot.questions.tables import FeedbackRow, HandoffRow, QuestionRow, typed_privately
 from bot.slack.messages import ERASED
 from durable.database import batches, insert_once, now
@@ -75,8 +76,14 @@ def failed_questions(engine: Engine) -> dict[str, FailureSignals]:
 
 def question_words_of(engine: Engine, ids: Collection[str]) -> dict[str, Words]:
     """Question id → its words; without those that were deleted."""
-    records = QuestionStore(engine).of(ids).values()
-    words = {one.id: question_words(one) for one in records if one.state in ANSWERED_STATES}
+    row = QuestionRow
+    query = select(row.id, row.domain, row.channel, row.asker, row.text, row.answer)
+    query = query.where(row.state.in_(ANSWERED_STATES))
+    words: dict[str, Words] = {}
+    with engine.connect() as connection:
+        for batch in batches(ids):
+            for one in connection.execute(query.where(row.id.in_(batch))):
+                words[one.id] = question_words(cast("StoredQuestion", one))
     return {name: one for name, one in words.items() if one.text}
 
 
