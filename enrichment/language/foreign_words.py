@@ -117,6 +117,8 @@ def telling(language: str) -> frozenset[str]:
     return FUNCTION_WORDS[language] - _ENGLISH_TOO - STOP_WORDS
 
 
+ENGLISH_WORDS = STOP_WORDS - {"ll", "re", "ve"}
+"""Without what is left of contractions."""
 _LETTERS = 4
 """Minimum letters of another script: fewer are a unit or a sign."""
 _PARTS = re.compile(r"(?<=['’])")
@@ -140,9 +142,9 @@ def language_of(text: str) -> str:
     }
     best = max(spoken, key=spoken.__getitem__, default="")
     own = FUNCTION_WORDS.get(best, frozenset())
-    if best and spoken[best] >= max(2, sum(word in STOP_WORDS - own for word in plain) + 1):
+    if best and spoken[best] >= max(2, sum(word in ENGLISH_WORDS - own for word in plain) + 1):
         return best
-    english = sum(word in STOP_WORDS for word in plain)
+    english = sum(word in ENGLISH_WORDS for word in plain)
     return "English" if english >= 2 or (english and len(plain) < 6) else ""
 
 

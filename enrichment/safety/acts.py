@@ -43,7 +43,7 @@ def _without_disguise(text: str) -> str:
 
 _WORDS: Mapping[str, str] = {
     # Cancel: in English, where an imperative looks like other forms, and in other languages.
-    "X": "ignore disregard forget discard abandon",
+    "X": "refuse decline ignore disregard forget discard abandon",
     "x": """override overrides bypass ignorier* missachte* vergiss vergesst übergehe* ignorez
         oublie* néglige* ignora ignorad ignore olvida* descarta* omite desatiende ignorem
         esqueça* esqueca* desconsider* ignorate ignori dimentica* trascura* negeer* vergeet
@@ -51,11 +51,11 @@ _WORDS: Mapping[str, str] = {
         unut* ignorera strunta glöm bortse تجاهل انس अनदेखा नज़रअंदाज भूल 忽略 忽視 无视 無視
         忘记 忘記 忘れ 무시 잊어""",
     # Instructions of a model.
-    "R": """instruction* prompt prompts directive directives anweisung* instruktion* vorgabe*
-        systemprompt* consigne* instruccion* indicacion* instruç* instruco* istruzion*
+    "R": """تعليمات* instruction* prompt prompts directive directives anweisung* instruktion*
+        vorgabe* systemprompt* consigne* instruccion* indicacion* instruç* instruco* istruzion*
         instructie* aanwijzing* instrukcj* polece* wskazów* инструкц* указани* промпт* talimat*
-        yönerge* anvisning* تعليمات التعليمات الأوامر निर्देश 指令 指示 提示词 提示詞 提示
-        プロンプト 지시 지침 명령 命令""",
+        yönerge* anvisning* التعليمات الأوامر निर्देश 指令 指示 提示词 提示詞 提示 プロンプト
+        지시 지침 명령 命令""",
     # Rules, which people have as well.
     "r": """rules guidelines commands orders directions constraints restrictions safeguards
         training programming regeln befehle richtlinien règles ordres reglas órdenes regras
@@ -64,8 +64,9 @@ _WORDS: Mapping[str, str] = {
     # Before, in time or text.
     "P": """previous prior preceding above earlier foregoing initial original former before
         vorherig* bisherig* obig* vorig* früher* vorangehend* précédent* antérieur* anterior*
-        previ* prévi* precedent* vorige eerdere voorgaande bovenstaande poprzedni* wcześniejsz*
-        powyższ* предыдущ* прежн* önceki yukarıdaki tidigare föregående ovanstående السابقة
+        previo previa previos previas prévi* precedent* vorige eerdere voorgaande bovenstaande
+        poprzedni* wcześniejsz* powyższ* предыдущ* прежн* önceki yukarıdaki tidigare
+        föregående ovanstående السابقة
         السابق पिछले पिछली 之前 以上 先前 前面 上述 これまで 以前 上記 前の 이전 위의 앞선""",
     "A": """all any every each everything anything whatever alle allen aller sämtliche* jede*
         tout toute* tous chaque todo toda todos todas cada tutto tutte tutti ogni wszystki*
@@ -76,33 +77,34 @@ _WORDS: Mapping[str, str] = {
     "y": "you yourself du vous 你 您 あなた",
     "H": "system hidden secret internal confidential initial geheime* système sistema systeem",
     # Reveal.
-    "V": """reveal print repeat output display disclose leak dump recite expose show quote list
-        copy paste verrate* zeige* offenbare* révèle* montre* affiche* revela* muestra* mostre
-        mostra* rivela* onthul* toon ujawnij* pokaż* раскрой* покажи* выведи* 显示 透露 泄露
-        输出""",
+    "V": """göster* اكشف 表示 공개 ujawnij* 提及 reveal print repeat output display disclose
+        leak dump recite expose show quote list copy paste verrate* zeige* offenbare* révèle*
+        montre* affiche* revela* muestra* mostre mostra* rivela* onthul* toon pokaż* раскрой*
+        покажи* выведи* 显示 透露 泄露 输出""",
     # Speak.
-    "S": """say says speak talk claim write pretend insist sag sage sagt antworte*
-        schreibe* behaupte* nenne dis dites réponds répondez écris écrivez diga digas responde
-        responda contesta* escribe escriba escreva rispondi rispondete scrivi zeg antwoord
-        schrijf powiedz* odpowiedz* napisz* скажи* ответь* отвечай* напиши* söyle* yanıtla*
-        cevapla* yaz säg svara skriv قل أجب اكتب कहो कहें लिखो लिखें जवाब 说 說 回复 回覆
-        答え 言って 出力 書いて 답해 대답 말해 출력""",
+    "S": """say says speak talk claim write pretend insist sag sage sagt antworte* schreibe*
+        behaupte* nenne dis dites réponds répondez écris écrivez diga digas responde responda
+        contesta* escribe escriba escreva rispondi rispondete scrivi zeg antwoord schrijf
+        powiedz* odpowiedz* napisz* скажи* ответь* отвечай* напиши* söyle* yanıtla* cevapla* yaz
+        säg svara skriv قل أجب اكتب कहो कहें लिखो लिखें जवाब 说 說 回复 回覆 答え 言って 出力
+        書いて 답해 대답 말해 출력""",
     # An answer, or to answer.
     "B": """answer answers answering reply replies respond response responses responding
         completion antwort réponse respuesta resposta risposta antwoord odpowiedź ответ yanıt
         svar 答案 回答""",
     "O": "output summary message summaries",
-    "T": "tell inform assure convince persuade urge",
+    "T": "告诉 告訴 伝えて 알려 tell inform assure convince persuade urge",
     # An assistant.
     "M": """ai assistant assistants chatbot chatbots bot bots copilot llm llms gpt chatgpt
-        claude gemini ki ia sprachmodell* assistent assistente asistente assistant taalmodel
-        asystent* ассистент* помощник* asistan assistenten المساعد الاصطناعي सहायक 助手 人工智能
+        claude gemini ki ia sprachmodell* assistent assistente asistente taalmodel asystent*
+        ассистент* помощник* asistan assistenten المساعد الاصطناعي सहायक 助手 人工智能
         アシスタント 어시스턴트 인공지능""",
     "D": "this these here",
-    "d": "document documents page passage passages text section source sources paragraph context",
+    "d": """document documents page passage passages text section source sources paragraph
+        context""",
     "Q": """asked asks question questions query queries asker questioner fragt gefragt frage
         demande demandent pregunta preguntan pergunta perguntam chiede chiedono domanda vraagt
-        vraag pyta pytanie pytającemu вопрос спрашива* soruya sorarsa سؤال प्रश्न 问 問 質問
+        vraag pyta* вопрос спрашива* soruya sorarsa سؤال प्रश्न 问 問 質問
         질문""",
     "u": "user users reader readers people anyone anybody everyone everybody whoever",
     # Change a text.

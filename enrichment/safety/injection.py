@@ -37,8 +37,9 @@ _POSE = re.compile(
     r"|(?:</|^\W*<)(?:system|assistant|instructions?|tool_calls?|tool_response|function_calls?"
     r"|prompt|context|documents?|sources?)>(?! *[-/])|</?data-[0-9a-f]{4,}|^\W*source \d+ \|"
     r"|^\W*(?:system|developer)(?: (?:prompt|message|override|update))?\s*:.{0,80}\byou\b"
-    r"|\b(?:begin|end)(?: of)?(?: the)? (?:sources?|context|passages?|instructions)\b\s*"
-    r"(?:$|[-=.\])])"
+    r"|\b(?:begin|end)(?: of)?(?: the)? (?:sources?|context|passages?|instructions|documents?)\b"
+    r"\s*(?:$|[-=.\])])|^\W*\[(?:system|assistant)\]"
+    r"|\b(?:human|user)\s*:.{0,200}\b(?:ai|assistant)\s*:"
     r"|^\W*(?:new|updated|real|actual|hidden|secret) (?:system )?instructions?\s*:"
     r"|\bNO_ANSWER\b|\bsmall_talk\b",
     re.IGNORECASE,
@@ -61,8 +62,8 @@ _OPENS_AN_ORDER = re.compile(
             r"NF[^;]{0,4}[YPA]|Dd[^;]{0,2}x[^;]{0,2}A|pnp,?y[^;,]{0,2}[SBEm]",
             # Speaks to an assistant, or says what one has to say.
             r"M[^;,]{0,4}m[^;,]{0,2}[SBTEVXx]|M[^;]{0,3}GD|M[^;,]{0,3}n[SBE][^;,]?[wCc]",
-            r"^[.,AtYmniyp]{0,5}M+[,;][^;]{0,6}[SBTEVXxNmyY]|^[^;,]{0,2}MR,",
-            r"yb[.mn]{0,2}M+(?:$|[^.M])",
+            r"^[.,AtYmniyp]{0,5}M+[,;][^;]{0,6}[SBTEVXxNmyYb]|^[^;,]{0,2}MR,",
+            r"M[^;,]{0,3}m[^;]{0,8}[AY]B|yb[.,mn]{0,3}M+(?:$|[^.M])",
         )
     )
 )
@@ -70,17 +71,19 @@ _SUSPECT = re.compile(
     "|".join(
         (
             # Reveals instructions.
-            rf"{_CLAUSE}[VS][^;,]{{0,5}}(?:[YH][^;,]{{0,2}}R|[Ad][^;]{{0,3}}[Py])",
+            rf"{_CLAUSE}[VST][^;,]{{0,5}}(?:[YH][^;,]{{0,2}}R|[Ad][^;]{{0,3}}[Py])",
             # Shapes or dictates the answer.
-            r"Y[^;,]{0,2}B(?!n|m[^SBTEN])|[ESVT][^;]{0,6}Y[^;,]{0,2}O",
+            r"Y[^;,]{0,2}B(?!n|m[^SBTEN])|YB[^;]{0,8}C|[ESVT][^;]{0,6}Y[^;,]{0,2}O",
             r"(?:^|[;,&mn])[SBTE][^;]{0,6}A[^;,]{0,2}Q|Dd[^;]{0,4}A[^;,]{0,2}Q|BtA[^;,]{0,2}Q",
             r"(?:^|[;,&])[nm]{0,2}[SB]n?[^;,]?[Cc]|(?:^|[;mn])n?[SB]n?[^;,]?w",
             r"i[^;,]{0,4}Q[^;]{0,8},[.n]{0,2}[SBTE]|i[^;,]{0,4}Q[^;,]{0,6}[ST]",
-            rf"{_CLAUSE}T[^;,]{{0,2}}(?:u[^;,]{{0,4}}w|Q)",
+            rf"{_CLAUSE}T[^;,]{{0,2}}(?:u[^;,]{{0,4}}w|Q)|nT[^;,]{{0,2}}u",
+            rf"[SB][^;]{{0,9}}pnp(?:;|,|$)|{_CLAUSE}X[^;,]?t[BS]|(?:^|[;,&])n?VC",
             r"i[^;]{0,2}[BG][^;,]{0,4}D[^;,]?d",
             r"K[^;]{0,4}#",
-            r"N[^;,]{0,2}[VTS][^;]{0,12},n?S|N[^;,]{0,2}[VS][^;,]?Dd|V[^;,]{0,3}Yd",
-            r"B[^;,]?pDd|[BO][^;,]{0,2}Dd[^;]{0,2}[Sm]|[SEVT][^;,]{0,3}AB|[;&]Ew[Cc]|^n?Ew[Cc]|Y[^;,]{0,3}t[VSBE][^;,]?[Cc]",
+            r"N[^;,]{0,2}[VTS][^;]{0,12},n?S|N[^;,]{0,2}[VSK][^;,]?Dd|N[^;,]?[VST]w?y|V[^;,]{0,3}Yd",
+            r"B[^;,]?pDd|[BO][^;,]{0,2}Dd[^;]{0,2}[Sm]|B[^;,]{0,6}C(?:;|$)|(?:^|[;,&])[.]wC(?:;|$)|^M,C;?$|E[^;]{0,10}[tp][.]?B(?:[;,]|$)",
+            r"[SEVT][^;,]{0,3}AB|E[^;]{0,8}y[SB]|(?:^n?|[;&])Ew[Cc]|Y[^;,]{0,3}t[VSBE][^;,]?[Cc]",
         )
     )
 )

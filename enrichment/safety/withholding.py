@@ -10,10 +10,11 @@ from functools import partial
 from itertools import chain, pairwise
 from typing import Any
 
-from enrichment.language.foreign_words import language_of
-from enrichment.language.words import STOP_WORDS, prose_words
+from enrichment.language.foreign_words import ENGLISH_WORDS, language_of
+from enrichment.language.words import prose_words
 from enrichment.safety.acts import acts_of, as_read
 from enrichment.safety.injection import (
+    MARK,
     addressing,
     marked,
     opens_an_order,
@@ -30,7 +31,7 @@ _MAX_EXCERPT_CHARS = 120
 _MAX_PARTS = 4
 """Neighboring pieces that are read together: an order may be cut in as many."""
 _MAX_JOINED_CHARS = 400
-_FEW_WORDS = 4
+_FEW_WORDS = 3
 _SHORT_CHARS = 40
 """Characters of a piece whose language is a guess."""
 _DEMANDS = frozenset("XxRSBVMQC")
@@ -91,7 +92,7 @@ class _Cleaner:
         }
         if isinstance(value, Block | Cell):
             text, markdown = changes["text"], changes["markdown"]
-            if (text == value.text) != (markdown == value.markdown):
+            if _changes(text) != _changes(markdown):  # an order is broken by markup
                 text = text if text != value.text else WITHHELD
                 line_break = "\n" if isinstance(value, Block) else "<br>"
                 changes |= {"text": text, "markdown": text.replace("\n", line_break)}
@@ -126,15 +127,19 @@ class _Cleaner:
         return WITHHELD
 
 
+def _changes(text: str) -> int:
+    return text.count(WITHHELD) + text.count(MARK)
+
+
 def doubtful_in(document: Document) -> frozenset[str]:
     """Statements, as read, that are doubtful by what stands around them: parts of an order that is
     cut in pieces, what follows an order in its line, and a language that the document doesn't
     otherwise use."""
-    runs = [*_runs(document)]
+    runs, following = [*_runs(document)], frozenset(_after_orders(document))
     return frozenset(
         chain(
-            chain.from_iterable(map(_cut_orders, runs)),
-            _after_orders(document),
+            following,
+            chain.from_iterable(map(partial(_cut_orders, following), runs)),
             *map(partial(_in_other_languages, _Languages.of(runs[0])), runs),
         )
     )
@@ -153,9 +158,9 @@ def _runs(document: Document) -> Iterator[list[str]]:
         yield [*filter(None, map(as_read, run))]
 
 
-def _cut_orders(run: Sequence[str]) -> Iterator[str]:
+def _cut_orders(following: frozenset[str], run: Sequence[str]) -> Iterator[str]:
     """Neighbors that make an order only together, and the rest of a sentence that is one."""
-    suspect = [bool(addressing(one)) for one in run]
+    suspect = [one in following or bool(addressing(one)) for one in run]
     for at in range(len(run) - 1):
         if _ends(run[at]):
             continue
@@ -232,8 +237,8 @@ def _is_like_none(statement: str, used: Counter[str], *, is_cut: bool) -> bool:
     """Whether it has several words, no English function word, and few words that stand elsewhere.
     It has a letter that English lacks, or is one run of words and no list."""
     words = [word for word in prose_words(statement) if word.islower() and len(word) > 1]
-    if len(words) < _FEW_WORDS or STOP_WORDS.intersection(words):
+    if len(words) < _FEW_WORDS or ENGLISH_WORDS.intersection(words):
         return False
-    is_prose = len(words) > _FEW_WORDS and not is_cut and "," not in acts_of(statement)
+    is_prose = len(words) > _FEW_WORDS + 1 and not is_cut and "," not in acts_of(statement)
     elsewhere = sum(used[word] > 1 for word in words)
     return 4 * elsewhere <= len(words) and (is_prose or not "".join(words).isascii())
