@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 from agents.ledger import LimitReached
 from api.auth.routes import RequestRejected
-from config.errors import CopilotError, new_reference
+from config.errors import CopilotError, PeopleUnknown, new_reference
 from durable.database import now
 
 log = structlog.get_logger()
@@ -26,9 +26,9 @@ class ClientLeft(BaseException):
 
 def failure(error: Exception, *, local: bool) -> tuple[int, dict[str, Any]]:
     """Returns status and body: the message to the operator at this machine, and a log reference to
-    other callers."""
+    other callers. While Slack can't be asked, everybody is told so."""
     expected = isinstance(error, CopilotError)
-    if expected and local:
+    if expected and (local or isinstance(error, PeopleUnknown)):
         return 503, {"detail": str(error)}
     mark = new_reference()
     log.error("a request failed", reference=mark, exc_info=error)
@@ -65,7 +65,8 @@ def _refused(request: Request, error: Exception) -> Response:
 def _failed(request: Request, error: Exception) -> JSONResponse:
     caller = getattr(request.state, "caller", None)
     status, body = failure(error, local=caller is not None and caller.local)
-    return JSONResponse(body, status)
+    after = error.retry_after if isinstance(error, PeopleUnknown) else 0
+    return JSONResponse(body, status, {"Retry-After": str(after)} if after else None)
 
 
 def _plain(request: Request, error: Exception) -> JSONResponse:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -26,7 +26,8 @@ class RequestScopes:
     """Returns the current domains by name."""
     identities: IdentitiesOf
     directory: Callable[[], Directory] | None = None
-    """None: without Slack nobody knows people and their channels. May raise CopilotError."""
+    """None: without Slack nobody knows people and their channels. May raise CopilotError, such as
+    PeopleUnknown."""
     audit: Audit | None = None
 
     def to(self, caller: Caller, act: Act, asker_email: str = "") -> RequestScope:
@@ -89,7 +90,7 @@ class RequestScope:
                 422, f"no such domain for you; name one that you may use: {names}"
             )
         if not self.admits(self.domains[name]):
-            raise RequestRejected(403, self._refusal())
+            raise RequestRejected(403, self._refusal([self.domains[name]]))
         return self.domains[name]
 
     def candidates(self, name: str) -> list[Domain]:
@@ -98,7 +99,7 @@ class RequestScope:
             return [self.one(name)]
         usable = [one for one in self.domains.values() if self.admits(one)]
         if not usable:
-            raise RequestRejected(403, self._refusal())
+            raise RequestRejected(403, self._refusal(self.domains.values()))
         return usable
 
     def admitted(
@@ -173,15 +174,28 @@ class RequestScope:
         place = self.places_of(conversation_id)[self.act.partition("/")[0]]
         return Conversation(place=place, message=message, asker=self.asker or self.caller.name)
 
-    def _refusal(self) -> str:
-        if self.served.directory:
-            return "this person may not ask here: no member of the domain's channels"
-        other = (
-            "leave asker_email out"
-            if self.caller.speaks_for_people
-            else "use a token without an identity"
-        )
-        return (
-            "without Slack nobody knows who is a member of the domain's channels; "
-            f"set SLACK_BOT_TOKEN, or {other}"
-        )
+    def _refusal(self, domains: Collection[Domain]) -> str:
+        """Why none of these is open to the person, with the remedy."""
+        kind = self.visitor.kind
+        if kind == "unverified":
+            names_people = self.caller.speaks_for_people
+            other = "leave asker_email out" if names_people else "use a token without an identity"
+            return (
+                "without Slack nobody knows who is a member of the domain's channels; "
+                f"set SLACK_BOT_TOKEN, or {other}"
+            )
+        if kind in _REFUSALS:
+            return _REFUSALS[kind]
+        if kind != "member" and not any(one.access.external for one in domains):
+            return "guests and people of other organizations may not ask here; ask a colleague"
+        if not any(one.channels for one in domains):
+            return "no channel belongs to this domain, so that only its admins may ask; ask one"
+        return "Slack shows this person in none of the domain's channels; join one and ask again"
+
+
+_REFUSALS: Mapping[Kind, str] = {
+    "unknown": "Slack names no account of this workspace for this address; correct it, or let "
+    "whoever runs the copilot look into its log",
+    "former": "this person's account in Slack is deactivated; use the address of another one",
+    "bot": "this address is a bot's, and bots may not ask; use a token without an identity",
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from slack_sdk import WebClient
 from sqlalchemy.exc import SQLAlchemyError
 from websockets.exceptions import WebSocketException
 
+from bot.access.directory import FAILED_SECONDS
 from bot.access.gate import Gate
 from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.slack.client import (
@@ -28,7 +30,7 @@ from bot.slack.client import (
     user_group_members,
 )
 from bot.slack.socket_mode import SocketMode
-from config.errors import CopilotError, UsageError
+from config.errors import ConfigError, CopilotError, PeopleUnknown, UsageError
 from config.parsing.schedules import USER
 from config.parsing.secret_files import private_folder
 from config.settings import Settings
@@ -95,6 +97,19 @@ def reach_slack(settings: Settings, *, patience: float = 30.0) -> tuple[SlackCli
 def open_gate(settings: Settings) -> Gate:
     """Raises as `reach_slack` does."""
     web, identity = reach_slack(settings)
+    return Gate(web, identity.workspace_ids)
+
+
+def open_directory(settings: Settings) -> Gate:
+    """For requests by HTTP, which don't wait for Slack. Raises ConfigError when Slack refuses the
+    token, PeopleUnknown while it can't be reached."""
+    try:
+        web, identity = reach_slack(settings, patience=0.0)
+    except ConfigError:
+        raise
+    except CopilotError as error:
+        log.warning("slack lookup failed, access denied", reason=str(error))
+        raise PeopleUnknown(math.ceil(FAILED_SECONDS)) from error
     return Gate(web, identity.workspace_ids)
 
 

@@ -7,6 +7,7 @@ CopilotError
 ├── LoadError             one document can't be read              → reported, the job goes on
 ├── IndexUnavailable      no usable generation to answer from     → exit 1, or an honest reply
 ├── PermissionsUnknown    permissions can't be checked now        → an honest reply, no answer
+├── PeopleUnknown         Slack can't be asked who somebody is     → 503, try again
 ├── PublishError          a generation can't be published         → the last one keeps serving
 └── ModelError            a model call failed                     → the deterministic agent answers
     ├── ModelUnavailable  timeout, rate limit, 5xx, no network
@@ -86,6 +87,18 @@ class PermissionsUnknown(CopilotError):
         super().__init__(
             f"I can't check who may read these documents right now ({cause})",
             remedy="ask again in a few minutes",
+        )
+
+
+class PeopleUnknown(CopilotError):
+    """Slack can't be asked now who somebody is, or which channels they are in."""
+
+    def __init__(self, retry_after: int) -> None:
+        """`retry_after`: seconds."""
+        self.retry_after = retry_after
+        super().__init__(
+            "Slack can't be asked now who this person is and what they may ask",
+            remedy=f"try again in {retry_after} seconds",
         )
 
 

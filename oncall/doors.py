@@ -168,8 +168,8 @@ class Doors:
 
     def _directory(self, bot: Bot | None) -> Callable[[], Directory] | None:
         """Connects to Slack at the first question of a person; None without Slack."""
-        from bot.connection import open_gate
+        from bot.connection import open_directory
 
         if self._settings.slack_bot_token is None:
             return None
-        return cache(lambda: bot.gate if bot else open_gate(self._settings))
+        return cache(lambda: bot.gate if bot else open_directory(self._settings))

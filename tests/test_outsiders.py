@@ -124,7 +124,7 @@ def vault(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vault]:
             desk = create_token(folder / "config", "desk", speaks_for_people=True)
             with pytest.MonkeyPatch.context() as patch:
                 # One cache of people for Slack and the API.
-                patch.setattr("bot.connection.open_gate", lambda settings: bot.gate)
+                patch.setattr("bot.connection.open_directory", lambda settings: bot.gate)
                 app = copilot.api(slack=False)
             with elsewhere(app) as api:
                 yield Vault(slack, bot, api, token, desk)
@@ -137,6 +137,24 @@ def test_an_address_in_a_profile_from_elsewhere_opens_nothing(vault: Vault) -> N
     """By their Slack id alone: the group that names it, and no document shared with an address."""
     assert vault.seen(EVA) == {"trawler"}
     assert vault.seen(OLAF) == set()
+
+
+@pytest.mark.parametrize("method", ["users.lookupByEmail", "users.conversations"])
+def test_while_slack_cannot_be_asked_a_colleague_is_told_so(vault: Vault, method: str) -> None:
+    gate = vault.bot.gate
+    for cache in (gate.people._by_email, gate.channels._channels_of):
+        cache._entries.clear()
+    vault.slack.faults.add(method, status=429, retry_after=7)
+    asked = {"query": "what is the ignition code?", "domain": "vault"}
+    reply = vault.api.post("/api/retrieve", json=asked, headers=bearer(vault.token))
+    assert (reply.status_code, reply.headers["Retry-After"]) == (503, "7")
+    assert reply.json() == {
+        "detail": "Slack can't be asked now who this person is and what they may ask; "
+        "try again in 7 seconds"
+    }
+    for cache in (gate.people._by_email, gate.channels._channels_of):
+        cache._entries.clear()
+    assert vault.read(vault.token) == {"gondola", "windmill", "trawler"}
 
 
 def test_the_colleague_reads_on_as_before(vault: Vault) -> None:
@@ -195,7 +213,7 @@ def test_the_token_of_somebody_who_left_an_hour_ago_opens_nothing(vault: Vault) 
         # While Slack is away as well.
         vault.slack.faults.add("users.lookupByEmail", status=503, count=20)
         people._by_email._entries.clear()
-        assert vault.read(vault.token) == 403
+        assert vault.read(vault.token) == 503
     finally:
         vault.slack.faults.clear()
         vault.slack.workspace.welcome(nora)

@@ -184,20 +184,25 @@ def _problem(detail: Any) -> str:
     return f"{where}: {message}" if where else message
 
 
-def _askable(opened: RequestScope) -> list[Domain]:
+def _askable(opened: RequestScope) -> list[Domain] | None:
+    """None while that can't be checked."""
     try:
         return opened.candidates("")
-    except (RequestRejected, CopilotError):
+    except RequestRejected:
         return []
+    except CopilotError:
+        return None
 
 
-def _describe(tool: McpTool, domains: Sequence[Domain]) -> Tool:
+def _describe(tool: McpTool, domains: Sequence[Domain] | None) -> Tool:
     from mcp_types import Tool, ToolAnnotations
 
     schema = tool.takes.model_json_schema()
-    named = ", ".join(f"`{one.domain}` ({one.title})" for one in domains[:MOST_NAMED])
+    named = ", ".join(f"`{one.domain}` ({one.title})" for one in (domains or ())[:MOST_NAMED])
     schema["properties"]["domain"]["description"] = (
-        f"One of {named}. Leave it out unless your user named one: the best one is found"
+        "Leave it out: which ones you may use can't be checked now"
+        if domains is None
+        else f"One of {named}. Leave it out unless your user named one: the best one is found"
         if named
         else "There is none that you may use"
     )

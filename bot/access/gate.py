@@ -3,18 +3,21 @@ refuses others."""
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import structlog
 
-from bot.access.directory import PATIENCE, UNKNOWN, Channels, People
+from bot.access.directory import FAILED_SECONDS, PATIENCE, Channels, People
 from bot.slack.client import SlackBusy, SlackClient, SlackUnsure
 from bot.slack.events import IncomingMessage
 from config.domain import Domain
+from config.errors import PeopleUnknown
 from index.permissions.acts import Act, Visitor, may
 
 
@@ -94,19 +97,13 @@ class Gate:
 
     def by_address(self, address: str) -> Visitor:
         """See `index.permissions.acts.Directory`."""
-        try:
+        with _at_once():
             return self.people.member_by_email(address, patience=0.0)
-        except (SlackBusy, SlackUnsure) as error:
-            log.warning("user lookup failed, access denied", reason=str(error))
-            return UNKNOWN
 
     def admits(self, act: Act, visitor: Visitor, domain: Domain) -> bool:
         """See `index.permissions.acts.Directory`."""
-        try:
+        with _at_once():
             return self._may(act, visitor, domain, patience=0.0)
-        except (SlackBusy, SlackUnsure) as error:
-            log.warning("membership check failed, access denied", reason=str(error))
-            return False
 
     def may_see(self, user: str, channel: str) -> bool:
         """Whether this person may read the channel's messages."""
@@ -142,6 +139,17 @@ class Gate:
         return may(
             act, domain, visitor, lambda channel: self.channels.has(channel, visitor, patience)
         )
+
+
+@contextmanager
+def _at_once() -> Iterator[None]:
+    """Requests by HTTP don't wait for Slack. Raises PeopleUnknown."""
+    try:
+        yield
+    except (SlackBusy, SlackUnsure) as error:
+        log.warning("slack lookup failed, access denied", reason=str(error))
+        wait = error.after if isinstance(error, SlackBusy) else 0.0
+        raise PeopleUnknown(math.ceil(max(FAILED_SECONDS, min(wait, HOUR)))) from error
 
 
 class RefusalNotices:

@@ -121,8 +121,8 @@ def may(act: Act, domain: Domain, visitor: Visitor, is_in: Callable[[str], bool]
 
 
 class Directory(Protocol):
-    """Slack's people, for callers that do not wait for Slack: while it can't be reached, nobody is
-    known and nobody is admitted."""
+    """Slack's people, for callers that do not wait for Slack. Raises PeopleUnknown while it can't
+    be asked and no recent reply is cached."""
 
     def by_address(self, address: str) -> Visitor: ...
 

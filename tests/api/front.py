@@ -19,7 +19,7 @@ from api.auth.server import server_of
 from api.auth.tokens import LiveTokens, create_token
 from config.domain import Domain
 from enrichment.chunk import DocumentCard, Entity
-from index.permissions.acts import Act, Visitor
+from index.permissions.acts import Act, Kind, Visitor
 from index.permissions.rules import Person
 from loaders.document import Permission
 from telemetry.health import add_health
@@ -74,8 +74,10 @@ class Members:
     def __call__(self) -> Members:
         return self
 
+    kind: Kind = "member"
+
     def by_address(self, address: str) -> Visitor:
-        return Visitor(kind="member", person=Person(slack_user="U0SOMEBODY", email=address))
+        return Visitor(kind=self.kind, person=Person(slack_user="U0SOMEBODY", email=address))
 
     def admits(self, act: Act, visitor: Visitor, domain: Domain) -> bool:
         return self.may_ask(visitor.person.email, domain)

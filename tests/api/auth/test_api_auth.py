@@ -17,6 +17,7 @@ from api.auth.routes import DOORS
 from api.auth.tokens import LiveTokens
 from bot.slack.http_events import add_slack
 from config.errors import CopilotError
+from index.permissions.acts import Kind
 from telemetry.health import add_health
 from tests.api.front import (
     DOMAINS,
@@ -280,6 +281,39 @@ def test_nobody_asks_while_membership_is_unknown(town: Town) -> None:
     reply = elsewhere(app).post("/api/agentic_qna", json=asked, headers=speaker)
     assert reply.status_code == 503
     assert "internal.example" not in reply.text
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("member", "Slack shows this person in none of the domain's channels; join one and"),
+        ("guest", "guests and people of other organizations may not ask here; ask a colleague"),
+        ("external", "guests and people of other organizations may not ask here; ask a colleague"),
+        ("former", "this person's account in Slack is deactivated; use"),
+        ("bot", "this address is a bot's, and bots may not ask; use"),
+        ("unknown", "Slack names no account of this workspace for this address; correct it"),
+    ],
+)
+def test_a_refusal_says_why_and_what_to_do(town: Town, kind: Kind, said: str) -> None:
+    people = Members(lambda email, domain: False)
+    people.kind = kind
+    alone = domain("alone", channels=[])
+    letting = domain("letting", access={"external": True})
+    domains = {"security": DOMAINS["security"], "alone": alone, "letting": letting}
+    ines = bearer(town.token("ines", identity=INES))
+    client = elsewhere(api(domains=domains, tokens=LiveTokens(town.folder), directory=people))
+    whys = {
+        name: client.post(
+            "/api/agentic_qna", json={"query": "x", "domain": name}, headers=ines
+        ).json()["detail"]
+        for name in ("security", "alone", "letting", "")
+    }
+    assert whys["security"].startswith(said)
+    no_channel = "no channel belongs to this domain, so that only its admins may ask"
+    assert whys["alone"].startswith(no_channel if kind == "member" else said)
+    join = kind in ("member", "guest", "external")
+    assert whys["letting"].startswith("Slack shows this person in none" if join else said)
+    assert all("\n" not in why and "; " in why for why in whys.values())
 
 
 def test_metrics_are_for_tokens_made_for_them(town: Town) -> None:

@@ -21,7 +21,7 @@ from agents.steps import Progress, Step
 from api.app import build_api
 from api.auth.middleware import RequestLimits
 from api.auth.tokens import LiveTokens
-from config.errors import CopilotError
+from config.errors import CopilotError, PeopleUnknown
 from index.audit import AuditEntry
 from index.permissions.rules import visible_to
 from index.pipelines import retrieve
@@ -165,6 +165,21 @@ def test_with_slack_a_person_s_token_ends_with_their_membership(house: House) ->
     assert document.is_error
     assert "There is none that you may use" in json.dumps(tools[0].input_schema)
     assert len(house.agents.asked) == 1
+
+
+def test_while_slack_cannot_be_asked_an_assistant_is_told_so(house: House) -> None:
+    class Away(set[str]):
+        def __contains__(self, address: object) -> bool:
+            raise PeopleUnknown(7)
+
+    house.members = Away()
+    ines = house.of("ines", identity=INES)
+    with serving(house.app()) as url:
+        refused = called_over_http(url, "ask", ines, question="how old?")
+        tools = asking_over_http(url, lambda client: client.list_tools(), ines).tools
+    assert refused.is_error
+    assert said_by(refused).endswith("may ask; try again in 7 seconds")
+    assert "can't be checked now" in json.dumps(tools[0].input_schema)
 
 
 def test_a_document_comes_by_heading_and_in_pieces(

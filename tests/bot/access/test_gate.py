@@ -23,7 +23,7 @@ from bot.features.answering.service import AnswerJob
 from bot.questions.tables import FeedbackRow
 from bot.slack.events import IncomingMessage
 from config.domain import Domain
-from config.errors import NothingPublished
+from config.errors import NothingPublished, PeopleUnknown
 from index.permissions.acts import BY_HTTP, NEEDS, Act, Kind, Visitor, may
 from index.permissions.rules import Person
 from playground.slack_stand_in import SlackStandIn
@@ -632,4 +632,5 @@ def test_an_address_may_ask_what_its_person_may(desk: Desk) -> None:
     assert not may_ask("nobody@tidewater.example", "open")
     assert not may_ask("", "open")
     desk.slack.faults.add("users.lookupByEmail", status=429, retry_after=40, count=50)
-    assert not may_ask("late@tidewater.example", "open")
+    with pytest.raises(PeopleUnknown, match="try again in 40 seconds"):
+        may_ask("late@tidewater.example", "open")
