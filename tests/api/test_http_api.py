@@ -227,9 +227,8 @@ def test_a_token_named_like_a_revoked_one_has_conversations_of_its_own(
         client = elsewhere(api(agents, tokens=LiveTokens(tmp_path)), headers=bearer(token))
         assert client.post("/api/agentic_qna", json=asked).status_code == 200
         revoke_token(tmp_path, "ci")
-    first, second = [question.conversation for question in agents.asked]
-    assert first and second
-    assert first.place != second.place
+    talks = [question.conversation for question in agents.asked]
+    assert len({talk.place for talk in talks if talk}) == 2
 
 
 def test_failures_are_one_line_and_keep_their_secrets(client: TestClient, agents: Agents) -> None:
