@@ -157,7 +157,8 @@ class RunLedger:
         """Counts an attempt at an admitted run, with what it reports in the end.
 
         One that breaks off, by a crash or because its client leaves, stays unfinished: it counts
-        as much as a run of the same day that cost something, on average."""
+        as much as a run of the same day that cost something, on average, and at least half of
+        `TOKENS_OF_A_RUN`."""
         attempt = Attempt()
         is_counted = self._change(through, attempts=RunRow.attempts + 1)
         try:
@@ -217,7 +218,9 @@ class RunLedger:
             func.count(case((RunRow.tokens > 0, 1))),
         ).where(RunRow.domain == domain.domain, RunRow.started_at >= now() - timedelta(days=1))
         tokens, unfinished, paid = map(int, connection.execute(of_today).one())
-        return tokens + unfinished * (tokens // paid if paid else self._tokens_of_a_run)
+        # Many cheap runs, such as a planner's refusals, make an unfinished one no cheaper.
+        mean = max(tokens // paid, self._tokens_of_a_run // 2) if paid else self._tokens_of_a_run
+        return tokens + unfinished * mean
 
     def _finish(self, through: QuestionOrigin, attempt: Attempt) -> None:
         used = attempt.usage.input_tokens + attempt.usage.output_tokens

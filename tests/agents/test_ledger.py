@@ -152,15 +152,27 @@ def test_an_attempt_that_breaks_off_costs_what_the_others_do(
     ledger: RunLedger, broke_off: type[BaseException]
 ) -> None:
     """A worker that dies and a client that leaves before the answer learn no tokens."""
-    spend(ledger, run(0), A_THOUSAND, 400)
-    ledger.admit(run(1), [A_THOUSAND])
+    file, tokens = domain(limits={"tokens_per_day": 5 * TOKENS_OF_A_RUN}), 2 * TOKENS_OF_A_RUN
+    spend(ledger, run(0), file, tokens)
+    ledger.admit(run(1), [file])
     with pytest.raises(broke_off), ledger.attempt(run(1)):
         raise broke_off
-    assert not ledger.has_used(1, A_THOUSAND)
-    spend(ledger, run(1), A_THOUSAND, 400)  # again, after the crash
-    assert ledger.has_used(1, A_THOUSAND)
-    assert not is_admitted(ledger, run(2), A_THOUSAND)
-    assert is_admitted(ledger, run(1), A_THOUSAND)  # begun before
+    assert not ledger.has_used(1, file)
+    spend(ledger, run(1), file, tokens)  # again, after the crash
+    assert ledger.has_used(1, file)
+    assert not is_admitted(ledger, run(2), file)
+    assert is_admitted(ledger, run(1), file)  # begun before
+
+
+def test_cheap_runs_make_attempts_that_break_off_no_cheaper(ledger: RunLedger) -> None:
+    file = domain(limits={"tokens_per_day": 2 * TOKENS_OF_A_RUN})
+    for number in range(20):  # a refusal of the planner takes some 300
+        spend(ledger, run(number), file, 300)
+    for number in range(20, 23):
+        assert is_admitted(ledger, run(number), file)
+        with pytest.raises(KeyboardInterrupt), ledger.attempt(run(number)):
+            raise KeyboardInterrupt
+    assert not is_admitted(ledger, run(23), file)
 
 
 def test_attempts_that_break_off_are_never_free(ledger: RunLedger, engine: Engine) -> None:
