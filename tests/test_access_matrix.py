@@ -17,7 +17,7 @@ from sqlalchemy import select
 
 from agents.answer import Conversation, EarlierTurn
 from api.auth.routes import DOORS
-from api.auth.tokens import create_token
+from api.auth.tokens import create_token, hash_of
 from api.mcp.tools import TOOLS
 from bot.features.freshness.store import FlagRow
 from bot.questions.tables import FeedbackRow
@@ -652,8 +652,9 @@ def test_a_conversation_is_shown_to_who_may_ask_and_erased_for_everybody(
     threads = works.copilot.answers.threads
     for person in PEOPLE:
         who, path = bearer(works.own_tokens[person]), f"/api/conversations/c-{audience}"
+        token = hash_of(works.own_tokens[person].encode())[:16]
         for way in ("api", "mcp"):
-            place = json.dumps([way, person, EMAIL.get(person, ""), f"c-{audience}"])
+            place = json.dumps([way, token, EMAIL.get(person, ""), f"c-{audience}"])
             talk = Conversation(place=place, message=way, asker=EMAIL.get(person, person))
             turn = EarlierTurn(
                 id=way, asker=talk.asker, asked=f"{way}, and green?", question="", path="small_talk"
