@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import pytest
 from pytest_httpserver import HTTPServer
 
-from loaders import untrusted
 from loaders.untrusted import NotAllowed, ReadRefused, Web, is_public
 
 PUBLIC = ("8.8.8.8", "2606:4700:4700::1111", "64:ff9b::8.8.8.8", "2002:808:808::1")
@@ -119,7 +118,7 @@ class _Dropping(socket.socket):
 def tried(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What is connected to, in vain."""
     _Dropping.tried.clear()
-    monkeypatch.setattr(untrusted.socket, "socket", _Dropping)
+    monkeypatch.setattr(socket, "socket", _Dropping)
     return _Dropping.tried
 
 
@@ -180,7 +179,7 @@ def test_an_address_that_drops_packets_leaves_time_for_the_next(
     found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, secret.port))
              for one in ("127.0.0.9", "127.0.0.1")]  # fmt: skip
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
-    monkeypatch.setattr(untrusted.socket, "socket", First)
+    monkeypatch.setattr(socket, "socket", First)
     inner = web(is_inner=lambda host: True, max_seconds=2.0)
     assert inner.download("http://inner.example/").data == b"private-5f1c0ffee"
 
