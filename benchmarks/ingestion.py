@@ -118,7 +118,12 @@ def _copilot(place: Path, folders: Sequence[Path], embedder: Counted) -> Copilot
     for folder in folders:
         for name in (folder.name, f"{folder.name}-again"):
             (domains / f"{name}.yaml").write_text(DOMAIN.format(name, folder))
-    told = {"config_dir": domains.parent, "data_dir": place / "data", "chat_model": None}
+    told = {
+        "config_dir": domains.parent,
+        "data_dir": place / "data",
+        "chat_model": None,
+        "folders": "/",
+    }
     copilot = Copilot(Settings(_env_file=None).model_copy(update=told))
     copilot.models.embedder = embedder
     return copilot

@@ -166,7 +166,9 @@ def model_of(arguments: argparse.Namespace) -> Counted | None:
 
 
 def copilot_of(data: Path, config: Path, embedder: object) -> Copilot:
-    copilot = Copilot(Settings.model_validate({"data_dir": data, "config_dir": config}))
+    copilot = Copilot(
+        Settings.model_validate({"data_dir": data, "config_dir": config, "folders": "/"})
+    )
     copilot.models.chat, copilot.models.embedder = None, embedder
     return copilot
 

@@ -165,8 +165,8 @@ class Settings(BaseSettings):
     config_dir: Path = Path("config")
     """Its `domains/*.yaml` are the domains"""
     folders: str = ""
-    """Folders, separated by `:`, in which rotas of domain files may lie besides the configuration
-    folder"""
+    """Folders, separated by `:`, in which documents and rotas of domain files may lie besides the
+    configuration folder; documents also lie in the folder around it, or in the working directory"""
     inner_hosts: str = ""
     """Hosts of your own network, separated by commas, where rotas of domain files may lie: their
     addresses may be private, and begin with `http://`"""
@@ -245,6 +245,13 @@ class Settings(BaseSettings):
 
     def allowed_folders(self) -> tuple[Path, ...]:
         return tuple(Path(one).expanduser() for one in self.folders.split(os.pathsep) if one)
+
+    def document_folders(self) -> tuple[Path, ...]:
+        """Folders in which the files of domains may lie. The whole disk is none: in a container the
+        configuration is at its top."""
+        config = self.config_dir.absolute()
+        around = [one for one in (config.parent, Path.cwd()) if one.parent != one]
+        return (config, *around, *self.allowed_folders())
 
     def allowed_hosts(self) -> frozenset[str]:
         """In lower case."""

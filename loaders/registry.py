@@ -37,10 +37,10 @@ def _google_drive(
     return DriveSource(domain.sources.google_drive, open_drive(settings), pictures, fetch)
 
 
-def _files(domain: Domain, _: Settings, pictures: PictureCollector | None) -> DocumentSource:
+def _files(domain: Domain, settings: Settings, pictures: PictureCollector | None) -> DocumentSource:
     from loaders.files.local import FileSource
 
-    return FileSource(domain, pictures)
+    return FileSource(domain, pictures, settings.document_folders())
 
 
 SOURCES: dict[str, OpenSource] = {"google_drive": _google_drive, "files": _files}

@@ -80,12 +80,17 @@ def confined(path: Path, roots: Iterable[Path]) -> Path:
 
     Of a path outside, nothing is revealed, not even whether it exists."""
     try:
-        real = path.resolve()
-        if any(real.is_relative_to(root.resolve()) for root in roots):
-            return real
+        if is_below(path, roots):
+            return path.resolve()
     except (OSError, RuntimeError, ValueError):  # a NUL, a link to itself, a name too long
         raise ReadRefused("is not where it should be") from None
     raise ReadRefused("lies outside the folders that may be read")
+
+
+def is_below(path: Path, roots: Iterable[Path]) -> bool:
+    """Whether the real path is below a root, or is one."""
+    real = path.resolve()
+    return any(real.is_relative_to(root.resolve()) for root in roots)
 
 
 def read_file(path: Path, *, max_bytes: int) -> tuple[bytes, float]:
@@ -103,7 +108,7 @@ def read_file(path: Path, *, max_bytes: int) -> tuple[bytes, float]:
                 raise ReadRefused(too_large(about.st_size, max_bytes))
             return file.read(max_bytes), about.st_mtime
     except OSError as error:
-        raise ReadRefused(f"could not be opened: {error.strerror or 'an error'}") from None
+        raise ReadRefused(f"could not be opened: {error.strerror or 'an error'}") from error
     except ValueError:  # a NUL in the name
         raise ReadRefused("could not be opened: no such file") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -210,6 +211,7 @@ def _report_of_its_own(
     path.write_text(yaml.safe_dump(values, allow_unicode=True), encoding="utf-8")
     apart = {
         "config_dir": folder,
+        "folders": os.pathsep.join(map(str, copilot.settings.document_folders())),
         "data_dir": folder.parent / "data",
         "database_url": None,
         "chroma_url": None,

@@ -38,21 +38,23 @@ def all_problems(settings: Settings) -> tuple[dict[str, Domain], list[Problem]]:
 
     domains, problems = check_domains(settings.config_dir, runtime_checks(settings))
     for name, domain in domains.items():
-        places = RotaPlaces.of(settings)
-        problems += misses(domain, published_documents(settings, name), places)
+        problems += misses(domain, published_documents(settings, name), settings)
     return domains, sorted(problems, key=lambda one: (one.path, one.line, one.column))
 
 
 def misses(
-    domain: Domain, published: frozenset[str] | None, places: RotaPlaces = RotaPlaces()
+    domain: Domain, published: frozenset[str] | None, settings: Settings | None = None
 ) -> Iterator[Problem]:
-    """Yields missing targets of references. `published`: document ids; None if unknown."""
+    """Yields missing targets of references. `published`: document ids; None if unknown.
+    `settings`: where files and rotas may lie."""
+    allowed = settings.document_folders() if settings else None
+    places = RotaPlaces.of(settings) if settings else RotaPlaces()
     paths: list[Path] = []
     drive = domain.sources.google_drive
     all_known = published is not None or not (drive.folders or drive.documents)
     for place, entry in enumerate(domain.sources.files):
         try:
-            paths += find_files([entry], domain.path.absolute().parent)[0]
+            paths += find_files([entry], domain.path.absolute().parent, allowed)[0]
         except ConfigError as error:
             all_known = False
             yield problem_at(domain.path, ["sources", "files", place], str(error))

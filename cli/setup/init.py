@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from bot.setup_checks import SlackApp, check_channel, say_hello
@@ -25,6 +27,8 @@ from config.domain import Domain, domain_of
 from config.domain_files import read_domain
 from config.errors import ConfigError, CopilotError
 from config.settings import Settings, read_settings
+from loaders.files.patterns import entry_root
+from loaders.untrusted import is_below
 from telemetry.logs import log_to_stderr
 
 ADDRESSES = {"slack_api_url": "SLACK_API_URL", "google_api_url": "GOOGLE_API_URL"}
@@ -109,12 +113,27 @@ def domain_step(
         documents=documents.documents,
         files=[as_written(file, place.config_dir) for file in documents.files],
     )
+    settings = _with_folders(draft.files, place, settings, env_file)
     path = write_domain(place.config_dir, draft)
     asker.show(fine("", f"{path} is written; edit it as you like"))
     new_domain, problems = read_domain(path)
     if new_domain is None:
         raise ConfigError("\n".join(map(str, problems)))
     return new_domain, settings
+
+
+def _with_folders(
+    files: Sequence[str], place: TeamPlace, settings: Settings, env_file: EnvFile
+) -> Settings:
+    """Allows the folders of files elsewhere on this machine, which the operator has just named."""
+    allowed = place.applied(settings).document_folders()
+    roots = [entry_root(one, place.config_dir / "domains") for one in files]
+    others = [str(root) for root in roots if not is_below(root, allowed)]
+    if not others:
+        return settings
+    folders = os.pathsep.join(dict.fromkeys([*filter(None, [settings.folders]), *others]))
+    env_file.keep("ONCALL_FOLDERS", folders)
+    return settings.model_copy(update={"folders": folders})
 
 
 def _named(asker: Prompter, place: TeamPlace, channel: str, options: InitOptions) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,7 +36,14 @@ class FileSource:
 
     name = "files"
 
-    def __init__(self, domain: Domain, pictures: PictureCollector | None = None) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        pictures: PictureCollector | None = None,
+        allowed: Sequence[Path] | None = None,
+    ) -> None:
+        """`allowed`: folders that contain all of its files; None for no limit."""
+        self._allowed = allowed
         self._patterns = domain.sources.files
         self._folder = domain.path.absolute().parent
         self._pictures = pictures
@@ -46,7 +53,7 @@ class FileSource:
     ) -> SourceChanges:
         """Raises ConfigError for an entry without matches: a typo must not empty a domain."""
         ids = {document.url.partition("#")[0]: document.id for document in indexed.values()}
-        paths, skipped = find_files(self._patterns, self._folder)
+        paths, skipped = find_files(self._patterns, self._folder, self._allowed)
         return SourceChanges(
             changed={ids.get(path.as_uri(), str(path)): self._load(path) for path in paths},
             skipped=tuple(skipped),
@@ -87,7 +94,9 @@ def _read(path: Path, root: Path) -> tuple[bytes, datetime]:
     try:
         data, changed = read_file(confined(path, [root]), max_bytes=MAX_BYTES)
     except ReadRefused as refused:
-        raise LoadError(str(path), f"it {refused.reason}") from None
+        cause = refused.__cause__
+        reason = cause.strerror if isinstance(cause, OSError) else f"it {refused.reason}"
+        raise LoadError(str(path), reason or "an error") from None
     return data, datetime.fromtimestamp(changed, UTC)
 
 
@@ -157,9 +166,11 @@ def _google_json(text: str, *, url: str, **metadata: Unpack[Metadata]) -> Docume
     return parse_document(response, url=url, **metadata)
 
 
-def find_files(patterns: Iterable[str], base: Path) -> tuple[list[Path], list[str]]:
+def find_files(
+    patterns: Iterable[str], base: Path, allowed: Sequence[Path] | None = None
+) -> tuple[list[Path], list[str]]:
     """`expand_paths` for the suffixes in `_PARSERS`."""
-    return expand_paths(patterns, base, _PARSERS)
+    return expand_paths(patterns, base, _PARSERS, allowed)
 
 
 _PARSERS: dict[str, Parse] = {

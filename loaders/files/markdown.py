@@ -105,7 +105,7 @@ def _utc(value: object, name: str) -> datetime:
         except ValueError as error:
             raise LoadError(
                 name,
-                f"`modified: {value:.40}` is not a date",
+                "`modified:` is not a date",
                 place="front matter",
                 remedy="write it as 2026-03-14",
             ) from error
@@ -113,7 +113,7 @@ def _utc(value: object, name: str) -> datetime:
         return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day, tzinfo=UTC)
-    raise LoadError(name, f"`modified: {value!s:.40}` is not a date", place="front matter")
+    raise LoadError(name, "`modified:` is not a date", place="front matter")
 
 
 def _to_html(body: str, name: str) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from config.errors import ConfigError
+from loaders.untrusted import is_below
 
 _MAX_PATTERN_CHARS = 100
 """Characters of an entry in an error message."""
@@ -22,14 +23,20 @@ _EVERYTHING = ("**", "*")
 
 
 def expand_paths(
-    patterns: Iterable[str], base: Path, suffixes: Collection[str]
+    patterns: Iterable[str],
+    base: Path,
+    suffixes: Collection[str],
+    allowed: Sequence[Path] | None = None,
 ) -> tuple[list[Path], list[str]]:
     """Returns loadable files, resolved and sorted, and a line for each file that was left out.
+
+    `allowed`: folders that contain the roots of all entries; None for no limit. Outside nothing is
+    looked at.
 
     A folder means all files below it. Entries are relative to `base`, then to the working
     directory. Links are followed only to files and folders below the entry's root. Devices and
     pipes are never read. Raises ConfigError for an entry without matches, for a single file without
-    a loader, and for `..` after a wildcard."""
+    a loader, for `..` after a wildcard, and for one outside `allowed`."""
     paths: set[Path] = set()
     notes: dict[str, None] = {}
     for pattern in patterns:
@@ -39,9 +46,14 @@ def expand_paths(
             raise ConfigError(
                 f"{excerpt!r} goes up behind a wildcard", remedy="begin with the folder it means"
             )
-        matches = _matches(pattern, base, suffixes)
+        matches = _matches(pattern, base, suffixes, allowed)
         if not matches.paths:
-            elsewhere = _matches(pattern, Path.cwd(), suffixes)
+            elsewhere = _matches(pattern, Path.cwd(), suffixes, allowed)
+            if matches.outside and elsewhere.outside:
+                raise ConfigError(
+                    f"{excerpt!r} lies outside the folders that documents may be read from",
+                    remedy="name its folder in ONCALL_FOLDERS",
+                )
             matches = elsewhere if elsewhere.paths or not matches.notes else matches
         if not matches.paths:
             left_out = f"left out: {matches.notes[0]}; " if matches.notes else ""
@@ -73,9 +85,14 @@ def root_of(path: Path, patterns: Iterable[str], base: Path) -> Path:
     for pattern in patterns:
         for start in (base, Path.cwd()):
             with suppress(OSError, RuntimeError, ValueError):
-                roots.append(_root_and_parts(start / Path(pattern).expanduser())[0].resolve())
+                roots.append(entry_root(pattern, start))
     around = [root for root in roots if path.is_relative_to(root)]
     return min(around, key=lambda root: len(root.parts), default=path.parent)
+
+
+def entry_root(pattern: str, base: Path) -> Path:
+    """The folder that an entry's files never leave, without links."""
+    return _root_and_parts(base / Path(pattern).expanduser())[0].resolve()
 
 
 def _root_and_parts(path: Path) -> tuple[Path, Sequence[str]]:
@@ -87,9 +104,13 @@ def _root_and_parts(path: Path) -> tuple[Path, Sequence[str]]:
     return path.parent, (glob.escape(path.name),)
 
 
-def _matches(pattern: str, base: Path, suffixes: Collection[str]) -> _Matches:
+def _matches(
+    pattern: str, base: Path, suffixes: Collection[str], allowed: Sequence[Path] | None
+) -> _Matches:
     try:
         path = base / Path(pattern).expanduser()
+        if allowed is not None and not is_below(Path(*path.parts[: _fixed(path.parts)]), allowed):
+            return _Matches(base, suffixes, outside=True)
         root, parts = _root_and_parts(path)
         single = _fixed(path.parts) == len(path.parts) and parts is not _EVERYTHING
         matches = _Matches(root.resolve(), suffixes, single=single)
@@ -106,6 +127,8 @@ class _Matches:
     suffixes: Collection[str]
     single: bool = False
     """The entry names one file. Its problems are reported for any suffix."""
+    outside: bool = False
+    """The entry is in no allowed folder."""
     paths: list[Path] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 

@@ -31,8 +31,8 @@ def parse_pdf(data: bytes, *, url: str = "", **metadata: Unpack[Metadata]) -> Do
         return _read(data, name, url, metadata)
     except LoadError:
         raise
-    except Exception as error:  # pypdf raises a dozen types on damaged files
-        raise LoadError(name, f"not a readable PDF: {type(error).__name__}: {error}") from error
+    except Exception as error:  # pypdf raises a dozen types on damaged files, and quotes them
+        raise LoadError(name, f"not a readable PDF: {type(error).__name__}") from None
 
 
 def _read(data: bytes, name: str, url: str, metadata: Metadata) -> Document:
@@ -52,7 +52,7 @@ def _read(data: bytes, name: str, url: str, metadata: Metadata) -> Document:
         try:
             text = clean(page.extract_text())
         except Exception as error:  # one damaged page doesn't lose the others
-            writer.warn(f"skipped page {number}: {type(error).__name__}: {error}")
+            writer.warn(f"skipped page {number}: {type(error).__name__}")
             continue
         characters += len(text)
         if characters > MAX_CHARACTERS:

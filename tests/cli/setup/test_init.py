@@ -319,6 +319,18 @@ def test_without_google_files_on_this_machine_do(newcomer: Newcomer) -> None:
     assert "two minutes" in asked.text.replace("**", "")
 
 
+def test_a_folder_elsewhere_is_allowed_with_the_operators_answer(
+    newcomer: Newcomer, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("handbook")
+    (elsewhere / "tea.md").write_text("# Tea\n\nGreen tea steeps for two minutes.\n")
+    done = newcomer.init(*newcomer.right[:3], str(elsewhere), "tea", "", "y", "n")
+    assert (done.error, done.code) == ("", 0)
+    assert f"ONCALL_FOLDERS='{elsewhere}'" in newcomer.env()
+    asked = newcomer.run("ask", "how", "long", "does", "green", "tea", "steep?")
+    assert "two minutes" in asked.text.replace("**", "")
+
+
 def test_it_ends_with_documents_to_answer_from_and_one_hello(newcomer: Newcomer) -> None:
     answers = [*newcomer.right[:6], "ines.okafor@tidewater.example", "y", "y"]
     done = newcomer.init(*answers)

@@ -91,3 +91,16 @@ def test_many_lines_are_summed_up(docs: Path) -> None:
     _, left_out = find_files(["*.md"], docs)
     assert len(left_out) == 21
     assert left_out[-1] == "… and 10 more files left out"
+
+
+def test_entries_lie_in_the_folders_that_the_operator_allows(docs: Path) -> None:
+    (docs / "out").symlink_to(docs.parent / "private")
+    allowed = [docs, docs.parent / "shared"]
+    for pattern in ("*.md", "deep", "**", "../docs/a.md", str(docs / "deep" / "b.md")):
+        assert find_files([pattern], docs, allowed)[0]
+    # Whether something is there is not said either.
+    outside = ["../private/*.md", str(docs.parent / "private"), "/etc/**", "../private/secret.md",
+               "../none/*.md", "out/*.md", "..", "/", "../*/a.md", "~"]  # fmt: skip
+    for pattern in outside:
+        with pytest.raises(ConfigError, match=r"lies outside the folders .* ONCALL_FOLDERS"):
+            find_files([pattern], docs, allowed)

@@ -325,7 +325,7 @@ def test_a_word_file_that_unpacks_to_too_much_is_refused() -> None:
 
 
 def test_a_missing_file_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(LoadError, match=r"nowhere\.md: it could not be opened: No such file"):
+    with pytest.raises(LoadError, match=r"nowhere\.md: No such file"):
         load_file(tmp_path / "nowhere.md")
 
 
@@ -381,7 +381,7 @@ def test_front_matter_with_aliases_does_not_grow() -> None:
         ("id: [a, b]", "`id:` is not one line of text"),
         ("owner: {a: b}", "`owner:` is not one line of text"),
         ("note: " + "a" * 17_000, "17,007 characters, more than 16,000"),
-        ("modified: [" + "a" * 900 + "]", r"`modified: .{40}` is not a date"),
+        ("modified: [" + "a" * 900 + "]", "`modified:` is not a date"),
         ("id: " + "9" * 6_000, "6,000 characters of `id:`"),
     ],
 )
