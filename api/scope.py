@@ -158,10 +158,11 @@ class RequestScope:
         person = self.visitor.person
         return readers_of(domain.access.audience, lambda: self.served.identities(domain, person))
 
-    def places_of(self, conversation_id: str) -> dict[str, str]:
+    def places_of(self, conversation_id: str, token: str = "") -> dict[str, str]:
         """`api` and `mcp` → its key. Conversations are separate for each token and asker, even with
-        the same id, and a token that gets the name of a revoked one begins anew."""
-        token = self.caller.fingerprint or self.caller.name
+        the same id, and a token that gets the name of a revoked one begins anew. `token`: its name,
+        which was in the key before, to erase what was stored then."""
+        token = token or self.caller.fingerprint or self.caller.name
         return {
             way: json.dumps([way, token, self.address, conversation_id]) for way in ("api", "mcp")
         }

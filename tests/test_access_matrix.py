@@ -653,8 +653,8 @@ def test_a_conversation_is_shown_to_who_may_ask_and_erased_for_everybody(
     for person in PEOPLE:
         who, path = bearer(works.own_tokens[person]), f"/api/conversations/c-{audience}"
         token = hash_of(works.own_tokens[person].encode())[:16]
-        for way in ("api", "mcp"):
-            place = json.dumps([way, token, EMAIL.get(person, ""), f"c-{audience}"])
+        for way, key in (("api", token), ("mcp", token), ("api", person)):
+            place = json.dumps([way, key, EMAIL.get(person, ""), f"c-{audience}"])
             talk = Conversation(place=place, message=way, asker=EMAIL.get(person, person))
             turn = EarlierTurn(
                 id=way, asker=talk.asker, asked=f"{way}, and green?", question="", path="small_talk"
@@ -668,6 +668,7 @@ def test_a_conversation_is_shown_to_who_may_ask_and_erased_for_everybody(
         erased = works.api.delete(path, headers=who).json()["erased"]
         assert erased == MAY_DO["api/conversation/erase"][person]
         assert works.api.get(path, headers=who).status_code == 404
+        assert threads.turns_at(place) == [], "stored by the last release, under the token's name"
 
 
 def test_no_route_is_without_an_act() -> None:

@@ -82,7 +82,8 @@ def conversation_routes(
         """All that is kept of it; what is asked under the same id then begins anew. Doing it again
         does no harm."""
         opened = served.to(request.state.caller, Act.CONVERSATION_ERASE, asker_email)
-        places = opened.places_of(conversation_id).values()
+        keys = ("", opened.caller.name)
+        places = {at for key in keys for at in opened.places_of(conversation_id, key).values()}
         return {"erased": sum(map(conversations().erase, places)) > 0}
 
     return routes
