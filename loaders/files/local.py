@@ -17,7 +17,7 @@ from loaders.docs.response import parse_document
 from loaders.document import MAX_BYTES, Document, check_size
 from loaders.files.html import parse_html
 from loaders.files.markdown import parse_markdown
-from loaders.files.patterns import expand_paths, root_of
+from loaders.files.patterns import entry_roots, expand_paths
 from loaders.files.pdf import parse_pdf
 from loaders.files.text import parse_csv, parse_text
 from loaders.files.word import parse_docx
@@ -54,14 +54,16 @@ class FileSource:
         """Raises ConfigError for an entry without matches: a typo must not empty a domain."""
         ids = {document.url.partition("#")[0]: document.id for document in indexed.values()}
         paths, skipped = find_files(self._patterns, self._folder, self._allowed)
+        roots = entry_roots(self._patterns, self._folder)
         return SourceChanges(
-            changed={ids.get(path.as_uri(), str(path)): self._load(path) for path in paths},
+            changed={ids.get(path.as_uri(), str(path)): self._load(path, roots) for path in paths},
             skipped=tuple(skipped),
             claims_ids=True,
         )
 
-    def _load(self, path: Path) -> Load:
-        root = root_of(path, self._patterns, self._folder)
+    def _load(self, path: Path, roots: Sequence[Path]) -> Load:
+        """`roots`: of the entries, the outermost first."""
+        root = next((one for one in roots if path.is_relative_to(one)), path.parent)
 
         def load() -> Document:
             document = _load(path, root)

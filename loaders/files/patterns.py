@@ -79,15 +79,14 @@ def _fixed(parts: Sequence[str]) -> int:
     return next((at for at, part in enumerate(parts) if glob.has_magic(part)), len(parts))
 
 
-def root_of(path: Path, patterns: Iterable[str], base: Path) -> Path:
-    """The outermost entry root that contains the file; without one, the file's folder."""
-    roots = []
+def entry_roots(patterns: Iterable[str], base: Path) -> list[Path]:
+    """The roots of all entries, the outermost first."""
+    roots: set[Path] = set()
     for pattern in patterns:
         for start in (base, Path.cwd()):
             with suppress(OSError, RuntimeError, ValueError):
-                roots.append(entry_root(pattern, start))
-    around = [root for root in roots if path.is_relative_to(root)]
-    return min(around, key=lambda root: len(root.parts), default=path.parent)
+                roots.add(entry_root(pattern, start))
+    return sorted(roots, key=lambda root: len(root.parts))
 
 
 def entry_root(pattern: str, base: Path) -> Path:
