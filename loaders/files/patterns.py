@@ -49,7 +49,7 @@ def expand_paths(
         matches = _matches(pattern, base, suffixes, allowed)
         if not matches.paths:
             elsewhere = _matches(pattern, Path.cwd(), suffixes, allowed)
-            if matches.outside and elsewhere.outside:
+            if matches.outside and not elsewhere.paths:
                 raise ConfigError(
                     f"{excerpt!r} lies outside the folders that documents may be read from",
                     remedy="name its folder in ONCALL_FOLDERS",

@@ -104,3 +104,5 @@ def test_entries_lie_in_the_folders_that_the_operator_allows(docs: Path) -> None
     for pattern in outside:
         with pytest.raises(ConfigError, match=r"lies outside the folders .* ONCALL_FOLDERS"):
             find_files([pattern], docs, allowed)
+    with pytest.raises(ConfigError, match="ONCALL_FOLDERS"):  # nothing in the working directory
+        find_files(["out/*.md"], docs, [*allowed, Path.cwd()])
