@@ -131,7 +131,7 @@ _WORDS: Mapping[str, str] = {
 _UNSPACED = r"\u0900-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _TOKEN = re.compile(
     rf"[“\"«„‘][^“”\"«»„’]{{2,400}}[”\"»“’]|[{_UNSPACED}]+|[^\W_{_UNSPACED}]+"
-    rf"(?:[-_.'’][^\W_{_UNSPACED}]+)*|[.,:;!?…。！？、，：()\[\]—–|\n]"
+    rf"(?:[-_.'’][^\W_{_UNSPACED}]+)*|[.,:;!?…。！？、，：()\[\]<>—–|\n]"
 )
 _CODE = re.compile(r"(?=.*[A-Z])(?=.*\d)[A-Z0-9][\w.-]*$|[A-Z]{4,}$|[A-Z]{2,}(?:[-_][A-Z0-9]+)+$")
 

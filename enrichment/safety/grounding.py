@@ -85,7 +85,6 @@ class GroundingText:
             return False
         names = _names_in(claim_text)
         parts = [_names_in(part) for part in _CLAUSE.split(claim_text)] if clauses else []
-        parts = [part for part in parts if len(part) >= _CLAUSE_WORDS]
         source_words = self._stated
         if self._reports(claim_text, frozenset(names)):
             source_words = source_words | self._doubtful
@@ -97,11 +96,13 @@ class GroundingText:
             for part in word.split("/")
         ):
             return False
-        if not names and any(unicodedata.category(sign) == "So" for sign in claim_text):
-            return False  # a message in pictures
+        if any(map(_is_in_pictures, (claim_text, *_CLAUSE.split(claim_text)))):
+            return False
         return self._adds_little(claim_text, source_words) or (
             _grounded(names, source_words, _ENOUGH)
-            and all(_grounded(part, source_words, _HALF) for part in parts)
+            and all(
+                _grounded(part, source_words, _HALF) for part in parts if len(part) >= _CLAUSE_WORDS
+            )
         )
 
     def _reports(self, claim_text: str, names: frozenset[str]) -> bool:
@@ -160,6 +161,10 @@ def _names_in(text: str) -> list[str]:
 
 def _grounded(names: Collection[str], source_words: frozenset[str], share: float) -> bool:
     return sum(word not in source_words for word in names) <= (1 - share) * len(names)
+
+
+def _is_in_pictures(text: str) -> bool:
+    return not _names_in(text) and any(unicodedata.category(sign) == "So" for sign in text)
 
 
 def _requests(sentence: str) -> bool:
