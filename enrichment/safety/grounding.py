@@ -169,11 +169,9 @@ def _is_in_pictures(text: str) -> bool:
 
 def _requests(sentence: str) -> bool:
     """Whether it is a request or a question, which states nothing."""
-    return (
-        bool(_REQUEST.match(sentence))
-        or bool(DICTATES.search(acts_of(as_read(sentence))))
-        or sentence.rstrip(' *_`"”’)]').endswith(("?", "？"))
-    )
+    plain = as_read(sentence)
+    asks = plain.rstrip(' .*_`"”’)]').endswith(("?", "？"))
+    return asks or bool(_REQUEST.match(plain) or DICTATES.search(acts_of(plain)))
 
 
 def _most(names: frozenset[str], texts: Iterable[frozenset[str]]) -> int:
