@@ -16,8 +16,9 @@ Result = TypeVar("Result")
 
 SECONDS = 120.0
 """Seconds of processor time. A thousand pages take about ten."""
-_AGAIN = 1.0
-"""Seconds until the interruption is sent again, in case code caught the first one."""
+_AGAIN = 5.0
+"""Seconds until the interruption is sent again, in case code caught the first one. Longer than the
+first one takes to free the memory of what it ends."""
 _REMEDY = "split it into smaller documents, or give it longer by ONCALL_DOCUMENT_SECONDS"
 
 

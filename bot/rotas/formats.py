@@ -46,6 +46,8 @@ _FAR = 3000
 
 MAX_STEPS = 1_000_000
 """Days evaluated for all rules of a calendar: about 2 s. A daily shift of 20 years takes 7,300."""
+MAX_SHIFTS = 20_000
+"""In the time that is read, some weeks: each takes 1 kB in memory."""
 _STEPS_PER_DAY = {
     # Measured against daily rules: longer periods are passed over as a whole.
     "YEARLY": 0.1, "MONTHLY": 0.15, "WEEKLY": 0.25,
@@ -117,7 +119,7 @@ def _shifts(text: str, start: datetime, end: datetime, zone: tzinfo) -> Iterator
 
 def _check(events: list[Any], start: datetime, end: datetime) -> None:
     """Raise ConfigError for a shift that would be read wrongly, or would take too long."""
-    steps = 0.0
+    steps = shifts = 0.0
     for number, event in enumerate(events, start=1):
         try:
             if wrong := sorted({key for key, _ in event.errors} & _NEEDED):
@@ -126,13 +128,20 @@ def _check(events: list[Any], start: datetime, end: datetime) -> None:
                 raise _WrongShiftError("has no DTSTART")
             if not _is_over(event, start):
                 _check_times(event)
-            steps += sum(_steps(rule, event, end) for rule in _values(event, "RRULE"))
+            for rule in _values(event, "RRULE"):
+                until_end = _steps(rule, event, end)
+                steps += until_end
+                shifts += until_end - _steps(rule, event, start)
         except _WrongShiftError as error:
             raise ConfigError(f"shift {number} {error}", remedy=_ICAL_REMEDY) from None
         if steps > MAX_STEPS:
             raise ConfigError(
                 f"shift {number} repeats too often to be counted",
                 remedy="repeat shifts by day, week, month or year",
+            )
+        if shifts > MAX_SHIFTS:
+            raise ConfigError(
+                f"more than {MAX_SHIFTS:,} shifts are on within weeks", remedy=_ICAL_REMEDY
             )
 
 

@@ -84,7 +84,7 @@ def _check_archive(data: bytes, name: str) -> None:
             _check_sizes(name, [part for part in parts if part not in media], MAX_BYTES)
             xml = [part for part in parts if _is_xml(archive, part)]
             _check_sizes(name, xml, MAX_BYTES)
-            elements = sum(_count_elements(archive, part) for part in xml)
+            elements = sum(_count_elements(archive, part, name) for part in xml)
     except zipfile.BadZipFile:
         raise LoadError(name, "not a Word file (.docx)") from None
     if elements > MAX_ELEMENTS:
@@ -106,11 +106,17 @@ def _is_xml(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bool:
     return False
 
 
-def _count_elements(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> int:
-    count = 0
+def _count_elements(archive: zipfile.ZipFile, part: zipfile.ZipInfo, name: str) -> int:
+    """Raises LoadError for a document type: its entities unfold to any size, and Word writes
+    none."""
+    count, has_type, before = 0, False, b""
     with suppress(Exception), archive.open(part) as opened:
         while piece := opened.read(_PIECE):
             count += piece.count(b"<") - piece.count(b"</") - piece.count(b"<\0/")
+            has_type = has_type or b"<!DOCTYPE" in (before + piece).replace(b"\0", b"")
+            before = piece[-20:]
+    if has_type:
+        raise LoadError(name, "not a Word file (.docx): it declares a document type")
     return count
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.rotas.rota import MAX_BYTES, on_call
+from bot.rotas.rota import MAX_BYTES, ParsedRota, on_call
 from config.errors import ConfigError
 
 INES, DANA = "U0INES00", "U0DANA00"
@@ -345,6 +345,17 @@ def test_a_rule_that_would_keep_us_counting_is_refused(who: Who, rule: str) -> N
     long_ago = times("19700105T090000Z", "19700105T100000Z")
     with pytest.raises(ConfigError, match=r"rota\.ics.*repeats too often"):
         who(calendar(event(INES, *long_ago, f"RRULE:{rule}")), "2026-01-06T12:00")
+
+
+def test_more_shifts_than_a_rota_has_are_refused_before_they_are_made(
+    who: Who, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.rotas.formats.MAX_SHIFTS", 100)
+    daily = event(INES, *times("20251201T090000Z", "20251201T100000Z"), "RRULE:FREQ=DAILY")
+    assert who(calendar(daily), "2026-01-05T09:30") == INES
+    rota = ParsedRota(calendar(*[daily] * 10), "rota.ics")
+    with pytest.raises(ConfigError, match=r"rota\.ics.*more than 100 shifts"):
+        rota.shifts(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC))
 
 
 def test_a_zone_that_would_keep_us_counting_is_refused(

@@ -121,6 +121,8 @@ LONG = "a" * 100_000
         (word("", parts={"word/media/i.png": b"x" * 2_100_000}), "it unpacks to 2,10"),
         (word("", parts={"word/media/i.png": b"<" + b" " * 1_100_000}), "it unpacks to 1,10"),
         (word("", packing=zipfile.ZIP_LZMA), "compressed in another way"),
+        (word("", parts={"word/o.xml": "<!DOCTYPE x><x/>"}), "declares a document type"),
+        (word("", parts={"word/o.xml": "<!DOCTYPE x><x/>".encode("utf-16")}), "a document type"),
         (word(LINK * 11, link=f"https://x.example/{LONG}"), "bytes of HTML"),
         (word(FIELD.format(LONG) + "<w:r><w:t>a</w:t></w:r>" * 11 + "</w:p>"), "bytes of HTML"),
         (
