@@ -24,6 +24,7 @@ from bot.slack.client import SlackRefused
 from bot.slack.messages import part_of, question_id
 from config.domain import Domain
 from config.errors import CopilotError
+from index.permissions.acts import Act
 from index.permissions.rules import visible_to
 from index.permissions.words import visible_text
 from index.search import Snapshot
@@ -45,8 +46,9 @@ class DraftRights:
     def may_decide(self, user: str, draft: OwnerDraftRow) -> bool:
         """Its addressee, or an admin of its domain; a button may reach others."""
         domain = self.context.domains().get(draft.domain)
-        is_named = user == draft.addressee or bool(domain and user in domain.admins)
-        return is_named and self.is_colleague(user)
+        if domain is None or user not in (draft.addressee, *domain.admins):
+            return False
+        return bool(self.context.gate.open_to(Act.DRAFT, user, [domain]))
 
     def sees_words(self, user: str, draft: OwnerDraftRow) -> bool:
         """Whether they may see all that it says."""
