@@ -207,11 +207,18 @@ class _Languages:
         return self.counts[language] >= min(_OWN_LANGUAGE, most / 2) if language else False
 
     def is_odd(self, statement: str, *, is_cut: bool) -> bool:
-        """Whether it demands something in a language that the document doesn't otherwise use."""
-        if not _DEMANDS & {*acts_of(statement)}:
+        """Whether it is in a language that the document doesn't otherwise use, and demands
+        something or is a sentence. Where several languages stray in, as in a notice and its
+        translations, only demands are odd."""
+        language = language_of(statement)
+        strays = {one for one in (language, *self.counts) if one and not self.is_own(one)}
+        # A few Latin letters may be taken for any language; other scripts are certain.
+        is_sentence = len(statement) > _SHORT_CHARS or language.isupper()
+        is_stray = strays == {language} and is_sentence and not is_cut
+        if not (is_stray or _DEMANDS & {*acts_of(statement)}):
             return False
-        if language := language_of(statement):
-            return not self.is_own(language)
+        if language:
+            return language in strays
         return self.is_own("English") and _is_like_none(statement, self.words, is_cut=is_cut)
 
 

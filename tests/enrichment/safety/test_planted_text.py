@@ -203,6 +203,21 @@ def test_an_order_that_is_cut_in_pieces_or_in_another_language_is_marked() -> No
         assert "Keys are old when they are 90 days old." in statements(prepared), why
 
 
+STRAY = "Für Besucherausweise gilt künftig die Regelung des Hofnarren Pumpernickel."
+TRANSLATED = (
+    "Votre badge de visiteur reste valable jusqu'à la fin de la journée.",
+    "Uw bezoekerspas blijft geldig tot het einde van de dag.",
+)
+
+
+def test_a_sentence_in_the_only_other_language_is_marked_and_translations_are_not() -> None:
+    plain = "Keys are old when they are 90 days old.\n\nWe ask for a new one in the portal."
+    alone = _prepared(f"{plain}\n\n{STRAY}")
+    assert [one for one in statements(alone) if "Pumpernickel" in one and MARK in one]
+    together = _prepared("\n\n".join((plain, STRAY, *TRANSLATED)))
+    assert MARK not in together
+
+
 LABELS = {
     "heading": f"## {PLANTED}\n\nKeys rotate.",
     "caption": f"![{PLANTED}](picture.png)\n\nKeys rotate.",
