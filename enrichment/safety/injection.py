@@ -45,6 +45,12 @@ _POSE = re.compile(
     re.IGNORECASE,
 )
 """Syntax of prompts."""
+_COMMISSION = re.compile(
+    r"\b(?:write|compose|draft|create|generate|tell)\b (?:me |us )?an? (?:\w+ ){0,4}"
+    r"(?:essay|poem|limerick|haiku|song|sonnet|joke|fairy tale)\b",
+    re.IGNORECASE,
+)
+"""Asks for a piece of literature, as no document asks of its readers."""
 _CLAUSE = r"(?:^|[;,&])[.nm]{0,2}"
 _PLANTED = re.compile(
     rf"{_CLAUSE}[Xx][^;,tN]{{0,3}}(?:[PY][^;,tN]{{0,3}}R|YPr|R[^;,tN]?P)(?!p)"
@@ -109,7 +115,13 @@ def addressing(sentence: str) -> Addressing:
     quoted = [next(filter(None, match.groups())) for match in _QUOTED.finditer(plain)]
     if any(addressing(one) == "planted" for one in quoted if one != plain):
         return "planted" if unquoted(plain) == plain else "suspect"
-    if cancels or MARK in plain or opens_an_order(plain) or _SUSPECT.search(acts):
+    if (
+        cancels
+        or MARK in plain
+        or opens_an_order(plain)
+        or _SUSPECT.search(acts)
+        or _COMMISSION.search(plain)
+    ):
         return "suspect"
     return ""
 

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, create_engine, select
 
-from bot.bus.timers import TimerStore
+from bot.bus.timers import TimerRow, TimerStore
 from bot.features.digest.service import DIGEST
 from bot.features.digest.store import DigestRow, Period
+from bot.features.handoff.escalation import CALL
 from bot.features.handoff.store import CallRow
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import eventually
@@ -56,6 +57,7 @@ def test_killed_between_a_call_and_its_record_it_calls_once(
             slack.click(CHANNEL, said(slack, ts)[0]["ts"], "ask_human")
             slack.wait_for(lambda: of_kind(slack, ts, "oncall_handoff"))
             eventually(lambda: step(engine, "first").ts)
+            eventually(lambda: is_set(engine, CALL))  # else it is set for later than the rewound
             # Its reply is lost: the worker is about to look for it when it dies.
             slack.faults.add("chat.postMessage", drop_response=True)
             rewind(engine, 16)
@@ -72,6 +74,11 @@ def step(engine: Engine, name: str) -> Any:
     with engine.connect() as connection:
         row = connection.execute(select(CallRow).where(CallRow.step == name)).first()
     return row or CallRow.__table__.c  # whose `ts` is no text
+
+
+def is_set(engine: Engine, kind: str) -> bool:
+    with engine.connect() as connection:
+        return connection.scalar(select(TimerRow.key).where(TimerRow.kind == kind)) is not None
 
 
 def test_killed_between_a_digest_and_its_record_it_is_sent_once(
