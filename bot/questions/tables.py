@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy import (
     ColumnElement,
     Engine,
+    Exists,
     Float,
     Index,
     String,
@@ -17,7 +18,7 @@ from sqlalchemy import (
     or_,
     select,
 )
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Mapped, mapped_column
 
 from durable.migration import expanding, migrate
 
@@ -127,15 +128,16 @@ PRIVATE_POST_KEY = func.substr(QuestionRow.event_id + "/private", 1, 80)
 """The same of a question, in SQL."""
 
 
+def sent_privately(question_id: ColumnElement[str] | InstrumentedAttribute[str]) -> Exists:
+    """Whether the answer was sent to its asker alone."""
+    sent = select(PostRow.question_id).join(QuestionRow, PostRow.question_id == PRIVATE_POST_KEY)
+    return sent.where(QuestionRow.id == question_id).exists()
+
+
 def typed_privately() -> ColumnElement[bool]:
     """Of a row of feedback: whether its words were typed where only the asker sees the answer, in
     a direct message or below an answer that was sent privately."""
-    sent = (
-        select(PostRow.question_id)
-        .join(QuestionRow, PostRow.question_id == PRIVATE_POST_KEY)
-        .where(QuestionRow.id == FeedbackRow.question_id)
-    )
-    is_unknown = and_(FeedbackRow.private.is_(None), sent.exists())
+    is_unknown = and_(FeedbackRow.private.is_(None), sent_privately(FeedbackRow.question_id))
     is_direct = FeedbackRow.question_id.startswith("D")
     return or_(FeedbackRow.private.is_(True), is_unknown, is_direct)
 

@@ -5,18 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Engine, func, select, update
+from sqlalchemy import ColumnElement, Engine, func, literal, select, update
 
 from bot.blocks.kit import MAX_INPUT_CHARS
 from bot.feature import Verdicts
 from bot.questions.store import forget_cached
-from bot.questions.tables import (
-    PRIVATE_POST_KEY,
-    FeedbackRow,
-    PostRow,
-    QuestionRow,
-    create_tables,
-)
+from bot.questions.tables import FeedbackRow, QuestionRow, create_tables, sent_privately
 from bot.slack.messages import moment
 from durable.database import insert_once, now
 
@@ -68,12 +62,10 @@ class FeedbackStore:
 
     def is_private(self, question_id: str) -> bool:
         """Whether only its asker sees the answer: what they say about it goes to nobody else."""
-        sent = select(PostRow.question_id).join(
-            QuestionRow, PostRow.question_id == PRIVATE_POST_KEY
-        )
+        if question_id.startswith("D"):
+            return True
         with self._engine.connect() as connection:
-            row = connection.execute(sent.where(QuestionRow.id == question_id)).first()
-        return row is not None or question_id.startswith("D")
+            return bool(connection.scalar(select(sent_privately(literal(question_id)))))
 
     def verdicts(self, domain: str, since: datetime, until: datetime) -> Verdicts:
         query = (
