@@ -95,8 +95,10 @@ class Answerer:
     def _reply(self, model: ChatModel, request: AnswerRequest, progress: Progress) -> ModelAnswer:
         """Asks again when it says nothing and text that may have silenced it is in the sources."""
         reply = answer_from_sources(model, self._domain, request, progress.delta)
+        if reply.verdict != "nothing":
+            return reply
         sources = [replace(one, text=redacted(one.text)) for one in request.sources]
-        if reply.verdict != "nothing" or sources == [*request.sources]:
+        if sources == [*request.sources]:
             return reply
         safe = replace(request, sources=sources)
         again = answer_from_sources(model, self._domain, safe, progress.delta)
