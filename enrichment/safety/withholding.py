@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, pairwise
 from typing import Any
 
@@ -202,24 +202,33 @@ class _Languages:
         words = (word.lower() for one in dict.fromkeys(run) for word in {*prose_words(one)})
         return cls(Counter(filter(None, map(language_of, run))), Counter(words))
 
+    @cached_property
+    def _enough(self) -> float:
+        return min(_OWN_LANGUAGE, max(self.counts.values(), default=0) / 2)
+
+    @cached_property
+    def _strays(self) -> frozenset[str]:
+        return frozenset(one for one in self.counts if not self.is_own(one))
+
     def is_own(self, language: str) -> bool:
-        most = max(self.counts.values(), default=0)
-        return self.counts[language] >= min(_OWN_LANGUAGE, most / 2) if language else False
+        return bool(language) and self.counts[language] >= self._enough
 
     def is_odd(self, statement: str, *, is_cut: bool) -> bool:
         """Whether it is in a language that the document doesn't otherwise use, and demands
         something or is a sentence. Where several languages stray in, as in a notice and its
         translations, only demands are odd."""
+        is_demand = bool(_DEMANDS & {*acts_of(statement)})
+        if is_cut and not is_demand:
+            return False
         language = language_of(statement)
-        strays = {one for one in (language, *self.counts) if one and not self.is_own(one)}
+        if not language:
+            is_among_english = is_demand and self.is_own("English")
+            return is_among_english and _is_like_none(statement, self.words, is_cut=is_cut)
+        if self.is_own(language):
+            return False
         # A few Latin letters may be taken for any language; other scripts are certain.
         is_sentence = len(statement) > _SHORT_CHARS or language.isupper()
-        is_stray = strays == {language} and is_sentence and not is_cut
-        if not (is_stray or _DEMANDS & {*acts_of(statement)}):
-            return False
-        if language:
-            return language in strays
-        return self.is_own("English") and _is_like_none(statement, self.words, is_cut=is_cut)
+        return is_demand or (is_sentence and self._strays <= {language})
 
 
 def _in_other_languages(languages: _Languages, run: Sequence[str]) -> Iterator[str]:
