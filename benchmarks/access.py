@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from slack_sdk import WebClient
 
@@ -46,6 +46,15 @@ def milliseconds(work: Callable[[], object]) -> list[float]:
     return found
 
 
+def print_times(what: str, checks: Mapping[str, Callable[[], object]]) -> None:
+    print(f"| {what}, from memory | p50 ms | p99 ms |")
+    print("|---|---|---|")
+    for name, check in checks.items():
+        took = milliseconds(check)
+        p99 = statistics.quantiles(took, n=100)[-1]
+        print(f"| {name} | {statistics.median(took):.3f} | {p99:.3f} |")
+
+
 def main() -> None:
     with SlackStandIn(enforce_rate_limits=False) as slack:
         domains = crowded(slack)
@@ -70,12 +79,7 @@ def main() -> None:
         assert by_address()
         assert gate.may_act(Act.FEEDBACK, YOU, place)
         print(f"{DOMAINS} domains, {CHANNELS_EACH} channels each, {MEMBERS:,} members each\n")
-        print("| check, from memory | p50 ms | p99 ms |")
-        print("|---|---|---|")
-        for name, check in checks.items():
-            took = milliseconds(check)
-            p99 = statistics.quantiles(took, n=100)[-1]
-            print(f"| {name} | {statistics.median(took):.3f} | {p99:.3f} |")
+        print_times("check", checks)
         print(f"\nThe first direct message asked Slack {calls} times, in {first:,.0f} ms here.")
 
 

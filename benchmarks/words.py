@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,7 +10,7 @@ from slack_sdk import WebClient
 
 from agents.answer import EarlierTurn, Question, Turn
 from agents.thread.turns import restated_from
-from benchmarks.access import milliseconds
+from benchmarks.access import print_times
 from bot.access.gate import Gate
 from bot.showing import Readers
 from bot.slack.client import SlackClient
@@ -80,12 +79,7 @@ def main() -> None:
             "more words to the same reader": lambda: showing.text(words),
         }
         print(f"{DOCUMENTS:,} documents, {TITLES} titles read, {THREAD} messages in the thread\n")
-        print("| decision, from memory | p50 ms | p99 ms |")
-        print("|---|---|---|")
-        for name, check in checks.items():
-            took = milliseconds(check)
-            p99 = statistics.quantiles(took, n=100)[-1]
-            print(f"| {name} | {statistics.median(took):.3f} | {p99:.3f} |")
+        print_times("decision", checks)
 
 
 if __name__ == "__main__":

@@ -13,13 +13,18 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import psutil
 import psycopg
 import pytest
+from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.engine import make_url
+
+from config.settings import Settings
+from index.store.database import open_database
 
 _process = ExitStack()
 """Closed by tests/conftest.py at the end of the process's tests."""
@@ -64,6 +69,22 @@ def postgresql_database() -> Iterator[str]:
     finally:
         with psycopg.connect(server, autocommit=True) as connection:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@contextmanager
+def engine_of(request: pytest.FixtureRequest, folder: Path, table: str) -> Iterator[Engine]:
+    """On SQLite in a new folder, or on PostgreSQL without this table, as `request.param` says.
+
+    The module has a fixture `server` with the URL of a database."""
+    if request.param == "sqlite":
+        opened = open_database(Settings(_env_file=None, data_dir=folder))
+    else:
+        url = make_url(request.getfixturevalue("server")).set(drivername="postgresql+psycopg")
+        opened = create_engine(url)
+        with opened.begin() as connection:
+            connection.execute(text(f"DROP TABLE IF EXISTS {table}, schema_versions"))
+    yield opened
+    opened.dispose()
 
 
 def shared_server() -> str:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, create_engine, text, update
-from sqlalchemy.engine import make_url
+from sqlalchemy import Engine, create_engine, update
 
 from agents.ledger import (
     TOKENS_OF_A_RUN,
@@ -23,11 +22,9 @@ from agents.ledger import (
 from config.domain import Domain
 from config.errors import IndexUnavailable
 from config.models import Usage
-from config.settings import Settings
 from durable.database import now
-from index.store.database import open_database
 from tests.bot.fakes import domain
-from tests.databases import postgresql_database
+from tests.databases import engine_of, postgresql_database
 
 TWO_AN_HOUR = domain(limits={"questions_per_user_per_hour": 2})
 A_THOUSAND = domain(limits={"tokens_per_day": 1_000})
@@ -41,15 +38,8 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    if request.param == "sqlite":
-        opened = open_database(Settings(_env_file=None, data_dir=tmp_path))
-    else:
-        url = make_url(request.getfixturevalue("server")).set(drivername="postgresql+psycopg")
-        opened = create_engine(url)
-        with opened.begin() as connection:
-            connection.execute(text("DROP TABLE IF EXISTS agent_runs, schema_versions"))
-    yield opened
-    opened.dispose()
+    with engine_of(request, tmp_path, "agent_runs") as opened:
+        yield opened
 
 
 @pytest.fixture

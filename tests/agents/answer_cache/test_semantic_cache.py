@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 from sqlalchemy import Engine, create_engine, text
-from sqlalchemy.engine import make_url
 
 from agents.answer import Answer, Citation, Conversation, EarlierTurn, Question, Turn
 from agents.answer_cache import store as kept_answers
@@ -34,7 +33,7 @@ from tests.agents.corpus import domain, snapshot
 from tests.agents.memory import MemorySnapshot, bag_of_words
 from tests.agents.scripted import PLAN, ScriptedModel
 from tests.agents.test_with_a_model import good
-from tests.databases import postgresql_database
+from tests.databases import engine_of, postgresql_database
 
 ASKED = "How old may an API signing key get?"
 REWORDED = "Could you tell me how old an API signing key may get?"
@@ -80,15 +79,8 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    if request.param == "sqlite":
-        opened = open_database(Settings(_env_file=None, data_dir=tmp_path))
-    else:
-        url = make_url(request.getfixturevalue("server")).set(drivername="postgresql+psycopg")
-        opened = create_engine(url)
-        with opened.begin() as connection:
-            connection.execute(text("DROP TABLE IF EXISTS cached_answers, schema_versions"))
-    yield opened
-    opened.dispose()
+    with engine_of(request, tmp_path, "cached_answers") as opened:
+        yield opened
 
 
 def cache_on(
