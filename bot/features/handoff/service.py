@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import structlog
 from prometheus_client import Histogram
@@ -127,6 +128,9 @@ class HandoffService:
             find=find,
         )
         self.store.set(record.id, card_ts=ts)
+        posted = replace(handoff, card_ts=ts), record
+        if (self.get(record.id), self._records.get(record.id)) != posted:
+            self.refresh(record.id)  # its button was pressed before its timestamp was stored
 
     def take(self, question_id: str, user: str) -> None:
         """Assign it to the user, unless another person has it; an erased one doesn't count."""
