@@ -148,6 +148,9 @@ class EscalationTimer:
             self.handoffs.calls.set(call.question_id, call.step, ts=NO_MESSAGE)
         else:
             self.messages.post(record, handoff, call)
+            handoff, record = self._load(event.question_id)
+            if handoff and record and _is_over(record, handoff):
+                self.messages.close(record, handoff)  # before the call's timestamp was stored
 
     def call(self, question_id: str) -> None:
         """Call who is due, and set a timer for the next. Safe to repeat."""

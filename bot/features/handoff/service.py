@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import structlog
@@ -11,7 +11,16 @@ from prometheus_client import Histogram
 from bot.blocks.kit import Json
 from bot.blocks.render import SlackMessage
 from bot.feature import FeatureContext, IsPrivate
-from bot.features.handoff.store import FIRST, FREE, LEVEL, SHIFT, CallStore, Handoff, HandoffStore
+from bot.features.handoff.store import (
+    FIRST,
+    FREE,
+    LEVEL,
+    SHIFT,
+    CallStore,
+    Handoff,
+    HandoffCall,
+    HandoffStore,
+)
 from bot.features.handoff.views import card, shows_button, with_used_button
 from bot.posting.posts import (
     find_posts,
@@ -53,6 +62,8 @@ HANDOFF_CALLS = metrics.counter(
     "step",
 )
 
+_State = tuple[Handoff | None, QuestionRecord | None, Sequence[HandoffCall]]
+"""What a card shows."""
 CARD_EVENT = "oncall_handoff"
 DONE_EMOJI = "white_check_mark"
 
@@ -100,26 +111,30 @@ class HandoffService:
             log.warning("hand-off requested for an unknown question", question=question_id)
             return
         domain = self.domain_of(record)
-        handoff = self.get(question_id)
-        if handoff is None:
+        if self.get(question_id) is None:
             called = self._call_first(record, domain)
             self.store.add(record.id, record.channel, called=called, requested_by=user)
-            handoff = self.get(question_id)
-        if handoff is None:
+        handoff, record, calls = self._state(question_id)
+        if handoff is None or record is None:
             return
         if not handoff.card_ts:
-            self._post_card(record, handoff, domain)
+            handoff = replace(handoff, card_ts=self._post_card(record, handoff, domain))
+            self.store.set(question_id, card_ts=handoff.card_ts)
         if pressed and pressed["channel"] != record.channel:
             key = private_post_key(record.event_id)
             self._records.set_post_channel(key, pressed["ts"], pressed["channel"])
-        _update_used_buttons(self._web, self._records, record, handoff)
+        _update_used_buttons(self._web, self._records, record, handoff, pressed)
+        if self._state(question_id) != (handoff, record, calls):
+            self.refresh(question_id)  # e.g. taken before the card's timestamp was stored
         self._notify_followers(question_id)
 
-    def _post_card(self, record: QuestionRecord, handoff: Handoff, domain: Domain | None) -> None:
+    def _post_card(self, record: QuestionRecord, handoff: Handoff, domain: Domain | None) -> str:
+        """The card's timestamp."""
+
         def find() -> str | None:
             return next(reversed(find_posts(self._web, record.event, CARD_EVENT)), None)
 
-        ts = find() or post_once(
+        return find() or post_once(
             self._web,
             self._card(record, handoff, domain),
             channel=record.channel,
@@ -127,10 +142,6 @@ class HandoffService:
             metadata=metadata_of(CARD_EVENT, record.id),
             find=find,
         )
-        self.store.set(record.id, card_ts=ts)
-        posted = replace(handoff, card_ts=ts), record
-        if (self.get(record.id), self._records.get(record.id)) != posted:
-            self.refresh(record.id)  # its button was pressed before its timestamp was stored
 
     def take(self, question_id: str, user: str) -> None:
         """Assign it to the user, unless another person has it; an erased one doesn't count."""
@@ -179,10 +190,14 @@ class HandoffService:
 
         Once more where anything changed meanwhile: of two updates the slower one may show what is
         over."""
-        state: tuple[Handoff | None, QuestionRecord | None] = None, None
-        while (latest := (self.get(question_id), self._records.get(question_id))) != state:
+        state: _State | None = None
+        while (latest := self._state(question_id)) != state:
             state = latest
-            self._update_card(*latest)
+            self._update_card(*latest[:2])
+
+    def _state(self, question_id: str) -> _State:
+        calls = [replace(one, ts="", channel="") for one in self.calls.of(question_id)]
+        return self.get(question_id), self._records.get(question_id), calls
 
     def _update_card(self, handoff: Handoff | None, record: QuestionRecord | None) -> None:
         if not (handoff and record and handoff.card_ts):
@@ -273,11 +288,18 @@ class HandoffService:
 
 
 def _update_used_buttons(
-    web: SlackClient, records: QuestionStore, record: QuestionRecord, handoff: Handoff
+    web: SlackClient,
+    records: QuestionStore,
+    record: QuestionRecord,
+    handoff: Handoff,
+    pressed: Mapping[str, str] | None = None,
 ) -> None:
-    """Wherever this question was answered."""
+    """Wherever this question was answered. `pressed`: a message that may not be on record yet."""
+    places = records.places(record.id, private_post_key(record.event_id))
+    if pressed:
+        places.append((pressed["channel"], pressed["ts"]))
     threads: dict[tuple[str, str], set[str]] = {}
-    for channel, ts in records.places(record.id, private_post_key(record.event_id)):
+    for channel, ts in places:
         thread_ts = record.thread_ts if channel == record.channel else ts
         threads.setdefault((channel, thread_ts), set()).add(ts)
     for (channel, thread_ts), timestamps in threads.items():

@@ -127,18 +127,21 @@ class HandoffSteps:
             if message.get("ts") != event.ts:
                 continue
             thread_ts = str(message.get("thread_ts") or event.ts)
-            words = plain(words_of(message), bot_user=self.context.identity.user)
+            bot_user = self.context.identity.user
+            said = plain(words_of(message), bot_user=bot_user), str(message.get("user") or "")
             for handoff in self.handoffs.open_in(event.channel, thread_ts):
                 record = self.records.get(handoff.question_id)
                 if record and self._may_act(Act.REACTION, event.user, record):
-                    author = str(message.get("user") or "")
-                    self.handoffs.resolve(handoff.question_id, event.user, words, author)
+                    # The bot's own, such as a card before it is on record, solves nothing.
+                    is_bots = is_own(message, bot_user)
+                    solution = self._last_words(record.id) if is_bots else said
+                    self.handoffs.resolve(record.id, event.user, *solution)
 
     def _last_words(self, question_id: str) -> tuple[str, str]:
         """The last message of a human other than the asker after the card was posted, and its
         author; '' for none."""
         record, handoff = self.records.get(question_id), self.handoffs.get(question_id)
-        if not (record and handoff):
+        if not (record and handoff and handoff.card_ts):
             return "", ""
         messages = [
             message

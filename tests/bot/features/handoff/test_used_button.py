@@ -7,15 +7,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-import pytest
-
 from bot.blocks.fallbacks import fallback_versions
 from bot.blocks.render import apology, render
-from bot.features.handoff.store import HandoffStore
 from bot.features.handoff.views import USED, with_used_button
 from bot.slack.messages import METADATA_EVENT
 from playground.slack.rules.block_rules import problems
-from tests.bot.conftest import Desk, answered, eventually, words
+from tests.bot.conftest import Desk, answered, words
 from tests.bot.fakes import CHANNEL, answer
 from tests.bot.features.home.test_views import ASKED
 
@@ -43,26 +40,6 @@ def test_the_button_gives_way_to_who_asked_when_and_who_came(desk: Desk) -> None
     assert answered(after)
     assert "answer_feedback" in words(after)
     assert after["metadata"]["event_type"] == METADATA_EVENT
-
-
-def test_the_card_shows_who_took_it_before_its_timestamp_was_stored(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    change = HandoffStore.set
-
-    def late(store: HandoffStore, question_id: str, *only_if: Any, **values: Any) -> bool:
-        if "card_ts" in values:
-            eventually(lambda: (one := store.get(question_id)) and one.is_taken, timeout=20)
-        return change(store, question_id, *only_if, **values)
-
-    monkeypatch.setattr(HandoffStore, "set", late)
-    ts, reply = desk.ask("who may see the attic?")
-    desk.slack.click(CHANNEL, reply["ts"], "ask_human", "U0INES")
-    card = desk.slack.wait_for_reply(CHANNEL, ts, until=lambda m: "can you help" in words(m))
-    desk.slack.click(CHANNEL, card["ts"], "handoff_take", "U0DANA")
-    desk.settle()
-    shown = next(m for m in desk.said(CHANNEL, ts) if m["ts"] == card["ts"])
-    assert "<@U0DANA> is on it" in words(shown)
 
 
 def test_where_slack_refuses_the_card_is_posted_all_the_same(desk: Desk) -> None:
