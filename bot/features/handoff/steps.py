@@ -128,13 +128,13 @@ class HandoffSteps:
                 continue
             thread_ts = str(message.get("thread_ts") or event.ts)
             bot_user = self.context.identity.user
-            said = plain(words_of(message), bot_user=bot_user), str(message.get("user") or "")
+            reply = plain(words_of(message), bot_user=bot_user), str(message.get("user") or "")
             for handoff in self.handoffs.open_in(event.channel, thread_ts):
                 record = self.records.get(handoff.question_id)
                 if record and self._may_act(Act.REACTION, event.user, record):
                     # The bot's own, such as a card before it is on record, solves nothing.
                     is_bots = is_own(message, bot_user)
-                    solution = self._last_words(record.id) if is_bots else said
+                    solution = self._last_words(record.id) if is_bots else reply
                     self.handoffs.resolve(record.id, event.user, *solution)
 
     def _last_words(self, question_id: str) -> tuple[str, str]:
