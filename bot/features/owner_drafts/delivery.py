@@ -109,9 +109,7 @@ class DraftDelivery:
             self._retry(SEND, key, DAY)
             return
         self.timers.set(REMIND, key, draft.made_at.replace(tzinfo=UTC) + REMINDER_DELAY, keep=True)
-        latest = self.drafts.get(key)
-        if latest and not latest.waits:  # decided in App Home meanwhile
-            self.posts.update(latest)
+        self.posts.update_decided(key)
 
     def remind(self, key: str) -> None:
         """Remind the addressee, or their successor, once; after that it waits in App Home."""
@@ -125,6 +123,8 @@ class DraftDelivery:
         addressed = draft if self._has_addressee(draft) else self._assign(draft, owners)
         if addressed is None or not self.posts.post(addressed, part=REMINDER):
             self._retry(REMIND, key, DAY)
+            return
+        self.posts.update_decided(key)
 
     def _owners(self, draft: OwnerDraftRow) -> OwnersFound:
         """None where the document isn't in Drive: a local file names a team, no address."""

@@ -166,10 +166,24 @@ class DraftPosts:
         return True
 
     def update(self, draft: OwnerDraftRow) -> None:
-        """Show its present state on all its messages."""
-        for part, message in self.drafts.messages(draft.key).items():
-            if message.ts:
-                self._update(message, self._message(draft, message, reminder=part == REMINDER))
+        """Show its present state on all its messages.
+
+        Once more where it changed meanwhile: the slower of two updates may show what is over."""
+        state: tuple[str, str] | None = None
+        latest = self.drafts.get(draft.key)
+        while latest and (latest.state, latest.comment) != state:
+            state = latest.state, latest.comment
+            for part, message in self.drafts.messages(latest.key).items():
+                if message.ts:
+                    content = self._message(latest, message, reminder=part == REMINDER)
+                    self._update(message, content)
+            latest = self.drafts.get(draft.key)
+
+    def update_decided(self, key: str) -> None:
+        """Show a decision that was made before the timestamp of a message was stored."""
+        draft = self.drafts.get(key)
+        if draft and not draft.waits:
+            self.update(draft)
 
     def withdraw(self, key: str, part: int) -> None:
         """Remove erased words from a message."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -10,9 +11,10 @@ import pytest
 from sqlalchemy import delete, update
 
 from bot.features.owner_drafts.delivery import REMIND, SEND
+from bot.features.owner_drafts.posts import DraftPosts
 from bot.features.owner_drafts.proposals import propose
-from bot.features.owner_drafts.service import COMMENT
-from bot.features.owner_drafts.store import MAX_MESSAGES_PER_DAY, OwnerMessageRow
+from bot.features.owner_drafts.service import COMMENT, DraftDecisions
+from bot.features.owner_drafts.store import MAX_MESSAGES_PER_DAY, DraftStore, OwnerMessageRow
 from bot.features.owner_drafts.views import ACCEPT, DISMISS, EDIT
 from bot.features.registry import FEATURE_TABLES
 from bot.privacy.tables import erase_in_features, forget_with_questions
@@ -73,9 +75,8 @@ def test_an_owner_accepts_and_the_words_stand_as_a_comment(
     ):
         assert part in draft
     office.click(owner.id, key, ACCEPT)
-    after = shown(office.message(owner.id, key, "Accepted by"))
-    assert f"<@{owner.id}>" in after
-    assert "stand as a comment" in after
+    after = shown(office.message(owner.id, key, "stand as a comment"))
+    assert f"Accepted by <@{owner.id}>" in after
     assert '"button"' not in after
     (comment,) = office.google.comments.of(document)
     assert WORDS in comment["content"]
@@ -266,8 +267,7 @@ def test_an_account_that_may_only_read_leaves_the_owner_the_words_to_copy(
     key = office.suggest(document)
     office.message(owner.id, key)
     office.click(owner.id, key, ACCEPT)
-    after = shown(office.message(owner.id, key, "Accepted by"))
-    assert "no commenter" in after
+    after = shown(office.message(owner.id, key, "no commenter"))
     assert "Copy this" in after
     assert WORDS in after
     assert comments(office, document) == []
@@ -358,6 +358,55 @@ def test_one_reminder_after_a_week_and_then_silence(office: OwnersOffice, owner:
     office.due(REMIND, key)
     office.settle()
     assert len(office.messages(owner.id, key)) == 2
+
+
+def test_a_reminder_shows_a_decision_made_before_its_timestamp_was_stored(
+    office: OwnersOffice, owner: SlackUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = office.suggest(office.document(owner))
+    office.message(owner.id, key)
+    store = DraftStore.set_posted
+
+    def late(drafts: DraftStore, *posted: Any) -> None:
+        eventually(lambda: office.draft(key).comment == "made", timeout=20)
+        store(drafts, *posted)
+
+    office.settle()
+    monkeypatch.setattr(DraftStore, "set_posted", late)
+    office.due(REMIND, key)
+    eventually(lambda: len(office.messages(owner.id, key)) == 2)
+    office.click(owner.id, key, ACCEPT)
+    office.settle()
+    assert all("stand as a comment" in words(m) for m in office.messages(owner.id, key))
+
+
+def test_what_came_of_the_words_is_shown_whichever_thread_updates_last(
+    office: OwnersOffice, owner: SlackUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = office.suggest(office.document(owner))
+    office.message(owner.id, key)
+    office.settle()
+    update, comment = DraftPosts._update, DraftDecisions._comment
+    begun = threading.Event()
+
+    def slow_update(posts: DraftPosts, message: Any, content: Any) -> None:
+        if "stand as a comment" not in str(content.blocks):
+            begun.set()
+            eventually(lambda: "stand as" in words(office.messages(owner.id, key)[0]), timeout=20)
+        update(posts, message, content)
+
+    def late_comment(decisions: DraftDecisions, draft: Any) -> Any:
+        begun.wait(20)
+        return comment(decisions, draft)
+
+    monkeypatch.setattr(DraftPosts, "_update", slow_update)
+    monkeypatch.setattr(DraftDecisions, "_comment", late_comment)
+    office.click(owner.id, key, ACCEPT)
+    decided = office.decided(key)
+    office.click(owner.id, key, ACCEPT, by=ADMIN)  # who is second, and sees who was first
+    office.settle()
+    assert decided.comment == ""
+    assert "stand as a comment" in words(office.messages(owner.id, key)[0])
 
 
 def test_a_reminder_finds_out_that_the_document_is_gone(
