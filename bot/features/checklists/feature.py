@@ -251,9 +251,9 @@ class ChecklistStarter:
     def _link_to_existing(self, second: Checklist) -> None:
         """Send a note to the user alone, unless the same press is delivered again after a crash."""
         first = self.service.store.get(second.id)
-        ts = self.service.store.posts(second).get(0) if first else None
-        if not first or not ts or first.started_at == second.started_at:
+        if not first or first.started_at == second.started_at:
             return
+        ts = self.service.store.posts(first).get(0) or first.thread_ts  # not on record yet
         place = f"archives/{first.channel}/p{ts.replace('.', '')}?thread_ts={first.thread_ts}"
         team_url = self.context.identity.team_url
         url = f"{team_url}/{place}&cid={first.channel}" if team_url else ""

@@ -15,7 +15,13 @@ from sqlalchemy import select
 from bot.features.checklists import views as checklist_view
 from bot.features.checklists.progress import Checklist
 from bot.features.checklists.service import ChecklistPressed, StepReported
-from bot.features.checklists.store import ChecklistPostRow, ChecklistRow, PressRow, ReportRow
+from bot.features.checklists.store import (
+    ChecklistPostRow,
+    ChecklistRow,
+    ChecklistStore,
+    PressRow,
+    ReportRow,
+)
 from bot.features.registry import FEATURE_TABLES
 from bot.privacy.tables import erase_in_features, purge_features, rows_of
 from playground.slack_stand_in import SlackStandIn
@@ -84,7 +90,9 @@ def started(desk: Desk, text: str = "ledger is down, what now?") -> tuple[str, d
     """Thread, and the first message of its checklist."""
     ts, reply = desk.ask(text)
     desk.slack.click(CHANNEL, reply["ts"], "checklist_start", "U0INES")
-    return ts, desk.slack.wait_for(lambda: next(iter(messages(desk, ts)), None))
+    desk.slack.wait_for(lambda: messages(desk, ts))
+    desk.settle()  # there may be more messages
+    return ts, messages(desk, ts)[0]
 
 
 def shown(desk: Desk, ts: str) -> str:
@@ -179,6 +187,28 @@ def test_started_twice_it_is_one_and_the_second_is_told_where_it_is(desk: Desk) 
     desk.settle()
     assert len(messages(desk, ts)) == 1
     assert "Driving: <@U0INES>" in shown(desk, ts)
+
+
+def test_started_twice_before_it_is_on_record_the_second_is_told_the_thread(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = ChecklistStore.add_post
+
+    def told() -> list[str]:
+        said = desk.slack.ephemerals("U0DANA")
+        return [m["text"] for m in said if m.get("thread_ts") == ts and "already <" in m["text"]]
+
+    def late(store: ChecklistStore, *post: Any) -> None:
+        eventually(told, timeout=20)
+        add(store, *post)
+
+    monkeypatch.setattr(ChecklistStore, "add_post", late)
+    ts, reply = desk.ask("ledger is down once more, what now?")
+    for user in ("U0INES", "U0DANA"):
+        desk.slack.click(CHANNEL, reply["ts"], "checklist_start", user)
+        desk.slack.wait_for(lambda: messages(desk, ts))
+    desk.settle()
+    assert f"p{ts.replace('.', '')}?thread_ts={ts}" in told()[0]
 
 
 @pytest.mark.parametrize(
