@@ -278,6 +278,12 @@ def test_a_question_back_is_answered_by_a_click(scene: Scene) -> None:
 
 
 def test_in_the_pane_a_suggested_question_is_answered_privately(scene: Scene) -> None:
+    # The best of all that this office has answered, whichever tests came before.
+    bot = scene.office.bot
+    asked = f"{CHANNEL}:{scene.office.ask(KEYS)}"
+    eventually(lambda: (record := bot.records.get(asked)) and record.state == "posted")
+    bot.feedback.give(asked, "U0PRIYA", "helpful")
+    bot.extras.suggest._chosen.clear()  # type: ignore[attr-defined]  # or minutes would pass
     # Of somebody to whom nothing was told: what comes of a hand-off stands there as well.
     scene.page.goto(scene.office.slack.url)
     scene.act_as("U0PRIYA")
@@ -287,8 +293,7 @@ def test_in_the_pane_a_suggested_question_is_answered_privately(scene: Scene) ->
     # The bot may have written here of its own accord, as of a human who came.
     pane.get_by_role("button", name="New chat").click()
     see(pane.get_by_text("What do you need to know?"))
-    # Asked in the channel before, or else the domain file's example of the same meaning.
-    question = re.compile("^how old may an API signing key ")
+    question = re.compile(f"^{KEYS[:40]}")
     pane.get_by_role("button", name=question).first.click()
     see(pane.get_by_text("Sources"))
     see(pane.get_by_text("60 days"))
