@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Callable
 from dataclasses import replace
-from threading import Event, Thread
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -157,10 +156,9 @@ def test_a_second_run_on_the_domain_says_so_or_waits(
 ) -> None:
     other = fresh(settings, embedder)
     said: list[str] = []
-    started, numbers = Event(), []
+    numbers: list[int] = []
 
     def second() -> None:
-        started.set()
         with other.stage("help", on_wait=said.append) as staging:
             numbers.append(len(staging.documents))
 
@@ -174,8 +172,7 @@ def test_a_second_run_on_the_domain_says_so_or_waits(
             pass
         waiting = Thread(target=second)
         waiting.start()
-        started.wait()
-        time.sleep(0.3)
+        eventually(lambda: bool(said))
         staging.put(*corpus["key-rotation"])
         staging.commit({})
     waiting.join()

@@ -133,11 +133,11 @@ def test_an_inner_host_is_never_a_clouds_metadata(
     for address in METADATA:
         leads_to(monkeypatch, address)
         with pytest.raises(ReadRefused, match="private address"):
-            web(is_inner=lambda host: True, max_seconds=0.3).download("http://inner.example/")
+            web(is_inner=lambda host: True, max_seconds=20).download("http://inner.example/")
     assert tried == []
     leads_to(monkeypatch, "64:ff9b:1:a01:2:300::")  # 10.1.2.3
     with pytest.raises(ReadRefused):
-        web(is_inner=lambda host: True, max_seconds=0.1).download("http://inner.example/")
+        web(is_inner=lambda host: True, max_seconds=0.5).download("http://inner.example/")
     assert len(tried) == 1
 
 
@@ -147,7 +147,7 @@ def test_one_deadline_holds_for_all_addresses_of_a_host(
     leads_to(monkeypatch, *(f"93.184.216.{number}" for number in range(1, 13)))
     began = time.monotonic()
     with pytest.raises(ReadRefused, match=r"took too long|no answer"):
-        web(max_seconds=0.4).download("https://rota.example/")
+        web(max_seconds=1.0).download("https://rota.example/")
     assert time.monotonic() - began < 5.0  # 10 s for a single address
     assert [host for host, _ in tried] == [f"93.184.216.{number}" for number in range(1, 5)]
 

@@ -99,7 +99,7 @@ def test_a_body_that_does_not_arrive_is_given_up() -> None:
 
 
 def test_headers_that_do_not_arrive_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server.PromptHeads, "seconds", 0.2)
+    monkeypatch.setattr(server.PromptHeads, "seconds", 0.5)
     with serving(api()) as url:
         for begun in (b"", b"GET /healthz HTTP/1.1\r\nHost: loc"):
             with socket.create_connection(address(url)) as client:
@@ -118,9 +118,9 @@ def test_headers_that_do_not_arrive_are_given_up(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_long_answer_is_not_taken_for_slow_headers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server.PromptHeads, "seconds", 0.1)
+    monkeypatch.setattr(server.PromptHeads, "seconds", 0.5)
     agents = Agents()
-    agents.seconds = 0.5
+    agents.seconds = 0.8
     with serving(api(agents)) as url:
         reply = posted(url, ASKED)
     assert reply.status == 200

@@ -145,7 +145,7 @@ def test_an_edit_while_the_first_answer_is_made_wins(desk: Desk) -> None:
 
     def tell(progress: Progress) -> None:
         if len(desk.agents.asked) == 1:
-            go.wait(10)
+            go.wait(60)
             progress.step(Step.READ, "Reading for the old question…")
             time.sleep(STATUS_EVERY)  # by then it would show, over the new answer
 
