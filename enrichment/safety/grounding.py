@@ -196,12 +196,16 @@ class GroundingFilter:
         self._waiting = ""
         self._line_started = False
         """Whether a part of the current line was returned."""
+        self._code: list[str] = []
+        """Lines of a code block so far: with one of them missing, commands do something else."""
         self.ungrounded: list[str] = []
         """Sentences that were not returned."""
 
     def feed(self, piece: str) -> str:
         *lines, self._waiting = (self._waiting + piece).split("\n")
         passed = "".join(map(self._line, lines))
+        if self._code:
+            return passed
         *ready, last = _claims(self._waiting) or [""]
         if last.lstrip().startswith("["):  # perhaps the citation of the sentence before it
             *ready, before = ready or [""]
@@ -212,15 +216,34 @@ class GroundingFilter:
     def close(self) -> str:
         """Returns the rest."""
         rest, self._waiting = self._waiting, ""
+        if self._code:
+            self._code.append(rest)
+            return self._code_block()
         return self._supported(_claims(rest))
 
     def _line(self, line: str) -> str:
         """A whole line. A non-empty line without supported text is dropped with its line break."""
+        fence = self._grounds is not None and bool(_FENCE.fullmatch(line))
+        if self._code or (fence and not self._line_started):
+            self._code.append(line)
+            block = self._code_block() if fence and len(self._code) > 1 else ""
+            return block and f"{block}\n"
         passed = self._supported(_claims(line))
         empty = not (self._line_started or line.strip())
         end = "\n" if self._line_started or empty else ""
         self._line_started = False
         return passed + end
+
+    def _code_block(self) -> str:
+        """The block, whole or not at all."""
+        lines, self._code = self._code, []
+        before = len(self.ungrounded)
+        self._supported([claim for line in lines for claim in _claims(line)])
+        self._line_started = False
+        if len(self.ungrounded) == before:
+            return "\n".join(lines)
+        self.ungrounded[before:] = ["\n".join(lines)]
+        return ""
 
     def _supported(self, claims: list[str]) -> str:
         passed = ""

@@ -4,11 +4,11 @@ what stands around it."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property, partial
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from enrichment.language.foreign_words import ENGLISH_WORDS, language_of
 from enrichment.language.words import prose_words
@@ -26,6 +26,7 @@ from loaders.document import Block, Cell, Document
 
 WITHHELD = "(withheld: addressed to an AI, not to people)"
 """Replaces the text in the document, so that readers see that something is missing."""
+_TITLE = -1
 _MAX_EXCERPT_CHARS = 120
 """Characters of a withheld text in a report."""
 _MAX_PARTS = 4
@@ -41,13 +42,22 @@ _OWN_LANGUAGE = 8
 its main language."""
 
 
+class Piece(NamedTuple):
+    """A statement at its place."""
+
+    block: int
+    """From 0; -1 for the document's title."""
+    text: str
+    """As read."""
+
+
 def without_planted(document: Document) -> tuple[Document, tuple[str, ...]]:
     """The document with every planted statement replaced by `WITHHELD`, and `place: beginning` of
     each. Doubtful statements are marked; doubtful titles, headings and captions are replaced."""
     cleaner = _Cleaner(doubtful_in(document))
     clean: Document = cleaner.clean(replace(document, blocks=()))
     blocks = []
-    for block in document.blocks:
+    for cleaner.block, block in enumerate(document.blocks):
         heading = cleaner.name(block.heading_path[-1]) if block.heading_path else ""
         cleaner.place = f"under {heading!r}" if heading else "at the top"
         blocks.append(cleaner.clean(block))
@@ -65,8 +75,8 @@ _LABELS = ("title", "alt", "owner", "status")
 
 @dataclass
 class _Cleaner:
-    doubtful: frozenset[str]
-    """Statements as read."""
+    doubtful: frozenset[Piece]
+    block: int = _TITLE
     place: str = "title"
     report: dict[str, None] = field(default_factory=dict)
 
@@ -104,7 +114,8 @@ class _Cleaner:
     def _statement(self, statement: str) -> str:
         if addressing(statement) == "planted":
             return self._withhold(statement)
-        return marked(statement) if as_read(statement) in self.doubtful else statement
+        piece = Piece(self.block, as_read(statement))
+        return marked(statement) if piece in self.doubtful else statement
 
     def label(self, text: str) -> str:
         """What is only suspect goes too, unless it quotes."""
@@ -117,7 +128,12 @@ class _Cleaner:
     def _is_order(self, part: str) -> bool:
         if addressing(part) == "planted" or addressing(unquoted(part)):
             return True
-        return as_read(part) in self.doubtful and bool(_DEMANDS & {*acts_of(as_read(part))})
+        return as_read(part) in self._texts and bool(_DEMANDS & {*acts_of(as_read(part))})
+
+    @cached_property
+    def _texts(self) -> frozenset[str]:
+        """Headings are also shown away from their blocks."""
+        return frozenset(one.text for one in self.doubtful)
 
     def _withhold(self, text: str) -> str:
         excerpt = as_read(text)
@@ -131,55 +147,82 @@ def _changes(text: str) -> int:
     return text.count(WITHHELD) + text.count(MARK)
 
 
-def doubtful_in(document: Document) -> frozenset[str]:
-    """Statements, as read, that are doubtful by what stands around them: parts of an order that is
-    cut in pieces, what follows an order in its line, and a language that the document doesn't
-    otherwise use."""
+def doubtful_in(document: Document) -> frozenset[Piece]:
+    """What is doubtful by what stands around it: parts of an order that is cut in pieces, what
+    follows an order in its line, and a language that the document doesn't otherwise use."""
     runs, following = [*_runs(document)], frozenset(_after_orders(document))
+    times = Counter(chain.from_iterable(map(_cells, document.blocks)))
     return frozenset(
         chain(
             following,
-            chain.from_iterable(map(partial(_cut_orders, following), runs)),
+            chain.from_iterable(_cut_orders(following, times, run) for run in runs),
             *map(partial(_in_other_languages, _Languages.of(runs[0])), runs),
         )
     )
 
 
-def _runs(document: Document) -> Iterator[list[str]]:
-    """Statements as read, in reading order; then of the columns of each table."""
-    columns: list[list[str]] = []
-    first = [document.title]
-    for block in document.blocks:
+def _runs(document: Document) -> Iterator[list[Piece]]:
+    """Statements in reading order; then those of the columns of each table."""
+    columns: list[list[Piece]] = []
+    first = [*_pieces(_TITLE, [document.title])]
+    for number, block in enumerate(document.blocks):
         rows = [[cell.text for cell in row] for row in block.table.rows] if block.table else []
-        texts = (*dict.fromkeys(chain.from_iterable(rows)),) if rows else (block.text,)
-        first += chain.from_iterable(map(statements, texts))
-        columns += [[*chain.from_iterable(map(statements, one))] for one in zip(*rows, strict=True)]
-    for run in (first, *columns):
-        yield [*filter(None, map(as_read, run))]
+        first += _pieces(number, dict.fromkeys(chain.from_iterable(rows)) if rows else [block.text])
+        columns += [[*_pieces(number, column)] for column in zip(*rows, strict=True)]
+    yield from (first, *columns)
 
 
-def _cut_orders(following: frozenset[str], run: Sequence[str]) -> Iterator[str]:
-    """Neighbors that make an order only together, and the rest of a sentence that is one."""
-    suspect = [one in following or bool(addressing(one)) for one in run]
+def _pieces(block: int, texts: Iterable[str]) -> Iterator[Piece]:
+    for text in map(as_read, chain.from_iterable(map(statements, texts))):
+        if text:
+            yield Piece(block, text)
+
+
+def _cells(block: Block) -> Iterator[str]:
+    """The statements of a table, those of a merged cell once."""
+    rows = block.table.rows if block.table else ()
+    for row, cells in enumerate(rows):
+        for column, cell in enumerate(cells):
+            if (cell.row, cell.column) == (row, column):
+                yield from map(as_read, statements(cell.text))
+
+
+def _cut_orders(
+    following: frozenset[Piece], times: Counter[str], run: Sequence[Piece]
+) -> Iterator[Piece]:
+    """Neighbors that make an order only together, and the rest of a sentence that is one.
+
+    `times`: how often a statement is in the document's cells. What is one word, such as `yes`, in
+    several of them is a value."""
+    suspect = [one in following or bool(addressing(one.text)) for one in run]
     for at in range(len(run) - 1):
-        if _ends(run[at]):
+        first, second = run[at : at + 2]
+        if _ends(first.text):
             continue
         if suspect[at] != suspect[at + 1]:
-            if not run[at + 1][:2].istitle():
-                yield from run[at : at + 2]
+            beside = second if suspect[at] else first
+            is_value = times[beside.text] > 1 and " " not in beside.text
+            if not (is_value or second.text[:2].istitle() or _differ(first.text, second.text)):
+                yield from (first, second)
             continue
         for end in range(at + 2, min(at + _MAX_PARTS, len(run)) + 1):
-            parts = run[at:end]
+            parts = [one.text for one in run[at:end]]
             whole = " ".join(parts)
             if _ends(parts[-2]) or any(suspect[at:end]) or len(whole) > _MAX_JOINED_CHARS:
                 break
             if addressing(whole) and (parts[1][:1].islower() or opens_an_order(whole)):
-                yield from parts
+                yield from run[at:end]
                 break
 
 
-def _after_orders(document: Document) -> Iterator[str]:
-    for block in document.blocks:
+def _differ(first: str, second: str) -> bool:
+    """Whether they are in two scripts, and so not one sentence."""
+    languages = language_of(first), language_of(second)
+    return all(languages) and languages[0].isupper() != languages[1].isupper()
+
+
+def _after_orders(document: Document) -> Iterator[Piece]:
+    for number, block in enumerate(document.blocks):
         cells = chain.from_iterable(block.table.rows) if block.table else ()
         for text in (block.text, *(cell.text for cell in cells)):
             for line in text.split("\n"):
@@ -187,7 +230,7 @@ def _after_orders(document: Document) -> Iterator[str]:
                 for one, following in pairwise(statements(line)):
                     opened = opened or opens_an_order(as_read(one))
                     if opened:
-                        yield as_read(following)
+                        yield Piece(number, as_read(following))
 
 
 @dataclass(frozen=True)
@@ -198,9 +241,10 @@ class _Languages:
     words: Counter[str]
 
     @classmethod
-    def of(cls, run: Sequence[str]) -> _Languages:
-        words = (word.lower() for one in dict.fromkeys(run) for word in {*prose_words(one)})
-        return cls(Counter(filter(None, map(language_of, run))), Counter(words))
+    def of(cls, run: Sequence[Piece]) -> _Languages:
+        texts = [one.text for one in run]
+        words = (word.lower() for one in dict.fromkeys(texts) for word in {*prose_words(one)})
+        return cls(Counter(filter(None, map(language_of, texts))), Counter(words))
 
     @cached_property
     def _enough(self) -> float:
@@ -231,17 +275,18 @@ class _Languages:
         return is_demand or (is_sentence and self._strays <= {language})
 
 
-def _in_other_languages(languages: _Languages, run: Sequence[str]) -> Iterator[str]:
+def _in_other_languages(languages: _Languages, run: Sequence[Piece]) -> Iterator[Piece]:
     """Such statements, whole or cut in pieces."""
     for at in range(len(run)):
         for end in range(at + 1, min(at + _MAX_PARTS, len(run)) + 1):
-            last, is_cut = run[end - 1], end > at + 1
+            parts = [one.text for one in run[at:end]]
+            last, is_cut = parts[-1], len(parts) > 1
             is_short = is_cut and len(last) <= _SHORT_CHARS
             if (languages.is_own(language_of(last)) and not is_short) or (
-                is_cut and _ends(run[end - 2])
+                is_cut and _ends(parts[-2])
             ):
                 break
-            if languages.is_odd(" ".join(run[at:end]), is_cut=is_cut):
+            if languages.is_odd(" ".join(parts), is_cut=is_cut):
                 yield from run[at:end]
 
 
