@@ -153,13 +153,12 @@ def running_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 @pytest.fixture
 def desk(running_desk: Desk) -> Desk:
     """One bot for many tests, its script fresh and Slack healthy for each."""
-    running_desk.agents.reset()
     running_desk.slack.faults.clear()
+    running_desk.settle()  # what the test before began, such as what is noted after an answer
+    running_desk.agents.reset()
     running_desk.slack.sockets.ack_timeout = 3.0
     running_desk.bot.attempts.pace.paused_until = 0.0
-    if running_desk.slack.workspace.unsupported:
-        running_desk.settle()  # what was refused is noted after the answer is seen
-        running_desk.slack.workspace.unsupported = frozenset()
+    running_desk.slack.workspace.unsupported = frozenset()
     running_desk.bot.web.unsupported.forget()
     return running_desk
 

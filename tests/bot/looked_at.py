@@ -21,6 +21,7 @@ RAW = re.compile(
 ADDRESS = re.compile(r"https?://\S+")
 """Written out, where its reader has no links."""
 PHONE: Any = {"width": 390, "height": 844}
+expect.set_options(timeout=30_000)  # however busy the machine is
 
 
 @dataclass(frozen=True)

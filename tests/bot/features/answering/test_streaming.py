@@ -29,6 +29,7 @@ def running_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 @pytest.fixture
 def desk(running_desk: Desk) -> Desk:
+    running_desk.settle()  # what the test before began
     running_desk.agents.reset(answer(TEXT))
     running_desk.agents.tell = lambda progress: progress.delta(TEXT)
     running_desk.agents.seconds = 0.3

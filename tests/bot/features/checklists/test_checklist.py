@@ -68,6 +68,7 @@ def desk(running_checklists: Desk) -> Iterator[Desk]:
     desk = running_checklists
     desk.agents.reset(citing(SHELF, "ledger-db-failover-runbook", "Unplanned failover"))
     desk.slack.faults.clear()
+    desk.settle()  # what the test before began
     PUBLISHED.shelf = SHELF
     yield desk
     PUBLISHED.shelf = SHELF

@@ -55,6 +55,7 @@ def digest_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 @pytest.fixture
 def desk(digest_desk: Desk, tmp_path: Path) -> Desk:
     digest_desk.slack.faults.clear()
+    digest_desk.settle()  # what the test before began
     digest_desk.agents.reset(NONE)
     with digest_desk.bot.engine.begin() as connection:
         for table in (TimerRow, DigestRow, QuestionRow, HandoffRow, FeedbackRow):

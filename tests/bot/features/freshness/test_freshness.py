@@ -149,6 +149,8 @@ def running_desk(tmp_path_factory: pytest.TempPathFactory, library: Library) -> 
 @pytest.fixture
 def desk(running_desk: Desk, library: Library) -> Desk:
     """The documents as they were first, nothing kept of them, and answers from the documents."""
+    running_desk.slack.faults.clear()
+    running_desk.settle()  # what the test before began
     library.publish(ROTATION, LAPTOPS, GUIDE)
     tables = (
         HelpedPlaceRow, FlagRow, ContradictionRow, ContradictionSightingRow, CitedDayRow,
@@ -158,7 +160,6 @@ def desk(running_desk: Desk, library: Library) -> Desk:
         for table in tables:
             connection.execute(delete(table))
     running_desk.agents.reset(library.ask)
-    running_desk.slack.faults.clear()
     return running_desk
 
 

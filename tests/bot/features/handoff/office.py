@@ -18,6 +18,7 @@ from bot.bus.events import Suggestion, SuggestionMade
 from bot.feature import Feature
 from bot.features.digest.service import DIGEST
 from bot.features.digest.store import Period
+from durable.database import now
 from oncall import Copilot
 from playground.google_stand_in import DEMO_FOLDER, GoogleStandIn
 from playground.openai_stand_in import OpenAIStandIn
@@ -119,6 +120,13 @@ class OncallOffice:
         rewind(self.bot.engine, minutes)
         self.bot.clock.tick()
         self.settle()
+
+    def pass_time_until(self, minutes: float, ts: str) -> None:
+        """Since a human was requested for this question, however long the test has taken."""
+        handoff = self.bot.handoffs.get(f"{CHANNEL}:{ts}")
+        assert handoff
+        assert handoff.requested_at
+        self.pass_time(minutes - (now() - handoff.requested_at).total_seconds() / 60)
 
     def settle(self) -> None:
         """Until all that happened is worked off, and what came of it."""

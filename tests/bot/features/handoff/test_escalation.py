@@ -43,8 +43,9 @@ def called_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 @pytest.fixture
 def desk(called_desk: Desk) -> Desk:
-    escalates()
     called_desk.slack.faults.clear()
+    called_desk.settle()  # what the test before began
+    escalates()
     with called_desk.bot.engine.begin() as connection:  # what other tests left open
         connection.execute(delete(TimerRow))
         connection.execute(update(HandoffRow).values(resolved_by="U0YOU"))
