@@ -14,7 +14,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agents import nodes as node
@@ -35,6 +34,7 @@ from agents.thorough.routing import MAX_STEPS, Edge, ThoroughState, with_gates
 from agents.thread.turns import resolve, restated_from, zone_notes
 from config.domain import Domain
 from config.models import ChatModel, Usage
+from index.memory_map import PARSING
 from index.permissions.rules import visible_to
 from index.ranking.rerank import Reranker
 from index.search import Snapshot
@@ -42,10 +42,6 @@ from telemetry.tracing import span
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
-
-_BUILDING = Lock()
-"""LangGraph parses signatures to read them. On CPython 3.11 two threads that parse at once, as
-when a graph is built while another is warmed, fail with a SystemError."""
 
 
 def build_ask(
@@ -63,7 +59,7 @@ def build_ask(
 
     `snapshot` is called once per question and may raise IndexUnavailable; nothing else is raised.
     `needed`: the confidence from which answers are shown without reserve."""
-    with _BUILDING:
+    with PARSING:
         graph = build_graph(
             domain, model, cache=cache, entails=entails, reranker=reranker, toolbox=toolbox
         )

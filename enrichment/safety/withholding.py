@@ -200,8 +200,8 @@ def _cut_orders(
         if _ends(first.text):
             continue
         if suspect[at] != suspect[at + 1]:
-            beside = second if suspect[at] else first
-            is_value = times[beside.text] > 1 and " " not in beside.text
+            neighbor = second if suspect[at] else first
+            is_value = times[neighbor.text] > 1 and " " not in neighbor.text
             if not (is_value or second.text[:2].istitle() or _differ(first.text, second.text)):
                 yield from (first, second)
             continue

@@ -11,9 +11,10 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from index.generations.folder import KEYWORDS, VECTOR_PARTS, Folder, mapped
+from index.generations.folder import KEYWORDS, VECTOR_PARTS, Folder
 from index.keywords.bm25 import save_sparse
 from index.keywords.columns import Bags, following
+from index.memory_map import mapped
 from index.store.documents import Revision
 from index.vectors.quantized import Quantized, empty, quantize
 from index.vectors.search import EXACT_ROWS

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from config.models import Vectors
 from index.keywords.bm25 import KeywordEngine, Keywords, RankBm25, SparseBm25
 from index.keywords.columns import Columns
+from index.memory_map import mapped
 from index.vectors.quantized import Quantized
 from index.vectors.sketch import Sketch, open_sketch
 
@@ -157,15 +158,6 @@ class Folder:
 
     def _array(self, name: str) -> NDArray[Any]:
         return mapped(self.path / f"{name}.npy")
-
-
-def mapped(path: Path) -> NDArray[Any]:
-    try:
-        opened = np.load(path, mmap_mode="r")
-    except ValueError:  # an empty array can't be mapped
-        opened = np.load(path)
-    # A plain view of the same memory: numpy's memmap class makes every slice slow.
-    return np.asarray(opened)
 
 
 def read_manifest(path: Path) -> Manifest:

@@ -16,6 +16,7 @@ from config.errors import IndexUnavailable
 from config.models import Vectors
 from index.generations.build import Lookup
 from index.generations.folder import BLOCK, MANIFEST, VECTOR_PARTS, Folder, Keys, checksums
+from index.memory_map import mapped
 from index.vectors.chroma import BATCH, ChromaServer, Collection
 from index.vectors.quantized import Mask, Quantized
 
@@ -73,7 +74,7 @@ def _kind(path: Path, files: dict[str, Any], kind: str) -> tuple[Keys, Quantized
 def _rows(path: Path, files: dict[str, Any], name: str) -> tuple[NDArray[Any], Mask]:
     """(array, mask of the rows whose checksums match)."""
     size, *sealed = files[name]
-    array = np.load(path / name, mmap_mode="r" if size > 128 else None)
+    array = mapped(path / name)
     # Older releases have one checksum for the whole file, newer ones one for each block.
     block = BLOCK if len(sealed) > 1 else max(size, 1)
     sums = checksums(path / name, block)
@@ -81,7 +82,7 @@ def _rows(path: Path, files: dict[str, Any], name: str) -> tuple[NDArray[Any], M
     width = array.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
     starts = size - len(array) * width + np.arange(len(array)) * width
     intact = good[starts // block] & good[(starts + max(width, 1) - 1) // block]
-    return np.asarray(array), np.asarray(intact, dtype=bool)
+    return array, np.asarray(intact, dtype=bool)
 
 
 KINDS = ("chunks", "units")

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.language.words import search_terms
 from index.keywords.columns import Columns
+from index.memory_map import mapped
 
 K1 = 1.2
 B = 0.4
@@ -93,9 +94,7 @@ class SparseBm25:
 
     def __init__(self, folder: Path) -> None:
         def column(name: str) -> NDArray[Any]:
-            path = folder / f"{name}.csc.index.npy"
-            empty = path.stat().st_size == 0
-            return np.asarray(np.load(path, mmap_mode=None if empty else "r"))
+            return mapped(folder / f"{name}.csc.index.npy")
 
         self._data, self._rows, self._starts = column("data"), column("indices"), column("indptr")
         parameters = json.loads((folder / "params.index.json").read_text("utf-8"))
@@ -120,10 +119,7 @@ class SparseBm25:
     @property
     def columns(self) -> Columns:
         """The term counts that the scores were computed from."""
-        counts, lengths = (
-            np.asarray(np.load(self._folder / f"{name}.npy", mmap_mode="r" if self._size else None))
-            for name in (COUNTS, LENGTHS)
-        )
+        counts, lengths = (mapped(self._folder / f"{name}.npy") for name in (COUNTS, LENGTHS))
         terms = self.terms.as_bytes()
         return Columns(
             terms=terms, starts=self._starts, rows=self._rows, counts=counts, lengths=lengths
@@ -156,9 +152,8 @@ class Terms(Sequence[str]):
     A dictionary of 300,000 terms would take 35 MB in every process."""
 
     def __init__(self, folder: Path) -> None:
-        self._ends = np.asarray(np.load(folder / f"{TERM_ENDS}.npy"))
-        array = np.load(folder / f"{TERMS}.npy", mmap_mode="r" if self._ends.any() else None)
-        self._bytes_of_terms = memoryview(array.data)
+        self._ends = mapped(folder / f"{TERM_ENDS}.npy")
+        self._bytes_of_terms = memoryview(mapped(folder / f"{TERMS}.npy").data)
 
     def __len__(self) -> int:
         return len(self._ends)

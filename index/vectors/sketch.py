@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from config.models import Vectors
+from index.memory_map import mapped
 from index.vectors.quantized import Mask, Quantized, Rows, products, products_of_spans
 
 WIDTH = 96
@@ -86,10 +86,7 @@ class Sketch:
 
 
 def open_sketch(folder: Path) -> Sketch:
-    def mapped(name: str) -> NDArray[Any]:
-        return np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
-
-    return Sketch(**{name: mapped(name) for name in NAMES})
+    return Sketch(**{name: mapped(folder / f"{name}.npy") for name in NAMES})
 
 
 def sketch_of(vectors: Quantized, base: Sketch | None, from_base: Rows) -> Sketch:
