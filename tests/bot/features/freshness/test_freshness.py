@@ -143,6 +143,7 @@ def running_desk(tmp_path_factory: pytest.TempPathFactory, library: Library) -> 
             slack, folder, agents, domains, published=published,
             everyone_may_read=lambda name, documents: name != "privacy",
         ) as bot:  # fmt: skip
+            bot.clock.stop()  # tests plan and run the day's work themselves
             yield Desk(slack, bot, agents)
 
 
