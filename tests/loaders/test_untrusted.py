@@ -137,7 +137,7 @@ def test_an_inner_host_is_never_a_clouds_metadata(
     assert tried == []
     leads_to(monkeypatch, "64:ff9b:1:a01:2:300::")  # 10.1.2.3
     with pytest.raises(ReadRefused):
-        web(is_inner=lambda host: True, max_seconds=0.5).download("http://inner.example/")
+        web(is_inner=lambda host: True, max_seconds=5.0).download("http://inner.example/")
     assert len(tried) == 1
 
 
@@ -145,10 +145,12 @@ def test_one_deadline_holds_for_all_addresses_of_a_host(
     tried: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leads_to(monkeypatch, *(f"93.184.216.{number}" for number in range(1, 13)))
-    began = time.monotonic()
+    waits: list[float] = []
+    monkeypatch.setattr(time, "monotonic", lambda: sum(waits))
+    monkeypatch.setattr(time, "sleep", waits.append)
     with pytest.raises(ReadRefused, match=r"took too long|no answer"):
-        web(max_seconds=1.0).download("https://rota.example/")
-    assert time.monotonic() - began < 5.0  # 10 s for a single address
+        web(max_seconds=20.0).download("https://rota.example/")
+    assert waits == pytest.approx([5.0] * 4)
     assert [host for host, _ in tried] == [f"93.184.216.{number}" for number in range(1, 5)]
 
 
