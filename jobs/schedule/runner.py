@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import structlog
@@ -133,10 +133,11 @@ class JobRunner:
         tell: Tell | None,
         database_url: str,
         lease: Lease,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        now: Callable[[], datetime] | None = None,
         look_seconds: float = LOOK_SECONDS,
     ) -> None:
-        """`refresh(domain, started)` runs the job and records its report."""
+        """`refresh(domain, started)` runs the job and records its report. `now`: an aware time;
+        without it the clock of the runs."""
         self.registrations: list[Registration] = []
         """Other kinds of jobs that this runner works on; may grow until `start`."""
         self._domains = domains
@@ -146,7 +147,7 @@ class JobRunner:
         self._at_work: set[str] = set()
         self._notices = NoticeStore(runs.engine)
         self._tell = tell
-        self._now = now
+        self._now = now or runs.clock
         self._look_seconds = look_seconds
         self._looked_at = time.monotonic()
         self._stopping = threading.Event()
@@ -226,6 +227,7 @@ class JobRunner:
 
     def _plan(self, name: str, domain: Domain, now: datetime, undone: Mapping[str, float]) -> None:
         mine = {run: stored for run, stored in undone.items() if run.rpartition("@")[0] == name}
+        self._runs.correct_clock(name, now, self.worker.client.delete_workflows)
         handled = self._runs.last_planned(name, now)
         if domain.refresh and (planned := due(domain.refresh, name, handled, now)):
             self._store(name, planned, mine)

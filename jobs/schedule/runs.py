@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, Literal
+from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 from croniter import croniter
@@ -25,6 +26,7 @@ from sqlalchemy import (
     func,
     insert,
     inspect,
+    or_,
     select,
     update,
 )
@@ -38,6 +40,8 @@ from durable.migration import migrate
 from jobs.ingest.progress import IngestReport
 
 _HOUR = timedelta(hours=1)
+AHEAD = _HOUR
+"""A record that is later than now by more than this is one of a clock that was ahead."""
 
 
 @dataclass(frozen=True, order=True)
@@ -220,6 +224,14 @@ class RunStore:
         self.engine = engine
         self._make_room = cache(lambda: migrate(engine, _Base.metadata, "ingest-runs"))
 
+    def clock(self) -> datetime:
+        """Now, by the server's clock, which all runners share; by this machine's on SQLite."""
+        if self.engine.dialect.name != "postgresql":
+            return datetime.now(UTC)
+        with self.engine.connect() as connection:
+            now: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+            return now.astimezone(UTC)
+
     def begin(self, run: IngestRun) -> None:
         """Record the start of a run, or its restart in another process."""
         self._make_room()
@@ -238,9 +250,7 @@ class RunStore:
             return next(map(_run, rows), None)
 
     def last_planned(self, domain: str, now: datetime) -> Planned | None:
-        """Returns the last planned time up to `now` that has a record.
-
-        Later ones come from a clock that was ahead; they count once their time has come."""
+        """Returns the last planned time up to `now` that has a record."""
         self._make_room()
         query = (
             select(RunRow.planned_at, RunRow.wall)
@@ -251,6 +261,32 @@ class RunStore:
         with self.engine.connect() as connection:
             row = connection.execute(query).first()
         return Planned(at=row.planned_at.replace(tzinfo=UTC), wall=row.wall) if row else None
+
+    def correct_clock(
+        self, domain: str, now: datetime, forget: Callable[[Sequence[str]], object]
+    ) -> None:
+        """Take future times from the records of a clock that was ahead, so that these times run
+        once they come. The runs themselves stay on record, as of now at the latest.
+
+        `forget` gets the ids of these runs, and deletes what would keep them from running again."""
+        self._make_room()
+        latest_time, moment = naive_utc(now + AHEAD), naive_utc(now)
+        ended = (RunRow.domain == domain) & (RunRow.outcome != "running")
+        is_ahead = ended & or_(RunRow.planned_at > latest_time, RunRow.started_at > latest_time)
+        with self.engine.connect() as connection:
+            rows = connection.execute(select(RunRow.id, RunRow.planned_at).where(is_ahead)).all()
+        if not rows:
+            return
+        early = [row.id for row in rows if row.planned_at and row.planned_at > latest_time]
+        if early:
+            # First: a process that dies here leaves the records, and the next look finds them.
+            forget(early)
+        with self.engine.begin() as connection:
+            for row in rows:
+                values: dict[str, Any] = {"started_at": moment, "finished_at": moment}
+                if row.id in early:
+                    values |= {"id": f"{row.id}~{uuid4().hex[:8]}", "planned_at": None, "wall": ""}
+                connection.execute(update(RunRow).where(RunRow.id == row.id).values(values))
 
     def end(self, run: IngestRun) -> None:
         """Record the outcome, and delete all but the newest runs.

@@ -189,6 +189,28 @@ def test_a_clock_that_was_years_ahead_stops_nothing(tmp_path: Path) -> None:
     assert len(works.began) == 2
 
 
+def test_times_that_a_clock_ahead_has_used_up_are_run_when_they_come(tmp_path: Path) -> None:
+    """Three days ahead for a week: the three nights after the correction are nights like others."""
+    with on_sqlite(tmp_path, "0 3 * * *") as works:
+        for day in (8, 9, 10, 11):
+            works.now = at(f"2026-11-{day:02}T03:00:10")
+            works.runner.plan()
+            until(lambda day=day: works.outcomes().get(f"2026-11-{day:02} 03:00") == "published")
+            until(lambda: not works.runner.worker.backlog())
+        works.now = at("2026-11-08T12:00")
+        works.runner.plan()
+        assert works.runner.worker.backlog() == 0
+        assert max(run.started_at for run in works.runs.of("security")) <= works.now
+        for day in (9, 10, 11):
+            works.now = at(f"2026-11-{day:02}T03:00:10")
+            works.runner.plan()
+            until(lambda day=day: works.began.count(f"security@2026-11-{day:02} 03:00") == 2)
+            until(lambda: not works.runner.worker.backlog())
+            works.runner.plan()
+    assert len(works.began) == 7
+    assert len(works.runs.of("security")) == 7
+
+
 def test_a_domain_that_can_not_be_looked_at_is_in_no_others_way(tmp_path: Path) -> None:
     with on_sqlite(tmp_path) as works:
         broken = works.domains["security"].model_copy(update={"domain": "broken"})
@@ -242,6 +264,7 @@ def test_a_run_that_the_database_left_alone_is_done_when_it_is_back() -> None:
         works.does = ask_the_database
         works.runner.start()
         try:
+            assert abs(works.runs.clock() - datetime.now(UTC)) < timedelta(minutes=1)
             works.runner.plan()
             until(lambda: works.began)
             server.stop()
