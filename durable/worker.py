@@ -88,6 +88,8 @@ its session takes the lock again within `LOOK_SECONDS`."""
 STRANDED_SWEEPS = 15
 LATE_SWEEPS = 5
 UPKEEP_SECONDS = 3600.0
+POLLERS_SECONDS = 3.0
+"""How long a stop waits for the queues' pollers, which an unreachable database may hold up."""
 UNDONE = ("ENQUEUED", "DELAYED", "PENDING")
 PATIENCE_SECONDS = 3600.0
 """Seconds that work waits for an unreachable database; then its own retry pauses apply."""
@@ -281,6 +283,7 @@ class DurableWorker:
         if self.client is None:
             return
         self._stopping.set()
+        _end_polling()
         wait = int(drain_seconds) if self._running and self._able.is_set() else 0
         DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=wait)
         self.client.destroy()
@@ -395,6 +398,21 @@ class DurableWorker:
     def _give_back(self, workflow_id: str, queue: str | None) -> None:
         self.client.resume_workflow(workflow_id, queue_name=queue)
         metrics.WORK_RECOVERED.inc()
+
+
+def _end_polling() -> None:
+    """Stop the queues' pollers and wait for them.
+
+    `DBOS.destroy` takes the thread pool away at once, also from a poller that has just claimed an
+    item: the item would fail to start, with an error in the log, and wait for its recovery."""
+    from dbos._dbos import _get_dbos_instance
+
+    for event in _get_dbos_instance().background_thread_stop_events:
+        event.set()
+    deadline = time.monotonic() + POLLERS_SECONDS
+    for thread in threading.enumerate():
+        if thread.name.startswith("queue-worker-"):
+            thread.join(max(0.0, deadline - time.monotonic()))
 
 
 def _sqlite_file(url: str) -> Path | None:

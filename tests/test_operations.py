@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import bot.features.registry  # noqa: F401 - features define their own metrics
-from telemetry.metrics import registry
+from telemetry.metrics import exposition, registry
 from tests.promql import grouping_labels, selectors, tokens
 
 ROOT = Path(__file__).parents[1]
@@ -96,6 +96,10 @@ def test_every_metric_that_tells_of_trouble_is_on_the_dashboard() -> None:
     }
     stems = {re.sub("_(bucket|count|sum)$", "", name) for name in charted}
     assert ours - stems - charted == set(UNCHARTED)
+
+
+def test_no_series_tells_when_another_one_was_created() -> None:
+    assert "_created" not in exposition().decode()
 
 
 UNCHARTED = {"oncall_index_bytes": "the sizing of machines, not their trouble"}

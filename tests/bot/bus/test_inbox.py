@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.bus.inbox import Inbox
 from durable.lease import FileLease
@@ -47,3 +48,33 @@ def test_a_handler_that_fails_is_run_again_and_known_ids_are_not(tmp_path: Path)
     finally:
         inbox.stop(0)
     assert inbox.missing()
+
+
+def test_an_item_that_a_poller_has_just_claimed_still_starts_when_the_inbox_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dbos._sys_db import SystemDatabase
+
+    claimed, handled = threading.Event(), threading.Event()
+    claim = SystemDatabase.start_queued_workflows
+
+    def claim_slowly(self: Any, *arguments: Any, **options: Any) -> Any:
+        workflows = claim(self, *arguments, **options)
+        if workflows[0]:
+            claimed.set()
+            time.sleep(0.4)  # `stop` begins here
+        return workflows
+
+    monkeypatch.setattr(SystemDatabase, "start_queued_workflows", claim_slowly)
+    inbox = Inbox(
+        database_url=f"sqlite:///{tmp_path / 'inbox.sqlite'}",
+        lease=FileLease(tmp_path / "lock"),
+        handler=lambda event_id, item: handled.set(),
+    )
+    inbox.start()
+    with capture_logs() as lines:
+        inbox.put("E1", {"word": "first"})
+        assert claimed.wait(20)
+        inbox.stop(5)
+    assert handled.wait(5)
+    assert lines == []
