@@ -173,6 +173,9 @@ class Settings(BaseSettings):
     data_dir: Path = Path("var")
     """Everything embedded lives here"""
 
+    explanation_days: int = Field(14, ge=1, le=3_650)
+    """Days that it stays on record why an answer was given (searches, ranks and scores, no text of
+    documents), for `oncall explain`"""
     audit_days: int = Field(400, ge=30, le=3_650)
     """Days that the audit log keeps who was shown which documents"""
 

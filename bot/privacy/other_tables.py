@@ -130,6 +130,7 @@ def _of_bot(one: PersonalTable) -> tuple[list[str], list[str], str, str]:
     if one.question:
         until = f"{until}, with its question at the latest" if until else "as its question"
     people = [one.owner, *one.people, *one.blank]
+    until = one.until or until
     return list(one.words), people, one.documents, until or "as long as the database"
 
 

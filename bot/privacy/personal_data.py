@@ -23,13 +23,12 @@ from bot.privacy.tables import (
     FeatureTables,
     delete_questions,
     erase_in_features,
-    forget_screenshots,
     forget_threads_of,
     ids_of,
     rows_of,
 )
 from bot.questions.personal import questions_with_words_of
-from bot.questions.store import answers_of
+from bot.questions.store import answers_of, forget_details
 from bot.questions.tables import QuestionRow
 from config.domain import Domain
 from config.settings import Settings
@@ -129,8 +128,9 @@ class PersonalData:
         mine = (QuestionRow.asker == user, QuestionRow.state.in_(["working", "answered"]))
         change = update(QuestionRow).where(*mine)
         with self.engine.begin() as connection:
-            forget_screenshots(connection, ids_of(connection, select(QuestionRow.id).where(*mine)))
+            ids = ids_of(connection, select(QuestionRow.id).where(*mine))
             connection.execute(change.values(state="withdrawn", text="", answer=None))
+            forget_details(connection, ids)
 
     def _empty_inbox(self, user: str, shared: Collection[str]) -> tuple[int, Sequence[StoredItem]]:
         """Delete the person's items, and those about their questions and `shared` ones. Returns how

@@ -14,13 +14,15 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from agents.answer_cache import store as kept_answers
 from agents.thread.store import forget_begun_before, stored_domains
 from bot.connection import INBOX_FILE
+from bot.privacy.stored_answers import slim_answers
 from bot.privacy.tables import (
     FeatureTables,
     delete_questions,
-    forget_screenshots,
     ids_of,
     purge_features,
 )
+from bot.questions.explanations import forget_before
+from bot.questions.store import forget_details
 from bot.questions.tables import (
     FORGOTTEN,
     PRIVATE_POST_KEY,
@@ -49,7 +51,9 @@ class UpkeepRow(Base):
     done_on: Mapped[date] = mapped_column(comment="UTC")
 
 
-_PURGE = "purge"
+_PURGE, _SLIM = "purge", "slim answers"
+_STRAGGLERS = timedelta(days=2)
+"""How long a worker of an older release may go on beside this one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +82,8 @@ class Retention:
     def __post_init__(self) -> None:
         self.features.create(self.engine)
         migrate(self.engine, Base.metadata, "upkeep")
-        insert_once(self.engine, UpkeepRow, task=_PURGE, done_on=date.min)
+        for task in (_PURGE, _SLIM):
+            insert_once(self.engine, UpkeepRow, task=task, done_on=date.min)
 
     def daily(self) -> Purged | None:
         """Purge, unless a worker has done so today.
@@ -109,7 +114,21 @@ class Retention:
 
     def _finish(self, purged: Purged) -> None:
         log.info("retention purge finished", **asdict(purged))
+        self._slim()
         scrub_all(self.engine, self.settings)
+
+    def _slim(self) -> None:
+        """After a release that stored more with each answer: once for all, then for stragglers."""
+        task = UpkeepRow.task == _SLIM
+        with self.engine.connect() as connection:
+            done_on = connection.execute(select(UpkeepRow.done_on).where(task)).scalar_one()
+        began, since = now(), datetime.min
+        if done_on > date.min:
+            since = datetime.combine(done_on, datetime.min.time()) - _STRAGGLERS
+        if slimmed := slim_answers(self.engine, since):
+            log.info("stored answers slimmed", answers=slimmed)
+        with self.engine.begin() as connection:
+            connection.execute(update(UpkeepRow).where(task).values(done_on=began.date()))
 
     def _purge(self, connection: Connection, unfinished: Collection[str]) -> Purged:
         domains = self.domains()
@@ -140,6 +159,7 @@ class Retention:
             threads += forget_begun_before(connection, name, now() - timedelta(days=days))
         purge_features(connection, days_of, self.features.every)
         _delete_orphans(connection, shortest)
+        forget_before(connection, now() - timedelta(days=self.settings.explanation_days))
         kept_answers.purge(connection, days_cached)
         rows = self.audit.forget(connection, before=days_ago(self.settings.audit_days))
         return Purged(questions=deleted, open_handoffs=blanked, threads=threads, audit_rows=rows)
@@ -172,7 +192,7 @@ def _blank(connection: Connection, ids: Collection[str]) -> int:
         )
         count += changed.rowcount
         connection.execute(delete(FeedbackRow).where(FeedbackRow.question_id == one))
-        forget_screenshots(connection, [one])
+        forget_details(connection, [one])
     return count
 
 

@@ -23,7 +23,6 @@ from bot.questions.personal import create_tables as create_author_table
 from bot.questions.tables import (
     PostRow,
     QuestionRow,
-    ScreenshotRow,
     create_tables,
     private_post_key,
 )
@@ -191,12 +190,6 @@ def forget_threads_of(connection: Connection, ids: Collection[str]) -> int:
     places = select(QuestionRow.channel, QuestionRow.thread_ts).where(QuestionRow.id.in_(ids))
     rows = connection.execute(places).all()
     return forget_places(connection, (slack_place(*row) for row in rows))
-
-
-def forget_screenshots(connection: Connection, ids: Collection[str]) -> None:
-    """Delete the text of pictures in these questions."""
-    for batch in batches(ids):
-        connection.execute(delete(ScreenshotRow).where(ScreenshotRow.question_id.in_(batch)))
 
 
 def ids_of(connection: Connection, query: Select[Any]) -> set[str]:

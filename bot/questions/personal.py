@@ -10,14 +10,22 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Literal, Protocol
 
 from sqlalchemy import ColumnElement, Connection, Engine, Index, String, Table, false, or_, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from bot.questions.tables import FeedbackRow, HandoffRow, PostRow, QuestionRow, ScreenshotRow
+from bot.questions.tables import (
+    ExplanationRow,
+    FeedbackRow,
+    HandoffRow,
+    PostRow,
+    QuestionRow,
+    ScreenshotRow,
+)
 from durable.database import insert_once, now, table_of
 from durable.migration import migrate
+from index.permissions.words import Words
 
 Part = Literal["message", "thread", "resolution"]
 """What another person's words became of a question: its text (asked about by the shortcut), a part
@@ -62,6 +70,8 @@ class PersonalTable:
     """Columns of ids, states and times: nobody's words."""
     question: str = ""
     """Column of the question id whose deletion deletes the row; empty: none."""
+    until: str = ""
+    """For the docs, where a rule of its own deletes the row."""
 
 
 def declared_columns(of: PersonalTable) -> frozenset[str]:
@@ -150,6 +160,21 @@ def questions_with_words_of(
     return sorted(set(connection.scalars(query)))
 
 
+class StoredQuestion(Protocol):
+    """A question on record, or a row of these columns."""
+
+    @property
+    def domain(self) -> str: ...
+    @property
+    def channel(self) -> str: ...
+    @property
+    def asker(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def answer(self) -> str | None: ...
+
+
 def people_s_words(answer: str) -> str:
     """Of an answer (JSON) the self-contained question, where it repeats no documents."""
     try:
@@ -158,6 +183,22 @@ def people_s_words(answer: str) -> str:
         return ""
     is_people_s = stored.get("restated_from") == []
     return str(stored.get("standalone_question") or "") if is_people_s else ""
+
+
+def question_words(record: StoredQuestion) -> Words:
+    """The question, self-contained as far as a reader may see that."""
+    try:
+        stored = json.loads(record.answer) if record.answer else {}
+    except ValueError:
+        stored = {}
+    own, sources = record.text.strip(), stored.get("restated_from")
+    text = str(stored.get("standalone_question") or "").strip() or own
+    if text == own:
+        sources = ()
+    return Words(
+        text=text, own=own, domain=record.domain, author=record.asker, place=record.channel,
+        drawn_from=None if sources is None else frozenset(sources),
+    )  # fmt: skip
 
 
 def nothing(text: str) -> str:
@@ -177,6 +218,11 @@ QUESTION_TABLES = (
     PersonalTable(
         table=table_of(ScreenshotRow), question="question_id",
         words={"said": Authors(asker=True, parts=("message",))},
+    ),
+    PersonalTable(
+        table=table_of(ExplanationRow), question="question_id",
+        until="`ONCALL_EXPLANATION_DAYS` from `at`, with its question at the latest",
+        words={"explanation": Authors(asker=True, parts=("message", "thread"), shared=nothing)},
     ),
     PersonalTable(table=table_of(PostRow), question="question_id", plain="channel ts"),
     PersonalTable(

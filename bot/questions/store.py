@@ -6,11 +6,10 @@ answer."""
 from __future__ import annotations
 
 import dataclasses
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 from pydantic import TypeAdapter
@@ -33,12 +32,12 @@ from agents.answer import FOUND_NOTHING, UNSURE, Answer
 from agents.answer_cache.store import create_table, delete_answering
 from agents.confidence import confidence_level
 from agents.thread.store import create_thread_tables, forget_places, slack_place
+from bot.questions.explanations import forget_explanations, store_explanation
 from bot.questions.personal import WordAuthors
 from bot.questions.tables import HandoffRow, PostRow, QuestionRow, ScreenshotRow, create_tables
 from bot.slack.events import IncomingMessage
 from config.errors import StorageFailed
-from durable.database import insert_once, now, read_stored
-from index.permissions.words import Words
+from durable.database import batches, insert_once, now, read_stored
 
 log = structlog.get_logger()
 
@@ -79,24 +78,9 @@ class QuestionRecord:
         )  # fmt: skip
 
 
-class StoredQuestion(Protocol):
-    """A question on record, or a row of these columns."""
-
-    @property
-    def domain(self) -> str: ...
-    @property
-    def channel(self) -> str: ...
-    @property
-    def asker(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def answer(self) -> str | None: ...
-
-
 def encode_answer(answer: Answer) -> str:
-    """The answer as JSON, without the context, which is large and can be retrieved again."""
-    return _answers.dump_json(dataclasses.replace(answer, context=())).decode()
+    """The answer as JSON, without the texts that it was drawn from: see `explanations`."""
+    return _answers.dump_json(dataclasses.replace(answer, context=(), trace=None)).decode()
 
 
 def decode_answer(text: str) -> Answer:
@@ -139,7 +123,8 @@ class QuestionStore:
     def withdraw(self, question_id: str) -> None:
         """Deleted by its asker: deletes its text, also in the state of its thread."""
         self.mark(question_id, state="withdrawn", text="", answer=None)
-        self._change(delete(ScreenshotRow).where(ScreenshotRow.question_id == question_id))
+        with self._engine.begin() as connection:
+            forget_details(connection, [question_id])
         if record := self.get(question_id):
             self.forget_threads([record])
 
@@ -150,16 +135,26 @@ class QuestionStore:
 
     def advance(self, record: QuestionRecord, **values: object) -> bool:
         """Set columns, unless the question was deleted or edited since `record` was read."""
-        change = (
-            update(QuestionRow)
-            .where(QuestionRow.id == record.id, QuestionRow.event_id == record.event_id)
-            .where(QuestionRow.state != "withdrawn")
-        )
-        return self._change(change.values(**values)) > 0
+        return self._change(_unless_changed(record).values(**values)) > 0
+
+    def store_answer(self, record: QuestionRecord, domain: str, answer: Answer) -> bool:
+        """Store the answer and why it was given, unless the question was deleted or edited since
+        `record` was read."""
+        change = _unless_changed(record).values(
+            domain=domain, state="answered", answer=encode_answer(answer), path=answer.path,
+            confidence=answer.confidence, generation=answer.generation, answered_at=now(),
+        )  # fmt: skip
+        with self._engine.begin() as connection:
+            if not connection.execute(change).rowcount:
+                return False
+            store_explanation(connection, record.id, answer)
+        return True
 
     def reopen(self, question_id: str, *, event_id: str, text: str) -> None:
         """Reopen a question after an edit: the same post gets a new answer."""
         self.mark(question_id, event_id=event_id, text=text, state="working", answer=None)
+        with self._engine.begin() as connection:
+            forget_explanations(connection, [question_id])
 
     def in_thread(self, channel: str, thread_ts: str) -> list[QuestionRecord]:
         """Questions of a thread, oldest first."""
@@ -276,6 +271,19 @@ class QuestionStore:
             return connection.execute(change).rowcount
 
 
+def _unless_changed(record: QuestionRecord) -> Update:
+    """An update of the question, unless it was deleted or edited since."""
+    mine = QuestionRow.id == record.id, QuestionRow.event_id == record.event_id
+    return update(QuestionRow).where(*mine, QuestionRow.state != "withdrawn")
+
+
+def forget_details(connection: Connection, ids: Collection[str]) -> None:
+    """Delete the text of pictures in these questions, and why their answers were given."""
+    for batch in batches(ids):
+        connection.execute(delete(ScreenshotRow).where(ScreenshotRow.question_id.in_(batch)))
+    forget_explanations(connection, ids)
+
+
 def forget_cached(engine: Engine, question_id: str) -> None:
     """Delete the cached answer, after a user disliked it or deleted the question. Logs errors."""
     try:
@@ -301,22 +309,6 @@ def _decoded(answer: str | None) -> Answer | None:
         return decode_answer(answer) if answer else None
     except StorageFailed:
         return None
-
-
-def question_words(record: StoredQuestion) -> Words:
-    """The question, self-contained as far as a reader may see that."""
-    try:
-        stored = json.loads(record.answer) if record.answer else {}
-    except ValueError:
-        stored = {}
-    own, sources = record.text.strip(), stored.get("restated_from")
-    text = str(stored.get("standalone_question") or "").strip() or own
-    if text == own:
-        sources = ()
-    return Words(
-        text=text, own=own, domain=record.domain, author=record.asker, place=record.channel,
-        drawn_from=None if sources is None else frozenset(sources),
-    )  # fmt: skip
 
 
 def is_question(record: QuestionRecord) -> bool:

@@ -119,6 +119,20 @@ class ScreenshotRow(ScreenshotBase):
     said: Mapped[str] = mapped_column(Text, comment="what was read in its pictures, as JSON")
 
 
+class ExplanationBase(DeclarativeBase):
+    """Migration part `bot-explanations`."""
+
+
+class ExplanationRow(ExplanationBase):
+    """Kept for days, not as long as its question."""
+
+    __tablename__ = "bot_explanations"
+    __table_args__ = (Index("bot_explanations_at", "at"),)
+    question_id: Mapped[str] = mapped_column(String(80), primary_key=True)
+    at: Mapped[datetime] = mapped_column(comment="UTC")
+    explanation: Mapped[str] = mapped_column(Text, comment="JSON: why its answer was given")
+
+
 def private_post_key(event_id: str) -> str:
     """The id under which the posts of an event's private answer are recorded."""
     return f"{event_id}/private"[:80]
@@ -149,3 +163,4 @@ def create_tables(engine: Engine) -> None:
     """Create what is missing; safe when several workers start at once."""
     migrate(engine, Base.metadata, "bot", _STEPS)
     migrate(engine, ScreenshotBase.metadata, "bot-screenshots")
+    migrate(engine, ExplanationBase.metadata, "bot-explanations")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
+_LINK = re.compile(r"/archives/(?P<channel>\w+)/p(?P<seconds>\d{10})(?P<fraction>\d{6})")
+
 
 @app.command()
 def ask(
@@ -32,7 +35,7 @@ def ask(
     history: Annotated[
         Path | None, typer.Option(help="JSON or YAML list of {role, content}, oldest first.")
     ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show every step.")] = False,
+    with_steps: Annotated[bool, typer.Option("--explain", help="Show every step.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Answer a question in the terminal."""
@@ -50,12 +53,12 @@ def ask(
         QuestionOrigin(id=new_reference(), door="cli", text=text),
         domains,
         lambda domain: question,
-        lambda domain, question: copilot.ask(domain.domain, unattended=explain)(question, None),
+        lambda domain, question: copilot.ask(domain.domain, unattended=with_steps)(question, None),
     )
     if as_json:
         print_json(to_full_response(answer))
         return
-    if explain:
+    if with_steps:
         from rich.console import Console
 
         from cli.output.explain import explain as print_steps
@@ -65,6 +68,41 @@ def ask(
         from cli.output.terminal import print_answer
 
         print_answer(answer, question=text, domain=domain.domain)
+
+
+@app.command()
+def explain(
+    question: Annotated[
+        str, typer.Argument(metavar="LINK", help="Slack's link to the question or its answer.")
+    ],
+) -> None:
+    """Show how an answer in Slack was made.
+
+    Kept for ONCALL_EXPLANATION_DAYS. Passages that were changed or deleted since have no text."""
+    from rich.console import Console
+
+    from bot.questions.explanations import with_explanation
+    from bot.questions.store import QuestionStore, decode_answer
+    from cli.output.explain import explain as print_steps
+
+    match = _LINK.search(question)
+    if not match:
+        raise UsageError(
+            f"{question!r} is no link to a message in Slack",
+            remedy="copy it from the message's menu: https://….slack.com/archives/C…/p…",
+        )
+    copilot = wired(at_a_terminal="warning")
+    channel, ts = match["channel"], f"{match['seconds']}.{match['fraction']}"
+    records = QuestionStore(copilot.index.engine)
+    record = records.get(f"{channel}:{ts}") or records.of_post(channel, ts)
+    if record is None or not record.answer:
+        raise UsageError("no answer of the bot is on record there", remedy="link another message")
+    snapshot = copilot.snapshot(record.domain)
+    with copilot.index.engine.connect() as connection:
+        answer = with_explanation(
+            connection, record.id, decode_answer(record.answer), snapshot.chunks
+        )
+    print_steps(answer, snapshot.documents, Console())
 
 
 def read_history(path: Path) -> tuple[Turn, ...]:

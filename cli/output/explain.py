@@ -1,4 +1,4 @@
-"""`oncall ask --explain`: the steps that led to an answer."""
+"""`oncall ask --explain` and `oncall explain`: the steps that led to an answer."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr, suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from types import FrameType
 
@@ -24,16 +25,19 @@ import pytest
 import structlog
 from fastapi.testclient import TestClient
 from pydantic import BaseModel
+from sqlalchemy import insert, select
 
 from agents.answer import Question
 from agents.judging.judge import AnswerJudge, JudgeRequest
 from agents.ledger import QuestionOrigin
 from bot.connection import connect
+from bot.questions.tables import ExplanationRow
 from cli.setup.checks import all_problems
 from config.embeddings import BATCH_TEXTS, build_embedder
 from config.errors import CopilotError
 from config.models import Prompt, Usage, Vectors
 from config.settings import Settings, read_settings
+from durable.database import now
 from enrichment.llm.budget import BudgetSpent
 from index.audit import AuditEntry, days_ago
 from loaders.google.drive.source import open_drive
@@ -406,6 +410,18 @@ def audited(town: Town, settings: Settings) -> object:
     return len(list(copilot.audit.export()))
 
 
+def explained(town: Town, settings: Settings) -> object:
+    """How many explanations of a hundred days ago outlive a purge."""
+    copilot = Copilot(settings)
+    copilot.privacy.purge()  # makes the tables
+    old = {"question_id": "C1:1.0", "at": now() - timedelta(days=100), "explanation": "{}"}
+    with copilot.index.engine.begin() as connection:
+        connection.execute(insert(ExplanationRow).values(old))
+    copilot.privacy.purge()
+    with copilot.index.engine.connect() as connection:
+        return len(connection.execute(select(ExplanationRow)).all())
+
+
 def ingested_tea(town: Town, settings: Settings) -> object:
     """What an ingestion reads, and gives up."""
     report = Copilot(settings).ingest("tea")
@@ -530,6 +546,7 @@ PROBES = {
     "CHROMA_URL": Probe(one=None, other="http://127.0.0.1:9", observe=published),
     "ONCALL_INDEX_MEMORY_MB": Probe(one=None, other="0.0001", observe=open_indexes),
     "ONCALL_OPEN_DOMAINS": Probe(one=None, other="1", observe=open_indexes),
+    "ONCALL_EXPLANATION_DAYS": Probe(one="14", other="400", observe=explained),
     "ONCALL_AUDIT_DAYS": Probe(one="90", other="400", observe=audited),
     "ONCALL_LOG_LEVEL": Probe(one="info", other="error", observe=warned),
     "ONCALL_LOG_FORMAT": Probe(one="json", other="console", observe=warned),

@@ -200,9 +200,9 @@ def only(table: str) -> dict[str, Any]:
 def test_answers_of_questions() -> None:
     for kind, stored in values():
         if kind == "answer":
-            assert same(json.loads(encode_answer(decode_answer(stored)))) == same(
-                json.loads(stored)
-            )
+            # Older releases stored the trace with the answer.
+            expected = {**json.loads(stored), "trace": None}
+            assert same(json.loads(encode_answer(decode_answer(stored)))) == same(expected)
 
 
 def test_threads(databases: Databases) -> None:

@@ -14,10 +14,10 @@ from agents.thread.store import slack_place
 from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.feature import FeatureContext
 from bot.questions.personal import Authors, PersonalTable
-from bot.questions.store import QuestionRecord, QuestionStore, decode_answer, encode_answer
+from bot.questions.store import QuestionRecord, QuestionStore, decode_answer
 from bot.slack.events import IncomingMessage
 from config.domain import Domain
-from durable.database import now, table_of
+from durable.database import table_of
 from index.permissions.rules import readers_of
 
 RUNS = PersonalTable(
@@ -62,12 +62,9 @@ class AskService:
                 question, progress if can_stream(domain) else None
             ),
         )
-        stored = self.records.advance(
-            record, domain=domain.domain, state="answered", answer=encode_answer(answer),
-            path=answer.path, confidence=answer.confidence, generation=answer.generation,
-            answered_at=now(),
-        )  # fmt: skip
-        if not stored:  # deleted or edited meanwhile, and the agents have stored its text
+        if not self.records.store_answer(
+            record, domain.domain, answer
+        ):  # deleted or edited meanwhile, and the agents have stored its text
             self.records.forget_threads([record])
         return answer, domain
 

@@ -21,7 +21,7 @@ from bot.features.gaps.questions import (
     FailureSignals,
 )
 from bot.features.gaps.store import GapDraftRow
-from bot.questions.store import StoredQuestion, question_words
+from bot.questions.personal import StoredQuestion, question_words
 from bot.questions.tables import FeedbackRow, HandoffRow, QuestionRow, typed_privately
 from bot.slack.messages import ERASED
 from durable.database import batches, insert_once, now

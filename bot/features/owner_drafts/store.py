@@ -30,8 +30,8 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from bot.bus.events import Suggestion
-from bot.questions.personal import Authors, PersonalTable, nothing
-from bot.questions.store import QuestionStore, question_words
+from bot.questions.personal import Authors, PersonalTable, nothing, question_words
+from bot.questions.store import QuestionStore
 from bot.questions.tables import (
     FORGOTTEN,
     FeedbackRow,

@@ -15,7 +15,8 @@ from bot.bus.inbox import cause_of
 from bot.features.feedback.store import FeedbackStore
 from bot.features.owner_drafts.service import without_pings
 from bot.features.owner_drafts.store import DraftStore, OwnerDraftRow
-from bot.questions.store import QuestionStore, decode_answer, encode_answer, question_words
+from bot.questions.personal import question_words
+from bot.questions.store import QuestionStore, decode_answer, encode_answer
 from bot.questions.tables import FeedbackRow, private_post_key, typed_privately
 from config.errors import StorageFailed
 from index.permissions.words import Words, visible_text
