@@ -22,10 +22,13 @@ from config.models import Usage
 from durable.database import naive_utc
 from durable.migration import migrate
 from jobs.ingest.progress import IngestReport
-from jobs.schedule.runs import IngestRun, Outcome, Planned, RunStore
+from jobs.schedule.runs import IngestRun, Outcome, Planned, RunRow, RunStore
 from telemetry import metrics
 
 log = structlog.get_logger()
+
+AHEAD = timedelta(hours=1)
+"""A record that is later than now by more than this is one of a clock that was ahead."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +74,33 @@ def given_up(
         "the next planned time tries anew"
     )
     _end(runs, (before or _begun(domain, started, now)).ended("failed", problem=why))
+
+
+def correct_clock(
+    runs: RunStore, domain: str, now: datetime, forget: Callable[[Sequence[str]], object]
+) -> None:
+    """Take future times from the records of a clock that was ahead, so that these times run
+    once they come. The runs themselves stay on record, as of now at the latest.
+
+    `forget` gets the ids of these runs, and deletes what would keep them from running again."""
+    runs.make_room()
+    latest_time, moment = naive_utc(now + AHEAD), naive_utc(now)
+    ended = (RunRow.domain == domain) & (RunRow.outcome != "running")
+    is_ahead = ended & or_(RunRow.planned_at > latest_time, RunRow.started_at > latest_time)
+    with runs.engine.connect() as connection:
+        rows = connection.execute(select(RunRow.id, RunRow.planned_at).where(is_ahead)).all()
+    if not rows:
+        return
+    early = [row.id for row in rows if row.planned_at and row.planned_at > latest_time]
+    if early:
+        # First: a process that dies here leaves the records, and the next look finds them.
+        forget(early)
+    with runs.engine.begin() as connection:
+        for row in rows:
+            values: dict[str, Any] = {"started_at": moment, "finished_at": moment}
+            if row.id in early:
+                values |= {"id": f"{row.id}~{uuid.uuid4().hex[:8]}", "planned_at": None, "wall": ""}
+            connection.execute(update(RunRow).where(RunRow.id == row.id).values(values))
 
 
 class Leaving(BaseException):

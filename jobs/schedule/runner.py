@@ -41,6 +41,7 @@ from jobs.schedule.recorded_run import (
     Started,
     Tell,
     as_planned,
+    correct_clock,
     given_up,
     left_out,
 )
@@ -227,7 +228,7 @@ class JobRunner:
 
     def _plan(self, name: str, domain: Domain, now: datetime, undone: Mapping[str, float]) -> None:
         mine = {run: stored for run, stored in undone.items() if run.rpartition("@")[0] == name}
-        self._runs.correct_clock(name, now, self.worker.client.delete_workflows)
+        correct_clock(self._runs, name, now, lambda ids: self.worker.client.delete_workflows(ids))
         handled = self._runs.last_planned(name, now)
         if domain.refresh and (planned := due(domain.refresh, name, handled, now)):
             self._store(name, planned, mine)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, Literal
-from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 from croniter import croniter
@@ -26,7 +25,6 @@ from sqlalchemy import (
     func,
     insert,
     inspect,
-    or_,
     select,
     update,
 )
@@ -40,8 +38,6 @@ from durable.migration import migrate
 from jobs.ingest.progress import IngestReport
 
 _HOUR = timedelta(hours=1)
-AHEAD = _HOUR
-"""A record that is later than now by more than this is one of a clock that was ahead."""
 
 
 @dataclass(frozen=True, order=True)
@@ -222,7 +218,7 @@ class RunStore:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._make_room = cache(lambda: migrate(engine, _Base.metadata, "ingest-runs"))
+        self.make_room = cache(lambda: migrate(engine, _Base.metadata, "ingest-runs"))
 
     def clock(self) -> datetime:
         """Now, by the server's clock, which all runners share; by this machine's on SQLite."""
@@ -234,24 +230,24 @@ class RunStore:
 
     def begin(self, run: IngestRun) -> None:
         """Record the start of a run, or its restart in another process."""
-        self._make_room()
+        self.make_room()
         with self.engine.begin() as connection:
             replace_row(connection, RunRow, **_row(run))
 
     def leave_out(self, run: IngestRun) -> bool:
         """Record a skipped run. Returns False, and changes nothing, if the run has a record."""
-        self._make_room()
+        self.make_room()
         return insert_once(self.engine, RunRow, **_row(run))
 
     def find(self, run_id: str) -> IngestRun | None:
-        self._make_room()
+        self.make_room()
         with self.engine.connect() as connection:
             rows = connection.execute(select(RunRow).where(RunRow.id == run_id)).mappings()
             return next(map(_run, rows), None)
 
     def last_planned(self, domain: str, now: datetime) -> Planned | None:
         """Returns the last planned time up to `now` that has a record."""
-        self._make_room()
+        self.make_room()
         query = (
             select(RunRow.planned_at, RunRow.wall)
             .where(RunRow.domain == domain, RunRow.planned_at <= naive_utc(now))
@@ -262,37 +258,11 @@ class RunStore:
             row = connection.execute(query).first()
         return Planned(at=row.planned_at.replace(tzinfo=UTC), wall=row.wall) if row else None
 
-    def correct_clock(
-        self, domain: str, now: datetime, forget: Callable[[Sequence[str]], object]
-    ) -> None:
-        """Take future times from the records of a clock that was ahead, so that these times run
-        once they come. The runs themselves stay on record, as of now at the latest.
-
-        `forget` gets the ids of these runs, and deletes what would keep them from running again."""
-        self._make_room()
-        latest_time, moment = naive_utc(now + AHEAD), naive_utc(now)
-        ended = (RunRow.domain == domain) & (RunRow.outcome != "running")
-        is_ahead = ended & or_(RunRow.planned_at > latest_time, RunRow.started_at > latest_time)
-        with self.engine.connect() as connection:
-            rows = connection.execute(select(RunRow.id, RunRow.planned_at).where(is_ahead)).all()
-        if not rows:
-            return
-        early = [row.id for row in rows if row.planned_at and row.planned_at > latest_time]
-        if early:
-            # First: a process that dies here leaves the records, and the next look finds them.
-            forget(early)
-        with self.engine.begin() as connection:
-            for row in rows:
-                values: dict[str, Any] = {"started_at": moment, "finished_at": moment}
-                if row.id in early:
-                    values |= {"id": f"{row.id}~{uuid4().hex[:8]}", "planned_at": None, "wall": ""}
-                connection.execute(update(RunRow).where(RunRow.id == row.id).values(values))
-
     def end(self, run: IngestRun) -> None:
         """Record the outcome, and delete all but the newest runs.
 
         Earlier runs still marked as running become broken: a domain has one run at a time."""
-        self._make_room()
+        self.make_room()
         same = RunRow.domain == run.domain
         newest = select(RunRow.started_at).where(same).order_by(RunRow.started_at.desc())
         oldest = newest.offset(MAX_RUNS - 1).limit(1).scalar_subquery()
@@ -330,7 +300,7 @@ class RunStore:
     ) -> tuple[str, ...] | None:
         """Store the complaints if they changed. Returns the previous ones, to exactly one caller;
         None if nothing changed. `keep` gets them too, in the same transaction."""
-        self._make_room()
+        self.make_room()
         now, before = json.dumps(list(complaints)), ()
         with self.engine.begin() as connection:
             held = connection.scalar(select(ComplaintRow.complaints).filter_by(domain=domain))
