@@ -35,7 +35,8 @@ from index.publish import Index, open_index
 from index.ranking.fusion import UNITS_PER_CHUNK
 from index.search import SearchQuery
 from index.snapshot import Generation
-from index.vectors.search import VectorSearch
+from index.vectors.quantized import Quantized, Rows
+from index.vectors.search import LocalSearch
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = ROOT / "playground/demo"
@@ -132,7 +133,7 @@ def _measured(shape: str, units: int) -> Result:
             process.communicate("\n")
         readers = [_step("read", shape, units, folder) for _ in range(2)]
         found |= next(iter([_said(reader) for reader in readers]))
-        found["PSS MB"] = _memory(readers[0].pid)["Pss"]
+        found["PSS MB"] = memory_of(readers[0].pid)["Pss"]
         for reader in readers:
             reader.communicate("\n")
     return found
@@ -176,7 +177,7 @@ def read(options: argparse.Namespace) -> Result:
     embedder = MovedVectors()
     questions = list(embedder.questions)
     embedder(questions)
-    bare = _memory()["Rss"]
+    bare = memory_of()["Rss"]
     started = time.perf_counter()
     snapshots = [index.snapshot(domain) for domain in domains]
     opened = time.perf_counter() - started
@@ -187,7 +188,7 @@ def read(options: argparse.Namespace) -> Result:
         started, began = time.perf_counter(), time.thread_time()
         snapshots[number % len(domains)].search(query)
         taken.append((time.perf_counter() - started, time.thread_time() - began))
-    memory = _memory()
+    memory = memory_of()
     seconds, processor = 1_000 * np.array(taken[2 * len(domains) :]).T
     return {
         "p50 ms": float(np.percentile(seconds, 50)),
@@ -207,18 +208,23 @@ STEPS = {"build": build, "edit": edit, "read": read}
 def _recall(snapshot: Generation, queries: Vectors) -> float:
     """Share of the nearest hundred units by plain floats that a search finds."""
     folder = snapshot.folder
-    found = VectorSearch(folder.unit_vectors, folder.unit_sketch)(queries, DEPTH * UNITS_PER_CHUNK)
+    found = LocalSearch(folder.unit_vectors, folder.unit_sketch)(queries, DEPTH * UNITS_PER_CHUNK)
+    shares = [
+        len(set(nearest.tolist()) & set(one.rows[:DEPTH].tolist())) / DEPTH
+        for nearest, one in zip(true_nearest(folder.unit_vectors, queries), found, strict=True)
+    ]
+    return float(np.mean(shares))
+
+
+def true_nearest(matrix: Quantized, queries: Vectors) -> list[Rows]:
+    """The nearest hundred rows of each query, in any order."""
     scores = np.concatenate(
         [
-            folder.unit_vectors[start : start + 10_000].exactly() @ queries.T
-            for start in range(0, len(folder.unit_vectors), 10_000)
+            matrix[start : start + 10_000].exactly() @ queries.T
+            for start in range(0, len(matrix), 10_000)
         ]
     )
-    shares = []
-    for column, one in zip(scores.T, found, strict=True):
-        nearest = np.argpartition(-column, DEPTH)[:DEPTH]
-        shares.append(len(set(nearest.tolist()) & set(one.rows[:DEPTH].tolist())) / DEPTH)
-    return float(np.mean(shares))
+    return [np.argpartition(-column, DEPTH)[:DEPTH] for column in scores.T]
 
 
 def _opened(options: argparse.Namespace) -> tuple[Index, list[str], MadeUpCorpus]:
@@ -247,7 +253,7 @@ def _said(process: subprocess.Popen[str]) -> Result:
     return result
 
 
-def _memory(process: int | str = "self") -> dict[str, float]:
+def memory_of(process: int | str = "self") -> dict[str, float]:
     """Megabytes by kind."""
     lines = Path(f"/proc/{process}/smaps_rollup").read_text("ascii").splitlines()[1:]
     return {name: int(size.split()[0]) / 1e3 for name, _, size in _parts(lines)}

@@ -135,7 +135,13 @@ class Settings(BaseSettings):
     """PostgreSQL; SQLite in the data folder without it"""
     chroma_url: str | None = None
     """A Chroma server: machines share vectors by it, so that none embeds what another has embedded;
-    searches don't ask it"""
+    searches ask it with `ONCALL_VECTORS=chroma` only"""
+    vector_engine: Literal["local", "chroma"] = Field(
+        "local", validation_alias=AliasChoices("ONCALL_VECTORS")
+    )
+    """Vectors are searched in mapped files of each machine (`local`), or by Chroma: the server at
+    `CHROMA_URL`, or without one an embedded Chroma in the data folder; `local` answers while Chroma
+    is away"""
     index_memory_mb: float = Field(1_500.0, gt=0)
     """Memory of open indexes: beyond it, the domain that was asked longest ago is closed, and
     opened again when it is asked"""

@@ -17,6 +17,7 @@ from config.settings import Settings
 from durable.database import end
 from enrichment.chunk import Chunk, DocumentCard
 from index.generations.build import VectorSource, embedded_texts
+from index.generations.engines import ChromaEngine, LocalEngine, VectorEngine
 from index.generations.folder import Folder
 from index.generations.folders import GenerationFolders
 from index.generations.staging import Staging
@@ -82,8 +83,17 @@ class Index:
         self._questions = QuestionVectors(embedder)
         self._server = server
         self._store = Store(engine)
+        by_chroma = settings.vector_engine == "chroma"
+        self._vectors: VectorEngine = (
+            ChromaEngine(settings.chroma_url) if by_chroma else LocalEngine()
+        )
         self._folders = GenerationFolders(
-            settings.data_dir / "index", self._store, embedder, server, settings.keyword_engine
+            settings.data_dir / "index",
+            self._store,
+            embedder,
+            server,
+            settings.keyword_engine,
+            chroma_folders=by_chroma and server is None,
         )
         self._open_ones = OpenGenerations(
             self._store,
@@ -169,6 +179,7 @@ class Index:
 
     def close(self) -> None:
         self._open_ones.close()
+        self._vectors.close()
         if self._server:
             self._server.close()
         end(self.engine)
@@ -204,7 +215,9 @@ class Index:
         return self._generation(info, self._store.cards(domain, number))
 
     def _generation(self, info: GenerationInfo, cards: Mapping[str, DocumentCard]) -> Generation:
-        return Generation(info, self._folders.open(info), cards, self._store, self._questions)
+        folder = self._folders.open(info)
+        searches = self._vectors.open(info.domain, folder)
+        return Generation(info, folder, searches, cards, self._store, self._questions)
 
     def _held_here(self, domain: str) -> Folder | None:
         """The current generation's folder; None if this machine doesn't have it."""

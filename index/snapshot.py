@@ -14,6 +14,7 @@ from config.models import Vectors
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.extractive.lifecycle import with_successors
 from enrichment.language.words import search_terms
+from index.generations.engines import Searches
 from index.generations.folder import Folder
 from index.ranking.fusion import Fused, Rankings, blend
 from index.search import Hit, SearchQuery, Snapshot
@@ -39,19 +40,23 @@ class Generation:
         self,
         info: GenerationInfo,
         folder: Folder,
+        searches: Searches,
         cards: Mapping[str, DocumentCard],
         store: Store,
         questions: QuestionVectors,
     ) -> None:
         self.info = info
         self.folder = folder
+        self.searches = searches
+        self.searched_bytes = searches.memory_bytes + folder.keyword_bytes
+        """Memory that searches take. Processes of one machine share what is mapped."""
         self._store = store
         self._questions = questions
         self._embedder = questions.embedder
         self._cards = {card.id: card for card in with_successors(cards.values())}
         self._place = {document: place for place, document in enumerate(self._cards)}
         self._document_of = np.repeat(np.arange(len(self._cards)), np.diff(folder.row_starts))
-        self._rankings = Rankings(folder)
+        self._rankings = Rankings(folder, searches)
         self._read: LruCache[int, Chunk] = LruCache(CACHED_CHUNKS)
         self._masks: LruCache[frozenset[str], Mask] = LruCache(CACHED_MASKS)
 
@@ -62,10 +67,6 @@ class Generation:
     @property
     def generation(self) -> int:
         return self.info.number
-
-    @property
-    def searched_bytes(self) -> int:
-        return self.folder.searched_bytes
 
     @property
     def language(self) -> str:

@@ -201,6 +201,12 @@ INDEX_BYTES = gauge(
     "Of the files that searching reads, mapped once for all processes of a machine; 0: not open",
     "domain",
 )
+VECTOR_SEARCHES = counter(
+    "oncall_vector_searches_total",
+    "With ONCALL_VECTORS=chroma: searches by chroma, or local while Chroma is away or not filled",
+    "domain",
+    "engine",
+)
 
 
 @contextmanager
@@ -232,6 +238,10 @@ def observe_open(
 def observe_closed(domain: str, *, domains: int) -> None:
     INDEX_BYTES.labels(domain).set(0)
     INDEX_LOADED.set(domains)
+
+
+def observe_vector_search(domain: str, engine: Literal["chroma", "local"]) -> None:
+    VECTOR_SEARCHES.labels(domain, engine).inc()
 
 
 def watch_disk(folder: Path) -> None:

@@ -80,5 +80,6 @@ def _facts(settings: Settings) -> dict[str, str]:
         "model": _markup(model_setting(settings)),
         "embeddings": settings.embedding_model,
         "database": "PostgreSQL" if settings.database_url else f"SQLite in {settings.data_dir}",
-        "vectors": "Chroma server" if settings.chroma_url else f"embedded in {settings.data_dir}",
+        "vectors": ("Chroma server" if settings.chroma_url else f"embedded in {settings.data_dir}")
+        + (", searched by Chroma" if settings.vector_engine == "chroma" else ""),
     }

@@ -38,6 +38,8 @@ MANIFEST = "manifest.json"
 BLOCK = 4 * 1024 * 1024
 """Bytes per checksum. The intact blocks of a damaged file are still usable (`recovery.py`)."""
 KEYWORDS = "keywords"
+PLAIN_FACTOR = 8
+"""Memory of the plain keyword engine, as a multiple of the keyword files' size."""
 VECTOR_PARTS = ("leading", "trailing", "scales")
 
 
@@ -130,12 +132,19 @@ class Folder:
         return self._sparse.columns
 
     @property
-    def searched_bytes(self) -> int:
-        """Size of the mapped files that searches read. An open generation takes this much memory,
+    def vector_bytes(self) -> int:
+        """Size of the mapped files that a search of vectors reads. They take this much memory,
         shared by all processes of a machine."""
-        suffixes = ("_leading.npy", "_scales.npy", "_sketch/", f"{KEYWORDS}/")
+        return self._size_of("_leading.npy", "_scales.npy", "_sketch/")
+
+    @property
+    def keyword_bytes(self) -> int:
+        """The same for keywords, or what the plain engine takes in each process."""
+        return self._size_of(f"{KEYWORDS}/") * (PLAIN_FACTOR if self._plain else 1)
+
+    def _size_of(self, *parts: str) -> int:
         files = self.manifest.files.items()
-        return sum(size for name, (size, *_) in files if any(one in name for one in suffixes))
+        return sum(size for name, (size, *_) in files if any(part in name for part in parts))
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Vectors]:
         """Vectors by content address; unknown keys are left out."""

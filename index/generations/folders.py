@@ -15,6 +15,7 @@ from config.errors import IndexUnavailable
 from config.models import Embedder, Vectors
 from enrichment.chunk import DocumentCard
 from index.generations.build import Lookup, VectorSource, build_folder
+from index.generations.engines import complete_folder
 from index.generations.folder import MANIFEST, Damaged, Folder, Manifest, put_in_place, seal
 from index.generations.recovery import KINDS, ServerLookup, drop_unused, recovered_vectors, send
 from index.keywords.bm25 import KeywordEngine
@@ -37,12 +38,15 @@ class GenerationFolders:
         embedder: Embedder,
         server: ChromaServer | None,
         keyword_engine: KeywordEngine,
+        chroma_folders: bool = False,
     ) -> None:
+        """`chroma_folders`: a new generation's folder gets an embedded Chroma."""
         self._root = root
         self._store = store
         self._embedder = embedder
         self._server = server
         self._keyword_engine = keyword_engine
+        self._chroma_folders = chroma_folders
         self._verified: set[tuple[str, int, int]] = set()
         """Folders whose checksums this process has verified, which takes a second per gigabyte."""
 
@@ -105,6 +109,8 @@ class GenerationFolders:
             seal(target, Manifest(digest, made_by.name, made_by.dimensions))
             if self._server and is_new:
                 send(self._server, domain, Folder(target, digest, verified=True), base)
+            if self._chroma_folders and is_new:
+                complete_folder(domain, Folder(target, digest, verified=True))
             put_in_place(target, self.path(domain, number))
             self._verified.add(_mark(self.path(domain, number)))
         finally:

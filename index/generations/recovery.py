@@ -17,7 +17,7 @@ from config.models import Vectors
 from index.generations.build import Lookup
 from index.generations.folder import BLOCK, MANIFEST, VECTOR_PARTS, Folder, Keys, checksums
 from index.memory_map import mapped
-from index.vectors.chroma import BATCH, ChromaServer, Collection
+from index.vectors.chroma import BATCH, COMPLETE, ChromaDatabase, ChromaServer, Collection
 from index.vectors.quantized import Mask, Quantized
 
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError)
@@ -120,26 +120,34 @@ class ServerLookup:
         return by_key
 
 
-def send(server: ChromaServer, domain: str, folder: Folder, base: Folder | None) -> None:
-    """Adds the vectors of `folder` that `base` lacks to the server.
+def send(database: ChromaDatabase, domain: str, folder: Folder, base: Folder | None) -> None:
+    """Adds the vectors of `folder` that the database lacks and marks the folder as complete there.
 
-    Vectors of other generations stay: other machines may still build those folders."""
+    Vectors of other generations stay: other machines may still build or search those."""
+    made_by, digest = folder.manifest.embedder, folder.manifest.digest
+    if base and not database.complete(domain, made_by, [base.manifest.digest]):
+        base = None  # the database is new or was emptied
     for kind in KINDS:
-        collection = server.collection(domain, folder.manifest.embedder, kind)
+        collection = database.collection(domain, made_by, kind)
         keys, vectors = held_by(folder, kind)
         distinct = np.unique(keys.by_row)
-        added = (
-            np.setdiff1d(distinct, np.unique(held_by(base, kind)[0].by_row)) if base else distinct
-        )
-        if len(collection) < len(distinct):
-            added = distinct  # the server is new or was emptied
+        if base:
+            added = np.setdiff1d(distinct, np.unique(held_by(base, kind)[0].by_row))
+        else:
+            missing = collection.missing([key.decode() for key in distinct.tolist()])
+            added = np.array([key.encode() for key in missing], dtype=distinct.dtype)
         _add(collection, added, keys, vectors)
+    database.set_complete(domain, made_by, digest)
 
 
-def drop_unused(server: ChromaServer, domain: str, embedder: str, used: Sequence[Folder]) -> None:
-    """Deletes the server's vectors that none of these folders contains."""
+def drop_unused(
+    database: ChromaDatabase, domain: str, embedder: str, used: Sequence[Folder]
+) -> None:
+    """Deletes the database's vectors that none of these folders contains."""
+    complete = database.collection(domain, embedder, COMPLETE)
+    complete.remove(sorted(complete.all_keys() - {one.manifest.digest for one in used}))
     for kind in KINDS:
-        collection = server.collection(domain, embedder, kind)
+        collection = database.collection(domain, embedder, kind)
         keys_in_use = {key for one in used for key in held_by(one, kind)[0].by_row.tolist()}
         collection.remove([key for key in collection.all_keys() if key.encode() not in keys_in_use])
 

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,18 @@ def chunk_terms(chunk: Chunk, card: DocumentCard) -> list[str]:
     ]
 
 
+class Keywords(Protocol):
+    """A keyword index over rows 0 … n - 1; thread-safe."""
+
+    def scores(self, query: Sequence[str]) -> NDArray[np.float32]:
+        """(n,) BM25 of each row for the terms; repeated terms count once."""
+        ...
+
+    def frequency(self, term: str) -> int:
+        """Number of rows with the term."""
+        ...
+
+
 class RankBm25:
     """The reference engine: rank_bm25 in memory. It scores each row in Python: for small corpora.
 
@@ -103,7 +115,6 @@ class SparseBm25:
         self._folder = folder
 
     def scores(self, query: Sequence[str]) -> NDArray[np.float32]:
-        """(n,) BM25 of each row for the terms; repeated terms count once."""
         scores = np.zeros(self._size, dtype=np.float32)
         for term in distinct(query):
             start, end = self._span(term)
@@ -112,7 +123,6 @@ class SparseBm25:
         return scores
 
     def frequency(self, term: str) -> int:
-        """Number of rows with the term."""
         start, end = self._span(term)
         return end - start
 
@@ -140,10 +150,6 @@ class SparseBm25:
         return (
             (0, 0) if column is None else (int(self._starts[column]), int(self._starts[column + 1]))
         )
-
-
-Keywords = SparseBm25 | RankBm25
-"""A keyword index over rows 0 … n - 1."""
 
 
 class Terms(Sequence[str]):

@@ -11,10 +11,10 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from config.models import Vectors
+from index.generations.engines import Searches
 from index.generations.folder import Folder
 from index.search import Strategy
 from index.vectors.quantized import Best, Mask, Rows, best, best_of_each
-from index.vectors.search import VectorSearch
 
 Row = TypeVar("Row", bound=Hashable)
 
@@ -107,10 +107,9 @@ LATER_VARIANTS = 0.5
 class Rankings:
     """Ranks rows for questions; thread-safe."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, searches: Searches) -> None:
         self._folder = folder
-        self._chunks = VectorSearch(folder.chunk_vectors, folder.chunk_sketch)
-        self._units = VectorSearch(folder.unit_vectors, folder.unit_sketch)
+        self._chunks, self._units = searches.chunks, searches.units
 
     def __call__(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,15 +25,22 @@ SPARE, SPARE_SHARE = 16, 0.25
 """Extra rows that are rescored with both bytes, because the leading bytes err by up to 0.002."""
 
 
-class VectorSearch:
-    """Searches one matrix; thread-safe."""
+class VectorSearch(Protocol):
+    """A way to search one matrix; thread-safe."""
+
+    def __call__(self, queries: Vectors, depth: int, allowed: Mask | None = None) -> list[Best]:
+        """The nearest allowed rows for each query, best first, at most `depth`."""
+        ...
+
+
+class LocalSearch:
+    """Searches a mapped matrix in this process."""
 
     def __init__(self, matrix: Quantized, sketch: Sketch | None) -> None:
         self._matrix = matrix
         self._sketch = sketch
 
     def __call__(self, queries: Vectors, depth: int, allowed: Mask | None = None) -> list[Best]:
-        """The nearest allowed rows for each query, best first, at most `depth`."""
         reach = len(self._matrix) if allowed is None else int(allowed.sum())
         if reach == 0:
             return [NONE for _ in queries]

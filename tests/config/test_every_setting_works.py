@@ -327,10 +327,10 @@ def entailed(town: Town, settings: Settings) -> object:
     return entails is not None and len(entails([("keys are rotated", "keys rotated")]) or ())
 
 
-def keyword_libraries(town: Town, settings: Settings) -> object:
-    """What scores the words of a search: both engines rank alike, so only this tells them apart."""
+def search_libraries(town: Town, settings: Settings) -> object:
+    """The libraries that publish and search: all engines rank alike, so only this tells them
+    apart."""
     copilot = Copilot(settings)
-    copilot.ingest("tea")
     ran: set[str] = set()
 
     def note(frame: FrameType, event: str, _argument: object) -> None:
@@ -339,10 +339,11 @@ def keyword_libraries(town: Town, settings: Settings) -> object:
 
     sys.setprofile(note)
     try:
+        copilot.ingest("tea")
         copilot.retrieve("tea", "how long does tea steep?")
     finally:
         sys.setprofile(None)
-    return "rank_bm25" in ran
+    return sorted(ran & {"chromadb", "rank_bm25"})
 
 
 def from_this_machine(settings: Settings, *paths: str, token: str = "") -> list[int]:
@@ -515,7 +516,8 @@ PROBES = {
     "ONCALL_CROSS_ENCODER": Probe(
         one=None, other="{folder}/ONCALL_CROSS_ENCODER", observe=reranked
     ),
-    "ONCALL_KEYWORDS": Probe(one="bm25s", other="rank_bm25", observe=keyword_libraries),
+    "ONCALL_KEYWORDS": Probe(one="bm25s", other="rank_bm25", observe=search_libraries),
+    "ONCALL_VECTORS": Probe(one="local", other="chroma", observe=search_libraries),
     "GOOGLE_APPLICATION_CREDENTIALS": Probe(
         one="{key}", other="{folder}/none.json", observe=from_drive, besides=GOOGLE
     ),

@@ -23,7 +23,8 @@ from config.models import Vectors
 from config.settings import Settings
 from enrichment.chunk import Chunk, ChunkTable, DocumentCard, Entity, Faq, Unit
 from index.publish import Index, open_index
-from index.search import Snapshot
+from index.search import SearchQuery, Snapshot
+from telemetry.metrics import VECTOR_SEARCHES
 from tests.databases import postgresql_database
 
 DIMENSIONS = 32
@@ -252,22 +253,52 @@ def settings(request: pytest.FixtureRequest, embedded: Settings) -> Settings:
     return serve(embedded.data_dir, postgresql, chroma_server)
 
 
-@pytest.fixture(scope="module", params=["embedded", "served"])
+def wait_for_chroma(snapshot: Snapshot) -> None:
+    """Until Chroma has what the generation needs, its mapped files are searched."""
+    asked = SearchQuery(variants=("signing keys",), strategy="semantic")
+    before = searches_by("chroma", snapshot.domain)
+
+    def by_chroma() -> bool:
+        snapshot.search(asked)
+        return searches_by("chroma", snapshot.domain) > before
+
+    eventually(by_chroma)
+
+
+def searches_by(engine: str, domain: str = "help") -> float:
+    return VECTOR_SEARCHES.labels(domain, engine)._value.get()
+
+
+ENGINES: dict[str, dict[str, Any]] = {
+    "embedded": {},
+    "served": {},
+    "embedded-by-chroma": {"vector_engine": "chroma", "keyword_engine": "rank_bm25"},
+    "served-by-chroma": {"vector_engine": "chroma"},
+}
+
+
+@pytest.fixture(scope="module", params=ENGINES)
 def snapshot(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Snapshot]:
     """The corpus, published once for all tests of a module that only read it."""
     data_dir = tmp_path_factory.mktemp("published")
     settings = Settings(_env_file=None, data_dir=data_dir)
-    if request.param == "served":
+    if request.param.startswith("served"):
         postgresql = request.getfixturevalue("postgresql")
         settings = serve(data_dir, postgresql, request.getfixturevalue("chroma_server"))
+    engines = ENGINES[request.param]
+    settings = settings.model_copy(update=engines)
     opened = open_index(settings, WordEmbedder())
     with opened.stage("help") as staging:
         for one, content in make_corpus().values():
             staging.put(one, content)
         staging.commit({})
+    if "vector_engine" in engines:
+        wait_for_chroma(opened.snapshot("help"))
+    before = searches_by("local")
     yield opened.snapshot("help")
+    assert searches_by("local") == before
     opened.close()
 
 

@@ -14,7 +14,7 @@ from index.vectors import search as nearest_rows
 from index.vectors import sketch as sketches
 from index.vectors.chroma import ChromaServer
 from index.vectors.quantized import Mask, Quantized, quantize
-from index.vectors.search import VectorSearch
+from index.vectors.search import LocalSearch
 from index.vectors.sketch import Sketch, open_sketch, sketch_of
 
 SIZE, WIDTH, DEPTH = 3_000, 24, 20
@@ -86,7 +86,7 @@ def test_a_small_matrix_is_searched_as_floats_would_be(
 ) -> None:
     allowed = None if share is None else np.random.default_rng(4).random(SIZE) < share
     queries = matrix[[5, 500, 2_500]]
-    found = VectorSearch(vectors, None)(queries, DEPTH, allowed)
+    found = LocalSearch(vectors, None)(queries, DEPTH, allowed)
     for one, query in zip(found, queries, strict=True):
         assert one.rows.tolist() == exactly(matrix, query, allowed)
         assert np.allclose(one.scores, matrix[one.rows] @ query, atol=1e-4)
@@ -96,19 +96,19 @@ def test_a_large_matrix_is_searched_nearly_as_floats_would_be(
     matrix: Vectors, vectors: Quantized, sketch: Sketch
 ) -> None:
     queries = clustered(9, 30)
-    found = VectorSearch(vectors, sketch)(queries, DEPTH)
+    found = LocalSearch(vectors, sketch)(queries, DEPTH)
     shared = [
         len(set(one.rows.tolist()) & set(exactly(matrix, query))) / DEPTH
         for one, query in zip(found, queries, strict=True)
     ]
     assert np.mean(shared) >= 0.97
-    assert VectorSearch(vectors, sketch)(matrix[[500]], 1)[0].rows.tolist() == [500]
+    assert LocalSearch(vectors, sketch)(matrix[[500]], 1)[0].rows.tolist() == [500]
 
 
 def test_rows_of_equal_texts_are_both_found(
     matrix: Vectors, vectors: Quantized, sketch: Sketch
 ) -> None:
-    found = VectorSearch(vectors, sketch)(matrix[[7]], DEPTH)[0].rows.tolist()
+    found = LocalSearch(vectors, sketch)(matrix[[7]], DEPTH)[0].rows.tolist()
     assert found[:2] == [7, 11]
 
 
@@ -117,7 +117,7 @@ def test_only_allowed_rows_are_found_however_few(
     matrix: Vectors, vectors: Quantized, sketch: Sketch, share: float
 ) -> None:
     allowed = np.random.default_rng(4).random(SIZE) < share
-    found = VectorSearch(vectors, sketch)(matrix[[42]], DEPTH, allowed)[0].rows
+    found = LocalSearch(vectors, sketch)(matrix[[42]], DEPTH, allowed)[0].rows
     expected = exactly(matrix, matrix[42], allowed)
     assert allowed[found].all()
     assert len(found) == len(expected) == min(DEPTH, allowed.sum())
@@ -139,7 +139,7 @@ def test_a_sketch_is_carried_over_without_looking_at_what_stays(
     following = np.concatenate([matrix[:10], fresh[:5], matrix[20:], fresh[5:]])
     unread = np.where(rows[:, None] < 0, following, 0).astype(np.float32)
     carried = sketch_of(quantize(unread), sketch, rows)
-    search = VectorSearch(quantize(following), carried)
+    search = LocalSearch(quantize(following), carried)
     assert sorted(carried.rows.tolist()) == list(range(len(following)))
     for row in (0, 12, 15, 2_000, len(following) - 1):
         assert search(following[[row]], 1)[0].rows.tolist() == [row]
@@ -155,8 +155,8 @@ def test_a_saved_sketch_is_the_same_when_it_is_mapped(
     tmp_path: Path, vectors: Quantized, matrix: Vectors, sketch: Sketch
 ) -> None:
     sketch.save(tmp_path / "sketch")
-    opened = VectorSearch(vectors, open_sketch(tmp_path / "sketch"))(matrix[:3], DEPTH)
-    kept = VectorSearch(vectors, sketch)(matrix[:3], DEPTH)
+    opened = LocalSearch(vectors, open_sketch(tmp_path / "sketch"))(matrix[:3], DEPTH)
+    kept = LocalSearch(vectors, sketch)(matrix[:3], DEPTH)
     assert [one.rows.tolist() for one in opened] == [one.rows.tolist() for one in kept]
 
 

@@ -1,0 +1,298 @@
+"""The two ways to search a generation's vectors: its mapped files, or Chroma (docs/decisions/137).
+
+Chroma needs a moment: a thread of its own stores what is missing there and loads it. Until then,
+and while Chroma is away, the mapped files are searched."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import weakref
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import Literal, Protocol
+
+import numpy as np
+import structlog
+
+from config.errors import IndexUnavailable
+from config.models import Vectors
+from index.generations.folder import Folder, Keys
+from index.generations.recovery import KINDS, drop_unused, held_by, send
+from index.vectors.chroma import ChromaDatabase, ChromaFolder, ChromaServer, Collection, is_reply
+from index.vectors.quantized import NONE, Best, Mask, ordered
+from index.vectors.search import LocalSearch, VectorSearch
+from telemetry.metrics import observe_vector_search
+
+VectorEngineName = Literal["local", "chroma"]
+
+SEARCH_SECONDS = 5.0
+"""Time for one reply of a Chroma server to a question; the mapped files answer after that."""
+RETRY_SECONDS = 10.0
+SPARE, SPARE_SHARE = 16, 0.25
+"""Extra neighbors asked for: some belong to other generations or are not allowed."""
+WIDE = 0.2
+"""Share of allowed rows from which Chroma is asked for more neighbors rather than for the nearest
+among a list of keys."""
+GRAPH_BYTES = 300
+"""Memory of one vector's links in Chroma's graph."""
+CHROMA = "chroma"
+BUILDING = ".chroma-building"
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Searches:
+    """The open searches of one generation."""
+
+    chunks: VectorSearch
+    units: VectorSearch
+    memory_bytes: int
+    """Memory of this machine that they take."""
+
+
+class VectorEngine(Protocol):
+    def open(self, domain: str, folder: Folder) -> Searches: ...
+
+    def close(self) -> None: ...
+
+
+class LocalEngine:
+    """An exact pass over the mapped files, by a sketch first in large ones."""
+
+    def open(self, domain: str, folder: Folder) -> Searches:
+        return Searches(*_local(folder), memory_bytes=folder.vector_bytes)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class ChromaEngine:
+    """A Chroma server, or without one a Chroma folder inside each generation's folder."""
+
+    def __init__(self, url: str | None) -> None:
+        self._url = url
+        self._closed = Event()
+
+    def open(self, domain: str, folder: Folder) -> Searches:
+        """Returns at once; the mapped files are searched until Chroma is ready."""
+        chroma = GenerationInChroma(domain, folder, self._url, self._closed)
+        chunks, units = (
+            ChromaSearch(chroma, kind, held_by(folder, kind)[0], local)
+            for kind, local in zip(KINDS, _local(folder), strict=True)
+        )
+        chroma.start()
+        embedded = 0 if self._url else _graph_bytes(folder)
+        return Searches(chunks, units, memory_bytes=embedded)
+
+    def close(self) -> None:
+        self._closed.set()
+
+
+class ChromaSearch:
+    """The nearest rows of one matrix by Chroma."""
+
+    def __init__(
+        self, chroma: GenerationInChroma, kind: str, keys: Keys, local: VectorSearch
+    ) -> None:
+        self._chroma = chroma
+        self._kind = kind
+        self._keys = keys
+        self._local = local
+
+    def __call__(self, queries: Vectors, depth: int, allowed: Mask | None = None) -> list[Best]:
+        reach = len(self._keys.by_row) if allowed is None else int(allowed.sum())
+        if reach == 0:
+            return [NONE for _ in queries]
+        collection = self._chroma.collection(self._kind)
+        if collection is not None:
+            try:
+                best = self._nearest(collection, queries, min(depth, reach), allowed, reach)
+            except IndexUnavailable as error:
+                self._chroma.lose(error)
+            else:
+                if best:
+                    observe_vector_search(self._chroma.domain, "chroma")
+                    return best
+        observe_vector_search(self._chroma.domain, "local")
+        return self._local(queries, depth, allowed)
+
+    def _nearest(
+        self, collection: Collection, queries: Vectors, depth: int, allowed: Mask | None, reach: int
+    ) -> list[Best]:
+        """`depth` rows for each query; nothing when Chroma has too few of them."""
+        share = reach / len(self._keys.by_row)
+        count = SPARE + int((1 + SPARE_SHARE) * depth / share)
+        among = None
+        if share >= WIDE:
+            best = self._rows(collection.nearest(queries, count), allowed, depth)
+            if best:
+                return best
+        if allowed is not None:
+            among = [key.decode() for key in np.unique(self._keys.by_row[allowed]).tolist()]
+            count = depth
+        else:
+            count *= 4
+        return self._rows(collection.nearest(queries, count, among), allowed, depth)
+
+    def _rows(
+        self, replies: list[tuple[list[str], Vectors]], allowed: Mask | None, depth: int
+    ) -> list[Best]:
+        """The rows of the keys; nothing when a query has less than `depth`."""
+        result = []
+        for names, scores in replies:
+            of_key = self._keys.rows(names)
+            rows = np.concatenate([np.zeros(0, dtype=np.int64), *of_key])
+            row_scores = np.repeat(scores, [len(one) for one in of_key])
+            if allowed is not None:
+                row_scores, rows = row_scores[allowed[rows]], rows[allowed[rows]]
+            if len(rows) < depth:
+                return []
+            ascending = np.argsort(rows)
+            result.append(ordered(rows[ascending], row_scores[ascending]).head(depth))
+        return result
+
+
+class GenerationInChroma:
+    """A generation's collections, once they are complete and loaded. Thread-safe."""
+
+    def __init__(self, domain: str, folder: Folder, url: str | None, closed: Event) -> None:
+        self.domain = domain
+        self._folder = folder
+        self._url = url
+        self._closed = closed
+        self._lock = Lock()
+        self._collections: dict[str, Collection] = {}
+        self._cause = ""
+        self._is_trusted = True
+        """Whether Chroma has what it is marked to have."""
+        self._databases: list[ChromaDatabase] = []
+        weakref.finalize(self, _close_all, self._databases)
+
+    def collection(self, kind: str) -> Collection | None:
+        """None while Chroma can't be searched."""
+        return self._collections.get(kind)
+
+    def start(self, after_seconds: float = 0.0) -> None:
+        parts = (weakref.ref(self), self._closed, after_seconds)
+        Thread(target=_prepare, args=parts, name="chroma", daemon=True).start()
+
+    def lose(self, error: IndexUnavailable) -> None:
+        """A search failed: the mapped files are searched until Chroma is back."""
+        with self._lock:
+            if not self._collections or self._closed.is_set():
+                return
+            self._collections = {}
+            self._is_trusted = not is_reply(error)
+        self.warn(error)
+        self.start(RETRY_SECONDS)
+
+    def warn(self, error: IndexUnavailable) -> None:
+        """Logs an outage once."""
+        cause = " ".join(str(error.__cause__ or error).split())[:200]
+        if cause != self._cause:
+            self._cause = cause
+            log.warning(
+                "Chroma unavailable, searching local vectors",
+                domain=self.domain,
+                chroma=self._url or str(self._folder.path / CHROMA),
+                cause=cause,
+            )
+
+    def prepare(self) -> None:
+        """Stores what Chroma lacks and loads it. Raises IndexUnavailable, OSError."""
+        _close_all(self._databases)
+        if self._url:
+            database: ChromaDatabase = self._use(ChromaServer(self._url))
+            digest, made_by = self._folder.manifest.digest, self._folder.manifest.embedder
+            if not (self._is_trusted and database.complete(self.domain, made_by, [digest])):
+                send(database, self.domain, self._folder, None)
+        else:
+            database = self._use(ChromaFolder(complete_folder(self.domain, self._folder)))
+        loaded = {kind: self._load(database, kind) for kind in KINDS}
+        if self._url:
+            quick = self._use(ChromaServer(self._url, reply_seconds=SEARCH_SECONDS))
+            loaded = {kind: self._of(quick, kind) for kind in KINDS}
+        if self._cause:
+            log.info("Chroma is searched again", domain=self.domain)
+        with self._lock:
+            self._collections, self._cause, self._is_trusted = loaded, "", True
+
+    def _load(self, database: ChromaDatabase, kind: str) -> Collection:
+        collection = self._of(database, kind)
+        _, vectors = held_by(self._folder, kind)
+        if len(vectors):
+            collection.nearest(vectors[:1].exactly(), 1)
+        return collection
+
+    def _of(self, database: ChromaDatabase, kind: str) -> Collection:
+        return database.collection(self.domain, self._folder.manifest.embedder, kind)
+
+    def _use(self, database: ChromaDatabase) -> ChromaDatabase:
+        self._databases.append(database)
+        return database
+
+
+def _prepare(
+    generation: weakref.ref[GenerationInChroma], closed: Event, after_seconds: float
+) -> None:
+    """Tries until it succeeds, the engine is closed, or the generation is no longer used."""
+    while not closed.wait(after_seconds):
+        target = generation()
+        if target is None:
+            return
+        try:
+            target.prepare()
+            return
+        except IndexUnavailable as error:
+            target.warn(error)
+        except OSError as error:  # the folder is just being removed, or the disk is full
+            target.warn(IndexUnavailable(str(error)))
+        del target
+        after_seconds = RETRY_SECONDS
+
+
+def complete_folder(domain: str, folder: Folder) -> Path:
+    """The generation's embedded Chroma; made from that of another generation where there is one.
+
+    Raises IndexUnavailable, OSError."""
+    place = folder.path / CHROMA
+    if place.is_dir():
+        return place
+    with (folder.path / "chroma.lock").open("a") as opened:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        if not place.is_dir():
+            building = folder.path / BUILDING
+            shutil.rmtree(building, ignore_errors=True)
+            others = folder.path.parent.glob(f"[0-9]*/{CHROMA}")
+            newest = max((one for one in others if one.parent != folder.path), default=None)
+            if newest:
+                shutil.copytree(newest, building)
+            database = ChromaFolder(building)
+            try:
+                send(database, domain, folder, None)
+                if newest:
+                    drop_unused(database, domain, folder.manifest.embedder, [folder])
+            finally:
+                database.close()
+            building.rename(place)
+    return place
+
+
+def _local(folder: Folder) -> tuple[VectorSearch, VectorSearch]:
+    return (
+        LocalSearch(folder.chunk_vectors, folder.chunk_sketch),
+        LocalSearch(folder.unit_vectors, folder.unit_sketch),
+    )
+
+
+def _graph_bytes(folder: Folder) -> int:
+    rows = len(folder.chunk_vectors) + len(folder.unit_vectors)
+    return rows * (4 * folder.manifest.dimensions + GRAPH_BYTES)
+
+
+def _close_all(databases: list[ChromaDatabase]) -> None:
+    while databases:
+        databases.pop().close()
