@@ -179,6 +179,10 @@ class Settings(BaseSettings):
     data_dir: Path = Path("var")
     """Everything embedded lives here"""
 
+    deleted_text_hours: int = Field(24, ge=1, le=8_760)
+    """Hours that the text of a deleted document stays after the generation that lacks it: until
+    then `oncall index rollback` brings it back, and the next daily purge deletes it from answers,
+    threads and caches"""
     explanation_days: int = Field(14, ge=1, le=3_650)
     """Days that it stays on record why an answer was given (searches, ranks and scores, no text of
     documents), for `oncall explain`"""

@@ -17,6 +17,7 @@ from index.store.documents import Store
 from telemetry.metrics import observe_closed, observe_open
 
 LOOK_EVERY_SECONDS = 1.0
+UPKEEP_SECONDS = 900.0
 
 logger = logging.getLogger(__name__)
 
@@ -35,13 +36,16 @@ class OpenGenerations:
         most_bytes: float,
         most_domains: int,
         on_swap: Callable[[str], object] = lambda domain: None,
+        upkeep: Callable[[], object] = lambda: None,
     ) -> None:
         """`most_bytes`, `most_domains`: beyond either, the least recently used domain is closed.
-        `on_swap`: called with the domain after a generation has replaced another."""
+        `on_swap`: called with the domain after a generation has replaced another. `upkeep`: called
+        every quarter of an hour while a generation is open."""
         self._store = store
         self._open_generation = open_generation
         self._most_bytes, self._most_domains = most_bytes, most_domains
         self._on_swap = on_swap
+        self._upkeep, self._upkeep_due = upkeep, time.monotonic() + UPKEEP_SECONDS
         self._generations: dict[str, Generation] = {}
         self._last_used: dict[str, float] = {}
         self._opening: dict[str, Lock] = defaultdict(Lock)
@@ -66,6 +70,12 @@ class OpenGenerations:
         for domain, generation in list(self._generations.items()):
             if numbers.get(domain) != generation.generation:
                 self._renew(domain, numbers.get(domain))
+
+    def keep_up(self) -> None:
+        """Runs `upkeep` when it is due."""
+        if time.monotonic() > self._upkeep_due:
+            self._upkeep_due = time.monotonic() + UPKEEP_SECONDS
+            self._upkeep()
 
     def close(self) -> None:
         self._closed.set()
@@ -143,6 +153,7 @@ def _watch(generations: weakref.ref[OpenGenerations], closed: Event) -> None:
             return
         try:
             target.refresh()
+            target.keep_up()
             last_message = ""
         except CopilotError as error:
             if str(error) != last_message:  # log an outage once, not every second

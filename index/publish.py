@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from threading import Lock
 
 from sqlalchemy import Engine, inspect
 
-from config.errors import IndexUnavailable
+from config.errors import AnotherRun, IndexUnavailable
 from config.models import Embedder
 from config.parsing.secret_files import private_folder
 from config.settings import Settings
@@ -38,7 +39,7 @@ from index.vectors.quantized import one_thread_each
 from index.vectors.search import QuestionVectors
 
 RETAINED = 3
-"""Number of newest generations that stay in the database for rollback."""
+"""Number of newest generations that stay in the database for rollback, for some time."""
 WAIT_SECONDS = 600.0
 
 logger = logging.getLogger(__name__)
@@ -101,7 +102,9 @@ class Index:
             most_bytes=settings.index_memory_mb * 1e6,
             most_domains=settings.open_domains,
             on_swap=self._remove_older,
+            upkeep=self.retire,
         )
+        self._rollback_time = timedelta(hours=settings.deleted_text_hours)
         self._opened_folders: dict[str, tuple[int, Folder | None]] = {}
         self._holding = Lock()
 
@@ -177,6 +180,23 @@ class Index:
         generation = self._store.generation(domain, older[0].number)
         return generation or older[0]
 
+    def retire(self, *, at: datetime | None = None) -> None:
+        """Deletes generations that were replaced too long ago for a rollback, with the text of
+        documents that were deleted or changed since; on this machine also their folders.
+
+        `at`: the present, UTC. Each machine calls it now and then."""
+        for domain in self._store.currents():
+            generations = self._store.generations(domain)
+            retained = self._retained(generations, at)
+            folders = {one.number for one in _needed(retained)}
+            if retained == generations and self._folders.numbers(domain) <= folders:
+                continue
+            try:
+                with self._alone(domain, 0.0):
+                    self._clean(domain, keep_texts=retained == generations, at=at)
+            except AnotherRun:
+                continue  # it cleans up at its end
+
     def close(self) -> None:
         self._open_ones.close()
         self._vectors.close()
@@ -235,17 +255,31 @@ class Index:
         self._open_ones.swap(domain)
         self._clean(domain, step, keep_texts=step > 0)
 
-    def _clean(self, domain: str, step: int = 0, *, keep_texts: bool) -> None:
+    def _clean(
+        self, domain: str, step: int = 0, *, keep_texts: bool, at: datetime | None = None
+    ) -> None:
         """`keep_texts`: keep the texts of deleted generations until the next run, because other
         machines may still read or build the previous step."""
         generations = [one for one in self._store.generations(domain) if one.number != step]
-        retained = generations[:RETAINED]
-        retained += [one for one in generations[RETAINED:] if one.is_current]
+        retained = self._retained(generations, at)
         expired = [one.number for one in generations if one not in retained]
         self._store.forget(domain, [*expired, step] if step else expired, keep_texts=keep_texts)
         needed = _needed(retained)
         self._folders.remove_except(domain, [one.number for one in needed])
         self._folders.remove_vectors_except(domain, needed)
+
+    def _retained(
+        self, generations: Sequence[GenerationInfo], at: datetime | None
+    ) -> list[GenerationInfo]:
+        """Those that stay, newest first: the current one, and the newest others for as long as text
+        of deleted documents may stay. `at`: the present, UTC."""
+        oldest = (at or datetime.now(UTC)) - self._rollback_time
+        newer = [*generations[:1], *generations]  # that replaced it; the newest itself
+        return [
+            one
+            for place, (one, after) in enumerate(zip(generations, newer, strict=False))
+            if one.is_current or (place < RETAINED and after.created_at > oldest)
+        ]
 
     def _remove_older(self, domain: str) -> None:
         """Deletes older folders; on a machine that only reads, nothing else does."""

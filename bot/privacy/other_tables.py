@@ -30,7 +30,7 @@ class OtherTable:
         return frozenset(" ".join(groups).split())
 
 
-_DOCUMENTS = "until the documents change"
+_DOCUMENTS = "until the documents change or are deleted, and `ONCALL_DELETED_TEXT_HOURS`"
 _NEWEST = "the newest 20,000"
 _FOR_GOOD = "as long as the database"
 OTHER_TABLES: Mapping[str, OtherTable] = {
@@ -74,6 +74,9 @@ OTHER_TABLES: Mapping[str, OtherTable] = {
     ),
     "index_unpublished_vectors": OtherTable(
         plain="domain key leading trailing scale", until="until they are published"
+    ),
+    "index_withdrawn": OtherTable(
+        plain="domain document_id", until="their text is deleted everywhere"
     ),
     "ingest_begun": OtherTable(plain="run", until="until the run is over"),
     "ingest_loaded": OtherTable(

@@ -149,6 +149,12 @@ class GenerationFolders:
                 except (Damaged, OSError):  # or the folder is just being removed
                     continue
 
+    def numbers(self, domain: str) -> set[int]:
+        """Of the folders on this machine."""
+        folder = self.of(domain)
+        names = [one.name for one in folder.iterdir()] if folder.is_dir() else []
+        return {int(name) for name in names if name.isdecimal()}
+
     def remove_except(self, domain: str, retained: Collection[int]) -> None:
         """Deletes the folders of other generations and leftovers of dead processes.
 

@@ -119,13 +119,23 @@ def scrub(file: Path) -> None:
     """Erases deleted data from a SQLite file and its write-ahead log. Others may use it meanwhile.
 
     Deleted text survives in free pages, in gaps within pages and in the write-ahead log."""
+    _rewrite(file, "VACUUM")
+
+
+def truncate_log(file: Path) -> None:
+    """Erases data from a SQLite file's write-ahead log that was deleted with `secure_delete`."""
+    _rewrite(file)
+
+
+def _rewrite(file: Path, *statements: str) -> None:
     if not file.exists():
         return
     try:
         with closing(
             sqlite3.connect(file, timeout=BUSY_SECONDS, isolation_level=None)
         ) as connection:
-            connection.execute("VACUUM")
+            for statement in statements:
+                connection.execute(statement)
             busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     except sqlite3.Error as error:
         log.warning("deleted rows may still be in the file", file=str(file), cause=str(error))
@@ -270,6 +280,19 @@ class CurrentRow(_Base):
     number: Mapped[int]
 
 
+class _WithdrawnBase(DeclarativeBase):
+    """Migration part `index-withdrawn`."""
+
+
+class WithdrawnRow(_WithdrawnBase):
+    """A document that the current generation lacks and an earlier one had."""
+
+    __tablename__ = "index_withdrawn"
+    domain: Mapped[str] = mapped_column(String(63), primary_key=True)
+    document_id: Mapped[str] = mapped_column(Text, primary_key=True)
+    withdrawn_at: Mapped[datetime] = mapped_column(comment="UTC")
+
+
 STEPS: tuple[Step, ...] = ()
 """Add a new column to its table above and here, as
 `expanding("ALTER TABLE … ADD COLUMN …")`."""
@@ -278,3 +301,4 @@ STEPS: tuple[Step, ...] = ()
 def create_index_tables(engine: Engine) -> None:
     """Creates or migrates the tables. Safe when several processes start at once."""
     migrate(engine, _Base.metadata, "index", STEPS)
+    migrate(engine, _WithdrawnBase.metadata, "index-withdrawn")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -13,14 +14,22 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
-from sqlalchemy import Engine, delete, func, insert, select, update
+from sqlalchemy import Engine, delete, func, insert, literal, select, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from config.errors import IndexUnavailable, PublishError
-from durable.database import batches, storage_failure
+from durable.database import batches, now, storage_failure
 from enrichment.chunk import Chunk, DocumentCard
-from index.store.database import ChunkRow, CurrentRow, GenerationRow, MemberRow, RevisionRow
+from index.store.database import (
+    ChunkRow,
+    CurrentRow,
+    GenerationRow,
+    MemberRow,
+    RevisionRow,
+    WithdrawnRow,
+    truncate_log,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +70,7 @@ def digest_of(revisions: Iterable[Revision]) -> str:
     return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
+_WITHDRAWN = ("domain", "document_id", "withdrawn_at")
 _REVISION = (
     RevisionRow.id, RevisionRow.document_id, RevisionRow.digest, RevisionRow.chunks,
     RevisionRow.units,
@@ -229,6 +239,32 @@ class Store:
         with self._reading() as connection:
             return (connection.scalar(query) or 0) + 1
 
+    def withdrawn(self, before: datetime) -> dict[str, frozenset[str]]:
+        """Domain → documents that no generation has had since. `before`: UTC, without a zone."""
+        query = select(WithdrawnRow.domain, WithdrawnRow.document_id).where(
+            WithdrawnRow.withdrawn_at < before
+        )
+        by_domain: dict[str, set[str]] = defaultdict(set)
+        with self._reading() as connection:
+            for row in connection.execute(query):
+                by_domain[row.domain].add(row.document_id)
+        return {domain: frozenset(ids) for domain, ids in by_domain.items()}
+
+    def withdraw(self, domain: str, documents: Collection[str]) -> None:
+        """Records those of these documents that the current generation lacks."""
+        with self._writing() as connection:
+            number = connection.scalar(select(CurrentRow.number).filter_by(domain=domain))
+            published = set(connection.scalars(_documents_of(domain, number))) if number else set()
+            for document in set(documents) - published:
+                key = {"domain": domain, "document_id": document}
+                if not connection.scalar(select(WithdrawnRow.document_id).filter_by(**key)):
+                    connection.execute(insert(WithdrawnRow).values(**key, withdrawn_at=now()))
+
+    def forget_withdrawn(self, before: datetime) -> None:
+        """`before`: UTC, without a zone."""
+        with self._writing() as connection:
+            connection.execute(delete(WithdrawnRow).where(WithdrawnRow.withdrawn_at < before))
+
     def forget(self, domain: str, numbers: Sequence[int], *, keep_texts: bool = False) -> None:
         """Deletes generations and, unless `keep_texts`, the domain's unreferenced revisions."""
         with self._writing() as connection:
@@ -242,6 +278,8 @@ class Store:
             connection.execute(
                 delete(RevisionRow).where(RevisionRow.domain == domain, RevisionRow.id.not_in(used))
             )
+        for file in self._files:
+            truncate_log(file)
 
 
 def _info(
@@ -267,7 +305,21 @@ def _members_of(query: Any, domain: str, number: int) -> Any:
     )
 
 
+def _documents_of(domain: str, number: int) -> Any:
+    return _members_of(select(RevisionRow.document_id), domain, number)
+
+
 def _point_to(connection: Connection, domain: str, number: int) -> None:
+    published = _documents_of(domain, number)
+    withdrawn = WithdrawnRow.domain == domain, WithdrawnRow.document_id.in_(published)
+    connection.execute(delete(WithdrawnRow).where(*withdrawn))
+    before = connection.scalar(select(CurrentRow.number).filter_by(domain=domain))
+    if before is not None:
+        known = select(WithdrawnRow.document_id).where(WithdrawnRow.domain == domain)
+        removed = _members_of(
+            select(literal(domain), RevisionRow.document_id, literal(now())), domain, before
+        ).where(RevisionRow.document_id.not_in(published), RevisionRow.document_id.not_in(known))
+        connection.execute(insert(WithdrawnRow).from_select(_WITHDRAWN, removed))
     move = update(CurrentRow).filter_by(domain=domain).values(number=number)
     if not connection.execute(move).rowcount:
         connection.execute(insert(CurrentRow).values(domain=domain, number=number))

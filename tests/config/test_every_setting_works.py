@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr, suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import FrameType
 
@@ -411,6 +411,18 @@ def audited(town: Town, settings: Settings) -> object:
     return len(list(copilot.audit.export()))
 
 
+def retired(town: Town, settings: Settings) -> object:
+    """How many generations are there ten hours after the last document was deleted."""
+    copilot = Copilot(settings)
+    copilot.ingest("tea")
+    with copilot.index.stage("tea") as staging:
+        for document in staging.documents:
+            staging.remove(document)
+        staging.commit({})
+    copilot.index.retire(at=datetime.now(UTC) + timedelta(hours=10))
+    return len(copilot.index.generations("tea"))
+
+
 def explained(town: Town, settings: Settings) -> object:
     """How many explanations of a hundred days ago outlive a purge."""
     copilot = Copilot(settings)
@@ -548,6 +560,7 @@ PROBES = {
     "CHROMA_URL": Probe(one=None, other="http://127.0.0.1:9", observe=published),
     "ONCALL_INDEX_MEMORY_MB": Probe(one=None, other="0.0001", observe=open_indexes),
     "ONCALL_OPEN_DOMAINS": Probe(one=None, other="1", observe=open_indexes),
+    "ONCALL_DELETED_TEXT_HOURS": Probe(one="24", other="1", observe=retired),
     "ONCALL_EXPLANATION_DAYS": Probe(one="14", other="400", observe=explained),
     "ONCALL_AUDIT_DAYS": Probe(one="90", other="400", observe=audited),
     "ONCALL_LOG_LEVEL": Probe(one="info", other="error", observe=warned),

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from threading import Thread
 from typing import Any
 
@@ -16,12 +17,14 @@ from sqlalchemy import func, select, update
 from config.errors import IndexUnavailable, LoadError, ModelUnavailable, PublishError
 from config.models import Vectors
 from config.settings import Settings
+from durable.database import now
 from enrichment.chunk import Chunk, DocumentCard
 from index.generations.folders import WORTH_OPENING
 from index.generations.staging import TOGETHER
 from index.publish import Index, open_index
 from index.search import SearchQuery
 from index.store.database import ChunkRow, RevisionRow
+from index.store.documents import Store
 from tests.index.conftest import eventually
 
 Corpus = dict[str, tuple[DocumentCard, list[Chunk]]]
@@ -149,6 +152,71 @@ def test_old_generations_are_cleaned_away(
     assert folders(settings) == ["000004", "000005"], "what is rolled back to, and what answers"
     with index.engine.connect() as connection:
         assert connection.scalar(select(func.count()).select_from(ChunkRow)) == 3 * len(chunks)
+
+
+def test_deleted_text_leaves_earlier_generations_on_every_machine_once_no_rollback_needs_it(
+    settings: Settings, index: Index, publish: Publish, corpus: Corpus, embedder: Any
+) -> None:
+    publish(corpus)
+    elsewhere = settings  # on the same machine, or another one
+    if settings.database_url:
+        elsewhere = settings.model_copy(update={"data_dir": settings.data_dir / "reader"})
+    reader = fresh(elsewhere, embedder)
+    assert reader.snapshot("help").generation == 1
+    card, chunks = corpus["laptop-policy"]
+    with index.stage("help") as staging:
+        staging.remove("key-rotation")
+        staging.put(replace(card, version="2"), chunks)
+        staging.commit({})
+    eventually(lambda: reader.snapshot("help").generation == 2)
+    published = datetime.now(UTC)
+    for one in (index, reader):
+        one.retire(at=published + timedelta(hours=23))
+    assert [one.number for one in index.generations("help")] == [2, 1]
+    late = published + timedelta(hours=25)
+    with index.stage("help"):
+        reader.retire(at=late)
+    assert [one.number for one in index.generations("help")] == [2, 1], "a run cleans up itself"
+    index.retire(at=late)
+    reader.retire(at=late)
+    assert [one.number for one in index.generations("help")] == [2]
+    assert folders(settings) == folders(elsewhere) == ["000002"]
+    with index.engine.connect() as connection:
+        cards = connection.scalars(select(RevisionRow.card)).all()
+        assert sorted(json.loads(one)["id"] for one in cards) == ["incident-guide", "laptop-policy"]
+    with pytest.raises(IndexUnavailable, match="no earlier generation"):
+        index.rollback("help")
+    reader.close()
+
+
+def test_withdrawn_documents_are_on_record_until_they_are_back(
+    index: Index, publish: Publish, corpus: Corpus
+) -> None:
+    store = Store(index.engine)
+
+    def withdrawn() -> dict[str, frozenset[str]]:
+        return store.withdrawn(now() + timedelta(hours=1))
+
+    def remove(*documents: str) -> None:
+        with index.stage("help") as staging:
+            for document in documents:
+                staging.remove(document)
+            staging.commit({})
+
+    publish(corpus)
+    assert withdrawn() == {}
+    remove("key-rotation")
+    assert store.withdrawn(now() - timedelta(hours=1)) == {}
+    assert withdrawn() == {"help": {"key-rotation"}}
+    index.rollback("help")
+    assert withdrawn() == {}
+    remove("key-rotation", "laptop-policy")
+    publish({"key-rotation": corpus["key-rotation"]})
+    assert withdrawn() == {"help": {"laptop-policy"}}
+    store.withdraw("help", ["laptop-policy", "key-rotation", "long-gone"])
+    assert withdrawn() == {"help": {"laptop-policy", "long-gone"}}
+    store.forget_withdrawn(now() + timedelta(hours=1))
+    assert withdrawn() == {}
 
 
 def test_a_second_run_on_the_domain_says_so_or_waits(

@@ -50,6 +50,7 @@ CREATE TABLE index_generations ( domain VARCHAR(63) NOT NULL, number INTEGER NOT
 CREATE TABLE index_members ( domain VARCHAR(63) NOT NULL, number INTEGER NOT NULL, revision_id INTEGER NOT NULL, PRIMARY KEY (domain, number, revision_id), FOREIGN KEY(revision_id) REFERENCES index_revisions (id) );
 CREATE TABLE index_revisions ( id INTEGER NOT NULL, domain VARCHAR(63) NOT NULL, document_id TEXT NOT NULL, digest VARCHAR(64) NOT NULL, card TEXT NOT NULL, chunks INTEGER NOT NULL, units INTEGER NOT NULL, PRIMARY KEY (id), UNIQUE (domain, document_id, digest) );
 CREATE TABLE index_unpublished_vectors ( domain VARCHAR(63) NOT NULL, "key" VARCHAR(32) NOT NULL, leading BLOB NOT NULL, trailing BLOB NOT NULL, scale BLOB NOT NULL, made_at DATETIME NOT NULL, PRIMARY KEY (domain, "key") );
+CREATE TABLE index_withdrawn ( domain VARCHAR(63) NOT NULL, document_id TEXT NOT NULL, withdrawn_at DATETIME NOT NULL, PRIMARY KEY (domain, document_id) );
 CREATE TABLE ingest_begun ( run VARCHAR(200) NOT NULL, times INTEGER NOT NULL, PRIMARY KEY (run) );
 CREATE TABLE ingest_loaded ( domain VARCHAR(63) NOT NULL, document_id TEXT NOT NULL, digest VARCHAR(64) NOT NULL, content_hash TEXT NOT NULL, version TEXT NOT NULL, document BLOB NOT NULL, deaths INTEGER NOT NULL, PRIMARY KEY (domain, document_id) );
 CREATE TABLE ingest_notices ( id VARCHAR(32) NOT NULL, person VARCHAR(64) NOT NULL, lines TEXT NOT NULL, kept_at DATETIME NOT NULL, try_at DATETIME NOT NULL, PRIMARY KEY (id) );
@@ -126,6 +127,7 @@ INSERT INTO schema_versions VALUES ('evaluation_verdicts', 1);
 INSERT INTO schema_versions VALUES ('gaps', 1);
 INSERT INTO schema_versions VALUES ('index', 1);
 INSERT INTO schema_versions VALUES ('index-unpublished', 1);
+INSERT INTO schema_versions VALUES ('index-withdrawn', 1);
 INSERT INTO schema_versions VALUES ('ingest-begun', 1);
 INSERT INTO schema_versions VALUES ('ingest-handed-over', 1);
 INSERT INTO schema_versions VALUES ('ingest-notices', 1);
