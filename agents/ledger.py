@@ -25,13 +25,14 @@ from sqlalchemy import (
     text,
     update,
 )
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.domain import Domain
 from config.errors import CopilotError
 from config.models import Usage
 from durable.database import now
+from durable.failures import storage_failure
 from durable.migration import migrate
 from telemetry import metrics
 
@@ -127,8 +128,8 @@ def create_run_table(engine: Engine) -> None:
 class RunLedger:
     """Safe to use from several threads and processes.
 
-    While the database is away, questions are answered and not counted, and the log says so: people
-    on call ask during outages. Any other error of the database is raised."""
+    While the database is away or can't be written, questions are answered and not counted, and the
+    log says so: people on call ask during outages. Any other error of the database is raised."""
 
     def __init__(self, engine: Engine, *, has_model: bool = True) -> None:
         """`has_model`: False where no run costs anything."""
@@ -148,8 +149,8 @@ class RunLedger:
             with self._transaction() as connection:
                 _wait_for_turn(connection, through)
                 return self._admit(connection, through, domains, limited=limited)
-        except OperationalError as error:
-            _log_unavailable(error)
+        except SQLAlchemyError as error:
+            _raise_unless_away(error)
             return list(domains)
 
     @contextmanager
@@ -233,8 +234,8 @@ class RunLedger:
             with self._transaction() as connection:
                 this = update(RunRow).where(RunRow.id == through.run_id)
                 connection.execute(this.values(**values))
-        except OperationalError as error:
-            _log_unavailable(error)
+        except SQLAlchemyError as error:
+            _raise_unless_away(error)
             return False
         return True
 
@@ -278,5 +279,8 @@ def _reached(
     return None
 
 
-def _log_unavailable(error: Exception) -> None:
-    log.warning("run not counted: the database does not respond", cause=type(error).__name__)
+def _raise_unless_away(error: SQLAlchemyError) -> None:
+    failure = storage_failure(error)
+    if failure is None:
+        raise error
+    log.warning("run not counted", cause=failure.problem)

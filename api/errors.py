@@ -10,12 +10,14 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
 from agents.ledger import LimitReached
 from api.auth.routes import RequestRejected
-from config.errors import CopilotError, PeopleUnknown, new_reference
+from config.errors import CopilotError, DatabaseAway, PeopleUnknown, new_reference
 from durable.database import now
+from durable.failures import storage_failure
 
 log = structlog.get_logger()
 
@@ -26,7 +28,12 @@ class ClientLeft(BaseException):
 
 def failure(error: Exception, *, local: bool) -> tuple[int, dict[str, Any]]:
     """Returns status and body: the message to the operator at this machine, and a log reference to
-    other callers. While Slack can't be asked, everybody is told so."""
+    other callers. While Slack or the database can't be asked, everybody is told so."""
+    error = _cause(error)
+    if isinstance(error, DatabaseAway):
+        log.warning("a request failed: the database is away", cause=error.problem)
+        detail = str(error) if local else _AWAY
+        return 503, {"detail": detail}
     expected = isinstance(error, CopilotError)
     if expected and (local or isinstance(error, PeopleUnknown)):
         return 503, {"detail": str(error)}
@@ -34,6 +41,24 @@ def failure(error: Exception, *, local: bool) -> tuple[int, dict[str, Any]]:
     log.error("a request failed", reference=mark, exc_info=error)
     detail = "this can't be answered just now" if expected else "something went wrong"
     return 503 if expected else 500, {"detail": detail, "reference": mark}
+
+
+def retry_after(error: Exception) -> int:
+    """Seconds; 0 where nobody knows."""
+    cause = _cause(error)
+    return cause.retry_after if isinstance(cause, PeopleUnknown | DatabaseAway) else 0
+
+
+def _cause(error: Exception) -> Exception:
+    """The outage of the database behind an error; else the error."""
+    failure = storage_failure(error)
+    return failure if isinstance(failure, DatabaseAway) else error
+
+
+_AWAY = (
+    "the database can't be asked at the moment, so nothing is known; "
+    f"try again in {DatabaseAway.retry_after} seconds"
+)
 
 
 def limit_reached(reached: LimitReached) -> RequestRejected:
@@ -52,6 +77,7 @@ def add_failures(app: FastAPI) -> None:
         (RequestValidationError, _invalid),
         (HTTPException, _plain),
         (CopilotError, _failed),
+        (SQLAlchemyError, _failed),
         (Exception, _failed),
     ):
         app.add_exception_handler(kind, handler)
@@ -65,7 +91,7 @@ def _refused(request: Request, error: Exception) -> Response:
 def _failed(request: Request, error: Exception) -> JSONResponse:
     caller = getattr(request.state, "caller", None)
     status, body = failure(error, local=caller is not None and caller.local)
-    after = error.retry_after if isinstance(error, PeopleUnknown) else 0
+    after = retry_after(error)
     return JSONResponse(body, status, {"Retry-After": str(after)} if after else None)
 
 

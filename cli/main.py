@@ -103,7 +103,7 @@ def _failed_storage(error: Exception) -> CopilotError | None:
     }:
         return None
     from config.settings import read_settings
-    from durable.database import databases_in, storage_failure
+    from durable.failures import databases_in, storage_failure
 
     return storage_failure(error, databases_in(read_settings().data_dir))
 

@@ -4,6 +4,7 @@ CopilotError
 ├── UsageError            the command line is wrong               → exit 2
 ├── ConfigError           settings or a domain file are wrong     → exit 2
 ├── StorageFailed         a disk is full, a database damaged       → exit 1, or the work waits
+│   └── DatabaseAway      it can't be asked at the moment          → the work waits; 503, try again
 ├── LoadError             one document can't be read              → reported, the job goes on
 ├── IndexUnavailable      no usable generation to answer from     → exit 1, or an honest reply
 ├── PermissionsUnknown    permissions can't be checked now        → an honest reply, no answer
@@ -53,6 +54,15 @@ class StorageFailed(CopilotError):
     """A disk is full, or a database is damaged or can't be used."""
 
 
+class DatabaseAway(StorageFailed):
+    """The database can't be asked at the moment, and nothing about its content is known.
+
+    `durable.database.storage_failure` makes it from the errors of drivers."""
+
+    retry_after = 5
+    """Seconds."""
+
+
 class LoadError(CopilotError):
     """One document can't be read. The job reports it and continues.
 
@@ -67,7 +77,7 @@ class LoadError(CopilotError):
 
 
 class IndexUnavailable(CopilotError):
-    """The domain has no usable generation."""
+    """The domain has no usable generation. The database, which would know, has answered."""
 
 
 class NothingPublished(IndexUnavailable):

@@ -19,13 +19,8 @@ import structlog
 from sqlalchemy import Engine, func, select
 
 from config.parsing.secret_files import private_file
-from durable.database import (
-    end,
-    postgres_engine,
-    storage_failure,
-    told_plainly,
-    wait_for_the_database,
-)
+from durable.database import end, postgres_engine, wait_for_the_database
+from durable.failures import storage_failure, told_plainly
 from durable.lease import Lease
 from telemetry import metrics
 from telemetry.logs import ToStructlog

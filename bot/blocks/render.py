@@ -205,10 +205,12 @@ def working(plan: ProgressPlan) -> SlackMessage:
     return SlackMessage(text=f"_{sanitize_mrkdwn(current_status(block))[:300]}_", blocks=[block])
 
 
-def apology(reference: str, *, question_id: str) -> SlackMessage:
+def apology(
+    reference: str, *, question_id: str, reason: str = "something went wrong on my side"
+) -> SlackMessage:
     """The message after an error; operators find `reference` in their logs."""
     text = (
-        "Sorry, I couldn't answer this: something went wrong on my side. "
+        f"Sorry, I couldn't answer this: {reason}. "
         f"Please try again later, or ask a human. Reference: `{reference}`"
     )
     return SlackMessage(text=text, blocks=[section(text), actions([ask_human(question_id)])])

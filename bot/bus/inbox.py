@@ -4,6 +4,7 @@ One DBOS workflow per event id: a repeated delivery starts no second one."""
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections import deque
@@ -15,7 +16,7 @@ from bot.bus.events import Item
 from bot.bus.stored_items import INBOX, InboxAdmin
 from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure
 from config.errors import CopilotError
-from durable.database import storage_failure
+from durable.failures import storage_failure
 from durable.lease import Lease
 from durable.worker import DurableWorker, WorkQueue
 from telemetry import metrics
@@ -29,6 +30,10 @@ WORK = "work"
 STORE_LATE_SECONDS = 0.5
 MAX_UNSTORED = 10_000
 """Events, of a few kilobytes each, held in memory while the database is away."""
+SLACK_PAUSES = (30, 60, 300, 900, 1800)
+OTHER_PAUSES = (1, 5, 30, 120)
+STORAGE_PAUSES = (0.5, 1, 2, 4, *[8] * 72)
+"""Some ten minutes; dozens of threads wait, so none for long, and each a little differently."""
 
 
 class Inbox:
@@ -43,9 +48,12 @@ class Inbox:
         concurrency: int = 64,
         poll_seconds: float = 0.2,
         upkeep: Callable[[], object] = lambda: None,
+        on_abandoned: Callable[[str], object] = lambda event_id: None,
     ) -> None:
-        """`upkeep` is called at the start and every hour; its errors are logged."""
+        """`upkeep` is called at the start and every hour; its errors are logged. `on_abandoned` is
+        called with the id of an event that is not tried again."""
         self._handler = handler
+        self._on_abandoned = on_abandoned
         self._concurrency = concurrency
         self.poll_seconds = poll_seconds
         self._upkeep = upkeep
@@ -54,6 +62,8 @@ class Inbox:
         )
         self._putting = threading.Lock()
         self._unstored: deque[tuple[str, Item]] = deque()
+        self._problem = ""
+        """Why the last event could not be stored."""
         self._stopping = threading.Event()
 
     def start(self) -> None:
@@ -69,7 +79,8 @@ class Inbox:
         is back; the process may end before that, so the sender should send it again."""
         try:
             self._store(event_id, item)
-        except Exception:
+        except Exception as error:
+            self._problem = cause_of(error)
             if len(self._unstored) < MAX_UNSTORED:
                 self._unstored.append((event_id, item))
             raise
@@ -90,7 +101,7 @@ class Inbox:
         """As in `telemetry.health.HealthSource`."""
         missing = self._worker.missing()
         if self._unstored and "database" not in missing:
-            missing["storing"] = "events can't be stored: is the disk full?"
+            missing["storing"] = f"events can't be stored: {self._problem}"
         return missing
 
     def observe(self) -> None:
@@ -123,8 +134,9 @@ class Inbox:
                 try:
                     self._store(event_id, item)
                 except Exception as error:
-                    cause = storage_failure(error) or type(error).__name__
-                    log.warning("event not stored yet: database unavailable", cause=str(cause))
+                    if (cause := cause_of(error)) != self._problem:
+                        log.warning("events are not stored yet", cause=cause)
+                    self._problem = cause
                     break
                 self._unstored.popleft()
 
@@ -144,30 +156,49 @@ class Inbox:
     def _handle(self, event_id: str, item: Item) -> None:
         """Run the handler until it returns; it is safe to repeat.
 
-        Slack may be down for an hour, and a late answer is better than none. While the database is
-        down, attempts are not counted. Other errors are retried for some minutes, then logged."""
-        slack, other = iter((30, 60, 300, 900, 1800)), iter((1, 5, 30, 120))
+        Slack may be down for an hour, and a late answer is better than none. While the worker has
+        no lease, attempts are not counted. Failures of the database are retried for some ten
+        minutes, others for some two; then the event is abandoned."""
+        pauses = {kind: iter(each) for kind, each in _PAUSES.items()}
         while True:
             try:
                 return self._handler(event_id, item)
             except SlackRefused as refused:
                 log.error("slack refuses this for good", event_id=event_id, reason=str(refused))
+                self._abandon(event_id)
                 return None
             except Exception as error:
-                pauses = slack if isinstance(error, SlackUnsure | SlackBusy) else other
                 if not self._worker.is_able():
                     log.warning("work paused: database unavailable", event_id=event_id)
                     self._worker.wait_until_able()
                     continue
-                pause = next(pauses, None)
+                pause = next(pauses[_kind(error)], None)
                 if pause is None:
                     log.exception("given up", event_id=event_id)
+                    self._abandon(event_id)
                     raise
                 log.warning("trying again", event_id=event_id, pause=pause, cause=cause_of(error))
-                time.sleep(pause)
+                time.sleep(pause * random.uniform(0.75, 1.25))  # noqa: S311 - not a secret
+
+    def _abandon(self, event_id: str) -> None:
+        try:
+            self._on_abandoned(event_id)
+        except Exception as error:
+            log.warning("abandoned event could not be concluded", cause=cause_of(error))
+
+
+_PAUSES = {"slack": SLACK_PAUSES, "storage": STORAGE_PAUSES, "other": OTHER_PAUSES}
+
+
+def _kind(error: Exception) -> str:
+    if isinstance(error, SlackUnsure | SlackBusy):
+        return "slack"
+    return "storage" if storage_failure(error) else "other"
 
 
 def cause_of(error: Exception) -> str:
     """For the log: the text of our own errors; of others the type, as they may quote people."""
+    if failure := storage_failure(error):
+        return failure.problem
     is_ours = isinstance(error, CopilotError | SlackUnsure | SlackBusy)
     return str(error) if is_ours else type(error).__name__

@@ -101,6 +101,14 @@ class LiveAnswer:
         self._status_updates.stop()
         self._text_updates.stop()
 
+    def wait(self, status: str) -> None:
+        """Show why the work stands still, in a message that is there. Uses no database."""
+        self.settle()
+        if 0 not in self._parts.ts or self._pace.is_paused():
+            return
+        self._try_to(self._live.stop)
+        self._show(working(ProgressPlan(title=status)))
+
     def _show_status(self, status: str) -> None:
         if self._pace.is_paused() or not self._may_show():
             return
@@ -172,7 +180,7 @@ class LiveAnswer:
     def _try(self, method: str, **arguments: object) -> Json | None:
         return self._try_to(lambda: self._web.once(method, **arguments))
 
-    def _try_to(self, call: Callable[[], Json]) -> Json | None:
+    def _try_to(self, call: Callable[[], Json | None]) -> Json | None:
         """One attempt at an optional call; None when Slack does not take it."""
         self._live.last_update = time.monotonic()
         try:

@@ -195,10 +195,26 @@ class AnswerPosts:
             on_busy=on_busy,
         )
         if not existing:
-            self.own(part, ts)
-        elif state == "answered" and not self.update(part, message):
-            # The existing message was an earlier placeholder, and can't be updated.
+            is_placed = self._adopt(part, ts, message, state)
+        else:
+            is_placed = state != "answered" or self.update(part, message)
+        if not is_placed:  # an earlier message was there, and can't be updated
             self.create(part, message, state=state, on_busy=on_busy)
+
+    def _adopt(self, part: int, ts: str, message: SlackMessage, state: str) -> bool:
+        """Record a new message, or use the one that another attempt has on record instead of it.
+
+        False when that one can't be updated."""
+        if self.own(part, ts):
+            return True
+        log.info("another attempt has posted already, deleting a message", question=self._event.id)
+        try:
+            self._web.call("chat.delete", channel=self._event.channel, ts=ts)
+        except SlackRefused as refused:
+            log.info("could not delete a message", reason=refused.code)
+        self._abandoned.add(ts)
+        self.ts = dict(self._records.posts(self._event.id))
+        return state != "answered" or (part in self.ts and self.update(part, message))
 
     def update(self, part: int, message: SlackMessage) -> bool:
         """False when the message was deleted or can't be updated, and another must be posted."""

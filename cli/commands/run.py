@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.options import AsJson, DomainNames, free_port, print_json, wired
-from config.errors import CopilotError, IndexUnavailable, UsageError
+from config.errors import CopilotError, DatabaseAway, IndexUnavailable, UsageError
 
 if TYPE_CHECKING:
     from oncall import Copilot
@@ -132,7 +132,7 @@ def _say_what_is_missing(copilot: Copilot) -> None:
     for name in copilot.domains:
         try:
             copilot.index.snapshot(name)
-        except IndexUnavailable as error:
+        except (IndexUnavailable, DatabaseAway) as error:
             sys.stderr.write(f"oncall: {error}\n")
 
 

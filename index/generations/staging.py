@@ -14,7 +14,7 @@ from pydantic_core import PydanticSerializationError
 
 from config.errors import LoadError, PublishError
 from config.models import Embedder
-from durable.database import NO_ROOM
+from durable.failures import NO_ROOM
 from enrichment.chunk import Chunk, DocumentCard
 from index.generations.build import Journal, VectorSource, embedded_texts
 from index.generations.folder import Folder

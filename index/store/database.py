@@ -39,7 +39,8 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from config.errors import AnotherRun, ConfigError
 from config.parsing.secret_files import private_file, private_folder
 from config.settings import Settings
-from durable.database import postgres_engine, storage_failure
+from durable.database import postgres_engine
+from durable.failures import storage_failure
 from durable.migration import Step, migrate
 
 log = structlog.get_logger()

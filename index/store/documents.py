@@ -18,8 +18,9 @@ from sqlalchemy import Engine, delete, func, insert, literal, select, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from config.errors import IndexUnavailable, PublishError
-from durable.database import batches, now, storage_failure
+from config.errors import PublishError, StorageFailed
+from durable.database import batches, now
+from durable.failures import storage_failure
 from enrichment.chunk import Chunk, DocumentCard
 from index.store.database import (
     ChunkRow,
@@ -88,16 +89,9 @@ def _chunks() -> TypeAdapter[Chunk]:
     return TypeAdapter(Chunk)
 
 
-@contextmanager
-def _failing_as(
-    kind: type[IndexUnavailable | PublishError], files: Sequence[Path]
-) -> Iterator[None]:
-    try:
-        yield
-    except SQLAlchemyError as error:
-        if failure := storage_failure(error, files):
-            raise kind(failure.problem, remedy=failure.remedy) from error
-        raise kind(f"the database failed: {type(error).__name__}", remedy=REMEDY) from error
+def _failure_of(error: SQLAlchemyError, files: Sequence[Path]) -> StorageFailed:
+    unknown = f"the database failed: {type(error).__name__}"
+    return storage_failure(error, files) or StorageFailed(unknown, remedy=REMEDY)
 
 
 class Store:
@@ -110,13 +104,21 @@ class Store:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with _failing_as(IndexUnavailable, self._files), self.engine.connect() as connection:
-            yield connection
+        """Raises StorageFailed: an error of the database says nothing about what is published."""
+        try:
+            with self.engine.connect() as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            raise _failure_of(error, self._files) from error
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        with _failing_as(PublishError, self._files), self.engine.begin() as connection:
-            yield connection
+        try:
+            with self.engine.begin() as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            failure = _failure_of(error, self._files)
+            raise PublishError(failure.problem, remedy=failure.remedy) from error
 
     def save(self, domain: str, card: DocumentCard, content: Sequence[Chunk]) -> Revision:
         """The revision with exactly this content; inserted if it doesn't exist."""

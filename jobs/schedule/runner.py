@@ -23,7 +23,8 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.domain import Domain
 from config.errors import AnotherRun, CopilotError
-from durable.database import causes, insert_once
+from durable.database import insert_once
+from durable.failures import causes
 from durable.lease import Lease
 from durable.migration import migrate
 from durable.worker import (

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from psycopg.errors import TooManyConnections
 from pydantic import SecretStr
 from sqlalchemy import create_engine
+from sqlalchemy.exc import OperationalError
 
 from agents.answer import Question
 from agents.response import to_full_response
@@ -246,6 +248,24 @@ def test_failures_are_one_line_and_keep_their_secrets(client: TestClient, agents
     assert failed.status_code == 500
     assert "hunter2" not in failed.text
     assert failed.json()["reference"]
+
+
+def test_a_database_that_is_away_is_told_to_everybody_with_when_to_ask_again(
+    agents: Agents, tmp_path: Path
+) -> None:
+    def away(question: Question) -> Any:
+        raise OperationalError("SELECT secret", {}, TooManyConnections())
+
+    agents.reply = away
+    token = bearer(create_token(tmp_path, "ci"))
+    with_token = elsewhere(api(agents, tokens=LiveTokens(tmp_path)), headers=token)
+    for client in (here(api(agents)), with_token):
+        reply = client.post("/api/agentic_qna", json={"query": "x", "domain": "security"})
+        assert (reply.status_code, reply.headers["Retry-After"]) == (503, "5")
+        assert "the database" in reply.json()["detail"]
+        assert not {"SELECT", "oncall ingest", "reference"} & set(reply.text.split())
+        asked = {"query": "x", "domain": "security", "stream": True}
+        assert "the database" in client.post("/api/agentic_qna", json=asked).text
 
 
 def test_retrieval_passes_its_parameters_on(client: TestClient) -> None:

@@ -15,9 +15,9 @@ import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import DBAPIError
 
-from config.errors import IndexUnavailable, StorageFailed
+from config.errors import DatabaseAway, StorageFailed
 from config.settings import Settings
-from durable.database import databases_in, storage_failure
+from durable.failures import databases_in, storage_failure
 from durable.lease import FileLease
 from durable.worker import Application, DurableWorker
 from index.store.database import open_database
@@ -94,6 +94,7 @@ def test_a_lock_that_is_held_too_long_is_told(tmp_path: Path) -> None:
         one.execute("BEGIN IMMEDIATE")
         told = failure_of(lambda: other.execute("DELETE FROM words"), file)
     assert "kept busy by another process" in told.problem
+    assert isinstance(told, DatabaseAway)
 
 
 @pytest.mark.parametrize(
@@ -101,6 +102,14 @@ def test_a_lock_that_is_held_too_long_is_told(tmp_path: Path) -> None:
 )
 def test_what_is_no_failure_of_storage_stays_what_it_is(error: Exception) -> None:
     assert storage_failure(error) is None
+
+
+def test_an_error_of_ours_in_a_statement_is_no_failure_of_storage() -> None:
+    engine = create_engine("sqlite://")
+    with engine.connect() as connection, pytest.raises(DBAPIError) as caught:
+        connection.execute(text("SELECT * FROM nowhere"))
+    assert storage_failure(caught.value) is None
+    engine.dispose()
 
 
 def test_what_was_caused_by_a_full_disk_is_told_as_one() -> None:
@@ -124,7 +133,7 @@ def test_a_store_that_meets_damage_says_so(tmp_path: Path) -> None:
     for beside in tmp_path.glob("oncall.db-*"):
         beside.unlink()
     overwrite(tmp_path / "oncall.db", 4096)
-    with pytest.raises(IndexUnavailable, match=r"is damaged; .*restore a backup"):
+    with pytest.raises(StorageFailed, match=r"is damaged; .*restore a backup"):
         Store(engine).current("security")
     engine.dispose()
 

@@ -26,13 +26,15 @@ from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure
 from bot.slack.events import IncomingMessage
 from bot.slack.messages import Message, earlier, is_own, plain, turns, words_of
 from config.domain import Domain
-from config.errors import IndexUnavailable, PermissionsUnknown, new_reference
+from config.errors import IndexUnavailable, NothingPublished, PermissionsUnknown, new_reference
+from durable.failures import storage_failure
 from index.audit import AuditEntry
 from telemetry import metrics
 
 log = structlog.get_logger()
 
 THINKING = "Looking through the documents…"
+WAITING = "My database doesn't answer at the moment. I go on as soon as it does…"
 SLACK_TROUBLE = (SlackBusy, SlackUnsure, SlackRefused)
 
 
@@ -74,7 +76,8 @@ class AnsweringService:
         return self.asking.records
 
     def respond(self, job: AnswerJob) -> None:
-        """Answer, apologize, or stay quiet. Safe to repeat after a crash.
+        """Answer, apologize, or stay quiet. Safe to repeat after a crash. Raises what passes by
+        itself, such as an outage of Slack or of the database.
 
         The answer is found with the permissions of the event's user, and sent to the record's
         asker: unless both are one person, there is none."""
@@ -110,6 +113,10 @@ class AnsweringService:
         except SLACK_TROUBLE:
             raise
         except Exception as error:
+            if failure := storage_failure(error):
+                if not job.quiet:
+                    post.wait(WAITING)
+                raise failure from error
             messages, failed = self._apology(job, error), True
         finally:
             post.settle()
@@ -261,7 +268,7 @@ class AnsweringService:
                 "I can't check who may read these documents right now, so I don't answer from "
                 "them. Please ask again in a few minutes."
             )
-        elif isinstance(error, IndexUnavailable):
+        elif isinstance(error, NothingPublished):
             # Elsewhere than in the domain's channel, not everyone may know its name.
             of_domain = "" if job.privately else f" of {sanitize_mrkdwn(domain.title)}"
             name = "" if job.privately else f" {domain.domain}"
@@ -269,6 +276,9 @@ class AnsweringService:
                 f"I have nothing to answer from yet: the documents{of_domain} have not been "
                 f"read. An operator can run `oncall ingest{name}`."
             )
+        elif isinstance(error, IndexUnavailable):
+            reason = "the documents can't be opened at the moment"
+            return [apology(reference, question_id=job.event.id, reason=reason)]
         else:
             return [apology(reference, question_id=job.event.id)]
         return [text_message(f"{text} Reference: `{reference}`")]

@@ -14,6 +14,8 @@ from mcp import Client
 from mcp.client.streamable_http import StreamableHTTPError
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult
+from psycopg.errors import AdminShutdown
+from sqlalchemy.exc import OperationalError
 
 from agents.answer import Answer, Question
 from agents.routing.router import DomainRouter
@@ -180,6 +182,18 @@ def test_while_slack_cannot_be_asked_an_assistant_is_told_so(house: House) -> No
     assert refused.is_error
     assert said_by(refused).endswith("may ask; try again in 7 seconds")
     assert "can't be checked now" in json.dumps(tools[0].input_schema)
+
+
+def test_while_the_database_is_away_an_assistant_is_told_so(house: House) -> None:
+    def away(question: Question) -> Answer:
+        raise OperationalError("SELECT secret", {}, AdminShutdown())
+
+    house.agents.reply = away
+    wide = house.of("wide")
+    with serving(house.app()) as url:
+        refused = called_over_http(url, "ask", wide, domain="security", question="how old?")
+    assert refused.is_error
+    assert said_by(refused).startswith("the database can't be asked at the moment")
 
 
 def test_a_document_comes_by_heading_and_in_pieces(

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from config.errors import CopilotError
-from durable.database import databases_in, storage_failure
+from durable.failures import databases_in, storage_failure
 from index.search import SearchQuery
 from tests.jobs.ingest.library import DOMAIN, Library
 

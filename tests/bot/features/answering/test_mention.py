@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+from psycopg.errors import AdminShutdown, QueryCanceled, TooManyConnections
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as NoFreeConnection
+
 from agents.answer import MAX_QUESTION_CHARS, Answer, Question
 from bot.slack.messages import METADATA_EVENT
-from config.errors import IndexUnavailable
+from config.errors import IndexUnavailable, NothingPublished, PublishError
+from index.audit import AuditUnavailable
 from playground.slack.tidewater import SlackUser
-from tests.bot.conftest import Desk, words
+from tests.bot.conftest import Desk, answered, words
 from tests.bot.fakes import CHANNEL, answer
+
+
+def caused(error: Exception, by: Exception) -> Exception:
+    error.__cause__ = by
+    return error
+
+
+OUTAGES = {
+    "no connection left?": OperationalError("SELECT", {}, TooManyConnections()),
+    "stopped?": OperationalError("SELECT", {}, AdminShutdown()),
+    "too slow?": OperationalError("SELECT", {}, QueryCanceled()),
+    "all in use?": NoFreeConnection("QueuePool limit"),
+    "not recorded?": caused(AuditUnavailable("it can't be recorded"), AdminShutdown()),
+    "not published?": caused(PublishError("the database failed"), AdminShutdown()),
+}
 
 
 def test_a_mention_is_answered_in_its_thread_with_sources(desk: Desk) -> None:
@@ -92,11 +113,44 @@ def test_a_broken_agent_ends_in_an_apology_with_a_reference(desk: Desk) -> None:
 
 def test_a_domain_without_documents_says_what_to_run(desk: Desk) -> None:
     def empty(question: Question) -> Answer:
-        raise IndexUnavailable("nothing was ever published for security")
+        raise NothingPublished("security")
 
     desk.agents.reply = empty
     _, reply = desk.ask("how often?")
     assert "oncall ingest security" in words(reply)
+
+
+def test_an_index_that_cannot_be_opened_is_not_called_unread(desk: Desk) -> None:
+    def elsewhere(question: Question) -> Answer:
+        raise IndexUnavailable("made with another embedding model")
+
+    desk.agents.reply = elsewhere
+    _, reply = desk.ask("how often?")
+    assert "can't be opened" in words(reply)
+    assert "Ask a human" in words(reply)
+    assert "oncall ingest" not in words(reply)
+
+
+def test_a_database_that_falters_delays_an_answer_and_nothing_else(desk: Desk) -> None:
+    attempts = Counter[str]()
+
+    def falters(question: Question) -> Answer:
+        attempts[question.text] += 1
+        if attempts[question.text] == 1:
+            raise OUTAGES[question.text]
+        return answer()
+
+    desk.agents.reply = falters
+    asked = [desk.slack.post_as_user(CHANNEL, f"{desk.at} {outage}") for outage in OUTAGES]
+    for ts in asked:
+        reply = desk.slack.wait_for_reply(CHANNEL, ts, until=answered)
+        assert "Rotate them" in words(reply)
+        desk.settle()
+        assert len(desk.said(CHANNEL, ts)) == 1
+        record = desk.bot.records.get(f"{CHANNEL}:{ts}")
+        assert record is not None
+        assert (record.state, record.reference) == ("posted", "")
+    assert set(attempts.values()) == {2}
 
 
 def test_a_channel_without_a_domain_is_told_so(desk: Desk) -> None:
