@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 WITH_TORCH = "rerank"
-EXTRAS = ("anthropic", "ollama", WITH_TORCH)
+EXTRAS = ("anthropic", "azure", "gcs", "ollama", WITH_TORCH, "s3")
 """Those of pyproject.toml that an image can be built with."""
 PACKAGE_INDEX = "https://pypi.org/simple"
 PLATFORMS = ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28")

@@ -142,6 +142,10 @@ class Settings(BaseSettings):
     """Vectors are searched in mapped files of each machine (`local`), or by Chroma: the server at
     `CHROMA_URL`, or without one an embedded Chroma in the data folder; `local` answers while Chroma
     is away"""
+    index_store: str | None = None
+    """Shared storage of indexes, as `s3://bucket/path`, `gs://…`, `az://…` or `file:///folder`: a
+    run uploads each generation, and other machines fetch it instead of building their own; needs
+    the extra `s3`, `gcs` or `azure`"""
     index_memory_mb: float = Field(1_500.0, gt=0)
     """Memory of open indexes: beyond it, the domain that was asked longest ago is closed, and
     opened again when it is asked"""

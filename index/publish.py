@@ -84,18 +84,12 @@ class Index:
         self._questions = QuestionVectors(embedder)
         self._server = server
         self._store = Store(engine)
-        by_chroma = settings.vector_engine == "chroma"
         self._vectors: VectorEngine = (
-            ChromaEngine(settings.chroma_url) if by_chroma else LocalEngine()
+            ChromaEngine(settings.chroma_url)
+            if settings.vector_engine == "chroma"
+            else LocalEngine()
         )
-        self._folders = GenerationFolders(
-            settings.data_dir / "index",
-            self._store,
-            embedder,
-            server,
-            settings.keyword_engine,
-            chroma_folders=by_chroma and server is None,
-        )
+        self._folders = GenerationFolders(settings, self._store, embedder, server)
         self._open_ones = OpenGenerations(
             self._store,
             self._open,
@@ -147,6 +141,7 @@ class Index:
             ) as staging:
                 yield staging
             self._open_ones.swap(domain)
+            self._share_current(domain)
             self._clean(domain, keep_texts=staging.in_steps)
 
     def embed_ahead(self, domain: str, chunks: Sequence[Chunk]) -> int:
@@ -255,6 +250,12 @@ class Index:
         self._open_ones.swap(domain)
         self._clean(domain, step, keep_texts=step > 0)
 
+    def _share_current(self, domain: str) -> None:
+        """Uploads the current generation if the index store lacks it or has a damaged copy."""
+        info = self.current(domain)
+        if info and (address := self._folders.share_again(info)):
+            self._store.set_manifest(domain, info.number, address)
+
     def _clean(
         self, domain: str, step: int = 0, *, keep_texts: bool, at: datetime | None = None
     ) -> None:
@@ -267,6 +268,7 @@ class Index:
         needed = _needed(retained)
         self._folders.remove_except(domain, [one.number for one in needed])
         self._folders.remove_vectors_except(domain, needed)
+        self._folders.remove_shared_except(domain, self._store.generations(domain))
 
     def _retained(
         self, generations: Sequence[GenerationInfo], at: datetime | None

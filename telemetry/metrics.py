@@ -196,6 +196,9 @@ INGEST_SECONDS = histogram(
 INDEX_GENERATION = gauge("oncall_index_generation", "Generation that answers", "domain")
 INDEX_DOCUMENTS = gauge("oncall_index_documents", "Documents that are answered from", "domain")
 INDEX_LOADED = gauge("oncall_index_loaded_domains", "Domains whose generation is open")
+INDEX_STORE_ERRORS = counter(
+    "oncall_index_store_errors_total", "Failed reads and writes of ONCALL_INDEX_STORE"
+)
 INDEX_BYTES = gauge(
     "oncall_index_bytes",
     "Of the files that searching reads, mapped once for all processes of a machine; 0: not open",

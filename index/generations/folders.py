@@ -11,17 +11,21 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from config.errors import IndexUnavailable
+from config.errors import IndexUnavailable, PublishError
 from config.models import Embedder, Vectors
+from config.settings import Settings
 from enrichment.chunk import DocumentCard
 from index.generations.build import Lookup, VectorSource, build_folder
 from index.generations.engines import complete_folder
 from index.generations.folder import MANIFEST, Damaged, Folder, Manifest, put_in_place, seal
 from index.generations.recovery import KINDS, ServerLookup, drop_unused, recovered_vectors, send
+from index.generations.shared import SharedGenerations
 from index.keywords.bm25 import KeywordEngine
 from index.store.documents import GenerationInfo, Revision, Store, digest_of
 from index.vectors.chroma import ChromaServer
 
+FETCHING = ".fetching-"
+"""Prefix of a folder that is being fetched. One that broke off serves the next attempt."""
 WORTH_OPENING = 32
 """Minimum of new texts for which other generations are searched for vectors."""
 
@@ -32,21 +36,16 @@ class GenerationFolders:
     """The generation folders of all domains on this machine."""
 
     def __init__(
-        self,
-        root: Path,
-        store: Store,
-        embedder: Embedder,
-        server: ChromaServer | None,
-        keyword_engine: KeywordEngine,
-        chroma_folders: bool = False,
+        self, settings: Settings, store: Store, embedder: Embedder, server: ChromaServer | None
     ) -> None:
-        """`chroma_folders`: a new generation's folder gets an embedded Chroma."""
-        self._root = root
+        self._root = settings.data_dir / "index"
         self._store = store
         self._embedder = embedder
         self._server = server
-        self._keyword_engine = keyword_engine
-        self._chroma_folders = chroma_folders
+        self._keyword_engine: KeywordEngine = settings.keyword_engine
+        self._chroma_folders = settings.vector_engine == "chroma" and server is None
+        """Whether a new generation's folder gets an embedded Chroma."""
+        self._shared = SharedGenerations(settings.index_store) if settings.index_store else None
         self._verified: set[tuple[str, int, int]] = set()
         """Folders whose checksums this process has verified, which takes a second per gigabyte."""
 
@@ -57,18 +56,23 @@ class GenerationFolders:
         return self.of(domain) / f"{number:06d}"
 
     def open(self, info: GenerationInfo) -> Folder:
-        """The generation's folder. Rebuilds a missing or damaged one from the database.
+        """The generation's folder. Fetches a missing or damaged one from the index store, or
+        rebuilds it from the database if it isn't there.
 
-        Raises IndexUnavailable when it can't be rebuilt."""
+        Raises IndexUnavailable when it can't be had."""
         try:
             return self._intact(info)
         except Damaged as damage:
-            logger.warning("rebuilding generation %s of %s: %s", info.number, info.domain, damage)
+            reason = damage
         with _alone(self.of(info.domain)):
             try:
                 return self._intact(info)
             except Damaged:
-                self._rebuild_or_say_why(info)
+                if not self._fetched(info):
+                    logger.warning(
+                        "rebuilding generation %s of %s: %s", info.number, info.domain, reason
+                    )
+                    self._rebuild_or_say_why(info)
         try:
             return self._intact(info)
         except Damaged as damage:
@@ -115,6 +119,29 @@ class GenerationFolders:
             self._verified.add(_mark(self.path(domain, number)))
         finally:
             shutil.rmtree(target, ignore_errors=True)
+
+    def share(self, info: GenerationInfo, earlier: GenerationInfo | None) -> str | None:
+        """Uploads a built generation. Returns its address; None without an index store.
+
+        Raises PublishError."""
+        if not self._shared:
+            return None
+        before = earlier.manifest if earlier else None
+        return self._shared.upload(info.domain, self.path(info.domain, info.number), before)
+
+    def share_again(self, info: GenerationInfo) -> str | None:
+        """Repairs the store's copy of a published generation. Returns its address if it changed."""
+        if not self._shared or not (folder := self.if_there(info)):
+            return None
+        try:
+            if info.manifest and self._shared.is_whole(info.manifest, folder.path):
+                return None
+            return self.share(info, info)
+        except PublishError as error:
+            logger.warning(
+                "generation %s of %s not shared yet: %s", info.number, info.domain, error
+            )
+            return None
 
     def lookups(self, domain: str, base: Folder | None) -> list[Lookup]:
         """Lookups of existing vectors of this domain: in the base and on the server."""
@@ -199,6 +226,42 @@ class GenerationFolders:
         except IndexUnavailable as error:
             logger.warning("unused vectors of %s not deleted yet: %s", domain, error)
 
+    def remove_shared_except(self, domain: str, retained: Sequence[GenerationInfo]) -> None:
+        """Deletes the parts in the index store that none of these generations uses."""
+        if not self._shared:
+            return
+        try:
+            self._shared.remove_unused(
+                [one.manifest for one in retained if one.manifest], self._sources(domain)
+            )
+        except PublishError as error:
+            logger.warning("unused parts of %s not deleted yet: %s", domain, error)
+
+    def _fetched(self, info: GenerationInfo) -> bool:
+        """Whether the folder was fetched from the index store. Raises IndexUnavailable."""
+        if not self._shared or not info.manifest:
+            return False
+        target = self.of(info.domain) / f"{FETCHING}{info.manifest[-16:]}"
+        try:
+            self._shared.fetch(info.manifest, target, self._sources(info.domain))
+        except Damaged as damage:
+            stored = self._store.generation(info.domain, info.number)
+            if stored is None or stored.manifest != info.manifest:
+                raise _missing(info) from damage
+            logger.warning("generation %s of %s not fetched: %s", info.number, info.domain, damage)
+            return False
+        put_in_place(target, self.path(info.domain, info.number))
+        self._verified.add(_mark(self.path(info.domain, info.number)))
+        for other in self.of(info.domain).glob(f"{FETCHING}*"):
+            shutil.rmtree(other, ignore_errors=True)
+        return True
+
+    def _sources(self, domain: str) -> list[Path]:
+        """Folders of the domain on this machine, newest first, then partly fetched ones."""
+        folders = list(self.of(domain).iterdir())
+        whole = sorted((one for one in folders if one.name.isdecimal()), reverse=True)
+        return [*whole, *(one for one in folders if one.name.startswith(FETCHING))]
+
     def _intact(self, info: GenerationInfo) -> Folder:
         path = self.path(info.domain, info.number)
         mark = _mark(path)
@@ -242,10 +305,8 @@ class GenerationFolders:
 
     def _salvaged(self, domain: str) -> list[Lookup]:
         """Lookups over the domain's existing folders, newest first."""
-        folders = sorted(
-            (one for one in self.of(domain).iterdir() if one.name.isdecimal()), reverse=True
-        )
-        return [recovered_vectors(folder, self._embedder.name) for folder in folders]
+        name = self._embedder.name
+        return [recovered_vectors(folder, name) for folder in self._sources(domain)]
 
     def _any_intact(self, info: GenerationInfo) -> Folder | None:
         """The newest intact folder of another generation with the same embedder."""

@@ -20,7 +20,7 @@ from index.memory_map import mapped
 from index.vectors.chroma import BATCH, COMPLETE, ChromaDatabase, ChromaServer, Collection
 from index.vectors.quantized import Mask, Quantized
 
-_UNREADABLE = (OSError, ValueError, KeyError, TypeError)
+_UNREADABLE = (OSError, EOFError, ValueError, KeyError, TypeError)
 """Missing, cut off, or no manifest of ours."""
 
 

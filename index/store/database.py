@@ -41,7 +41,7 @@ from config.parsing.secret_files import private_file, private_folder
 from config.settings import Settings
 from durable.database import postgres_engine
 from durable.failures import storage_failure
-from durable.migration import Step, migrate
+from durable.migration import Step, expanding, migrate
 
 log = structlog.get_logger()
 
@@ -261,6 +261,7 @@ class GenerationRow(_Base):
     embedded: Mapped[int]
     seconds: Mapped[float] = mapped_column(Float)
     cursors: Mapped[str] = mapped_column(Text)
+    manifest: Mapped[str | None] = mapped_column(Text, comment="address in the index store")
 
 
 class MemberRow(_Base):
@@ -294,7 +295,7 @@ class WithdrawnRow(_WithdrawnBase):
     withdrawn_at: Mapped[datetime] = mapped_column(comment="UTC")
 
 
-STEPS: tuple[Step, ...] = ()
+STEPS: tuple[Step, ...] = (expanding("ALTER TABLE index_generations ADD COLUMN manifest TEXT"),)
 """Add a new column to its table above and here, as
 `expanding("ALTER TABLE … ADD COLUMN …")`."""
 

@@ -51,6 +51,8 @@ class GenerationInfo:
     dimensions: int
     digest: str
     """Digest of its revisions; equal digests mean equal content."""
+    manifest: str | None = None
+    """Address in the index store; None if it isn't there."""
     is_current: bool = True
 
 
@@ -216,6 +218,11 @@ class Store:
         with self._writing() as connection:
             row = update(GenerationRow).filter_by(domain=domain, number=number)
             connection.execute(row.values(cursors=json.dumps(dict(cursors), sort_keys=True)))
+
+    def set_manifest(self, domain: str, number: int, manifest: str) -> None:
+        with self._writing() as connection:
+            row = update(GenerationRow).filter_by(domain=domain, number=number)
+            connection.execute(row.values(manifest=manifest))
 
     def publish(
         self, info: GenerationInfo, revisions: Sequence[Revision], cursors: Mapping[str, str]

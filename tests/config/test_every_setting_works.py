@@ -558,6 +558,7 @@ PROBES = {
         one=None, other="postgresql://nobody@127.0.0.1:9/none", observe=published
     ),
     "CHROMA_URL": Probe(one=None, other="http://127.0.0.1:9", observe=published),
+    "ONCALL_INDEX_STORE": Probe(one=None, other="file://{folder}/kept/store", observe=published),
     "ONCALL_INDEX_MEMORY_MB": Probe(one=None, other="0.0001", observe=open_indexes),
     "ONCALL_OPEN_DOMAINS": Probe(one=None, other="1", observe=open_indexes),
     "ONCALL_DELETED_TEXT_HOURS": Probe(one="24", other="1", observe=retired),

@@ -46,7 +46,7 @@ CREATE TABLE evaluation_runs ( id VARCHAR(128) NOT NULL, domain VARCHAR(64) NOT 
 CREATE TABLE evaluation_verdicts ( "key" VARCHAR(64) NOT NULL, prompt VARCHAR(64) NOT NULL, model VARCHAR(200) NOT NULL, reply TEXT NOT NULL, created_at DATETIME NOT NULL, PRIMARY KEY ("key") );
 CREATE TABLE index_chunks ( id INTEGER NOT NULL, revision_id INTEGER NOT NULL, ordinal INTEGER NOT NULL, payload TEXT NOT NULL, PRIMARY KEY (id), FOREIGN KEY(revision_id) REFERENCES index_revisions (id) ON DELETE CASCADE );
 CREATE TABLE index_current ( domain VARCHAR(63) NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (domain) );
-CREATE TABLE index_generations ( domain VARCHAR(63) NOT NULL, number INTEGER NOT NULL, digest VARCHAR(64) NOT NULL, created_at DATETIME NOT NULL, embedder TEXT NOT NULL, dimensions INTEGER NOT NULL, documents INTEGER NOT NULL, chunks INTEGER NOT NULL, units INTEGER NOT NULL, embedded INTEGER NOT NULL, seconds FLOAT NOT NULL, cursors TEXT NOT NULL, PRIMARY KEY (domain, number) );
+CREATE TABLE index_generations ( domain VARCHAR(63) NOT NULL, number INTEGER NOT NULL, digest VARCHAR(64) NOT NULL, created_at DATETIME NOT NULL, embedder TEXT NOT NULL, dimensions INTEGER NOT NULL, documents INTEGER NOT NULL, chunks INTEGER NOT NULL, units INTEGER NOT NULL, embedded INTEGER NOT NULL, seconds FLOAT NOT NULL, cursors TEXT NOT NULL, manifest TEXT, PRIMARY KEY (domain, number) );
 CREATE TABLE index_members ( domain VARCHAR(63) NOT NULL, number INTEGER NOT NULL, revision_id INTEGER NOT NULL, PRIMARY KEY (domain, number, revision_id), FOREIGN KEY(revision_id) REFERENCES index_revisions (id) );
 CREATE TABLE index_revisions ( id INTEGER NOT NULL, domain VARCHAR(63) NOT NULL, document_id TEXT NOT NULL, digest VARCHAR(64) NOT NULL, card TEXT NOT NULL, chunks INTEGER NOT NULL, units INTEGER NOT NULL, PRIMARY KEY (id), UNIQUE (domain, document_id, digest) );
 CREATE TABLE index_unpublished_vectors ( domain VARCHAR(63) NOT NULL, "key" VARCHAR(32) NOT NULL, leading BLOB NOT NULL, trailing BLOB NOT NULL, scale BLOB NOT NULL, made_at DATETIME NOT NULL, PRIMARY KEY (domain, "key") );
@@ -125,7 +125,7 @@ INSERT INTO schema_versions VALUES ('evaluation replies', 1);
 INSERT INTO schema_versions VALUES ('evaluation runs', 1);
 INSERT INTO schema_versions VALUES ('evaluation_verdicts', 1);
 INSERT INTO schema_versions VALUES ('gaps', 1);
-INSERT INTO schema_versions VALUES ('index', 1);
+INSERT INTO schema_versions VALUES ('index', 2);
 INSERT INTO schema_versions VALUES ('index-unpublished', 1);
 INSERT INTO schema_versions VALUES ('index-withdrawn', 1);
 INSERT INTO schema_versions VALUES ('ingest-begun', 1);
