@@ -40,6 +40,7 @@ from config.chat_model import build_vision_model
 from config.domain import Domain
 from config.models import ChatModel
 from config.settings import Settings
+from durable.heartbeat import Heartbeat
 from index.audit import AuditLog
 from index.permissions.rules import IdentitiesOf
 from telemetry.health import CombinedHealth, HealthSource, serve_health
@@ -192,6 +193,7 @@ class Bot:
             plans=[one.plan for one in self.features if one.plan],
             is_able=self.inbox.is_able,
         )
+        self._heartbeat = Heartbeat(engine, "bot")
         self.app = bolt_app(settings, self.identity)
         self._listen()
 
@@ -212,6 +214,7 @@ class Bot:
                 self.inbox.stop(0)
                 raise
         self.clock.start()
+        self._heartbeat.start()
         self._warming.start()
         if problems := self.extras.problems():
             log.warning("the slack app lacks scopes", lacks=problems)
@@ -247,6 +250,7 @@ class Bot:
             self._socket_mode = None
         self.clock.stop()
         self.inbox.stop(drain_seconds)
+        self._heartbeat.stop()
 
     def missing(self) -> dict[str, str]:
         """What keeps new questions waiting, e.g. a dead socket; as in `HealthSource`."""
@@ -256,8 +260,9 @@ class Bot:
         return missing
 
     def observe(self) -> None:
-        """Set the gauges of the inbox."""
+        """Set the gauges of the inbox, and of silent processes."""
         self.inbox.observe()
+        self._heartbeat.observe()
 
     def tell_admins(self, problems: Sequence[str]) -> None:
         """Write to every domain's admins, e.g. that an edit of a domain file is broken."""

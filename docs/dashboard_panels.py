@@ -430,6 +430,14 @@ ROWS = (
                 unit="percentunit",
             ),
             plot(
+                "Silent processes",
+                "Seconds without a sign of life, as the other processes see it: frozen, or lost.",
+                Series(
+                    "max by (process, host) (oncall_process_silent_seconds)", "{{process}} {{host}}"
+                ),
+                unit="s",
+            ),
+            plot(
                 "Up for",
                 "Since the process started.",
                 Series(f"time() - process_start_time_seconds{OURS}", "{{instance}}"),

@@ -61,6 +61,7 @@ class Copilot:
         self.canary = self.ingestion.canary
         self.freshness = self.ingestion.freshness
         self.jobs = self.ingestion.jobs
+        self.runners = self.ingestion.runners
         self.bot = self.doors.bot
         self.api = self.doors.api
         self.mcp = self.doors.mcp

@@ -102,12 +102,14 @@ class Doors:
         from bot.background import DailyPurge, Warming
         from bot.slack.http_events import add_slack, lifespan_of
         from durable.database import DatabaseWatch
+        from durable.heartbeat import Heartbeat
         from telemetry.health import CombinedHealth, add_health
 
         settings, documents, answers = self._settings, self._documents, self._answers
         documents.access.require()
         bot = self.bot(socket=False) if slack else None
-        alone = Warming(answers.warm), DatabaseWatch(documents.index.engine)
+        engine = documents.index.engine
+        alone = Warming(answers.warm), DatabaseWatch(engine), Heartbeat(engine, "api")
         parts = (bot,) if bot else alone
         # A bot runs its own purge.
         upkeep = () if bot else (DailyPurge(self.privacy.daily),)

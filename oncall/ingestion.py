@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from config.domain import Domain
     from config.models import Usage
     from config.settings import Settings
+    from durable.heartbeat import Sign
     from jobs.canary.canary import Canary
     from jobs.ingest.executors import PreparationExecutor
     from jobs.ingest.progress import IngestProgress, IngestReport
@@ -162,6 +164,12 @@ class Ingestion:
         from jobs.schedule.freshness import freshness
 
         return freshness(self._documents.domain(name), self.runs.of(name), datetime.now(UTC))
+
+    def runners(self) -> Sequence[Sign]:
+        """The last signs of life of job runners, of any machine."""
+        from durable.heartbeat import last_signs
+
+        return last_signs(self._documents.index.engine, "jobs")
 
     @cached_property
     def freshness_gauges(self) -> FreshnessGauges:

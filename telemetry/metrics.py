@@ -147,6 +147,13 @@ LEASE_HELD.set(float("nan"))
 WORK_RECOVERED = counter(
     "oncall_work_recovered_total", "Work of dead workers given back to its queue"
 )
+SILENT = gauge(
+    "oncall_process_silent_seconds",
+    "Since another process of this installation last gave a sign of life; 0 while it gives them, "
+    "absent after it stopped in order",
+    "process",
+    "host",
+)
 BACKLOG = gauge("oncall_inbox_backlog", "Stored items not yet worked off")
 OLDEST = gauge(
     "oncall_inbox_oldest_seconds", "Age of the stored item that waits longest; 0 for none"

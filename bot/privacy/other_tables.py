@@ -99,6 +99,7 @@ OTHER_TABLES: Mapping[str, OtherTable] = {
     "judge_corrections": OtherTable(
         documents="corrections", plain="domain", until="until the domain learns others"
     ),
+    "process_heartbeats": OtherTable(plain="process host", until="until its process stops"),
     "schema_floors": OtherTable(plain="part", until=_FOR_GOOD),
     "schema_versions": OtherTable(plain="part", until=_FOR_GOOD),
 }  # fmt: skip

@@ -77,7 +77,10 @@ def jobs_run(
 @jobs_app.command("list")
 def jobs_list(as_json: AsJson = False) -> None:
     """When each domain is refreshed, and how the last run went."""
+    from cli.setup.checks import runner_state
+
     copilot = wired()
+    runner = runner_state(copilot)
     states = {name: (domain, copilot.freshness(name)) for name, domain in copilot.domains.items()}
     if as_json:
         print_json(
@@ -89,6 +92,7 @@ def jobs_list(as_json: AsJson = False) -> None:
                     "next": fresh.upcoming or None,
                     "overdue": fresh.overdue,
                     "failing": dict(fresh.failing),
+                    "runner": runner.state == "ok",
                 }
                 for name, (domain, fresh) in states.items()
             ]
@@ -98,6 +102,8 @@ def jobs_list(as_json: AsJson = False) -> None:
     for name, (domain, fresh) in states.items():
         schedule = domain.refresh.cron if domain.refresh else "no schedule"
         console.print(f"{name:<24} {schedule:<16} {fresh.sentence()}", soft_wrap=True)
+    if runner.state != "ok":
+        console.print(f"Job runner: {runner}.", soft_wrap=True)
 
 
 @jobs_app.command("history")

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from cli.output.terminal import lines_console
-from cli.setup.checks import model_setting
+from cli.setup.checks import model_setting, runner_state
 from config.checks import Finding
 from config.domain import Domain
 from config.errors import CopilotError, IndexUnavailable
@@ -26,6 +26,7 @@ def print_status(copilot: Copilot) -> None:
     console = lines_console()
     for name, value in _facts(copilot.settings).items():
         console.print(f"[cyan]{name:>12}[/]  {value}")
+    console.print(f"[cyan]{'job runner':>12}[/]  {_markup(runner_state(copilot))}")
     for name, domain in copilot.domains.items():
         fresh = copilot.freshness(name)
         try:

@@ -303,3 +303,16 @@ def check_published(copilot: Copilot, names: Iterable[str]) -> Iterator[Finding]
                 yield wrong(f"index of {name}", complaint)
 
         yield from attempted(f"index of {name}", index)
+
+
+def runner_state(copilot: Copilot) -> Finding:
+    """Whether a job runner keeps the schedules, by its signs of life in the database."""
+    check = "job runner"
+    if not any(domain.refresh for domain in copilot.domains.values()):
+        return fine(check, "not needed: no domain has a `refresh`")
+    signs = sorted(copilot.runners(), key=lambda one: one.age_seconds)
+    alive = [one for one in signs if one.is_alive]
+    if alive:
+        return fine(check, f"{len(alive)} running, on {', '.join({one.host for one in alive})}")
+    last = f"; {signs[0].host} was silent for {signs[0].age_seconds:.0f} s" if signs else ""
+    return wrong(check, f"none runs, so nothing is refreshed{last}", "start `oncall jobs run`")

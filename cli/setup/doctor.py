@@ -14,8 +14,9 @@ from cli.setup.checks import (
     check_models,
     check_published,
     check_storage,
+    runner_state,
 )
-from config.checks import Finding, fine, of_error, skipped
+from config.checks import Finding, attempted, fine, of_error, skipped
 from config.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -50,7 +51,9 @@ def examined() -> Iterator[Finding]:
         yield skipped("published indexes", "not asked, until the domain files are correct")
         return
     quiet = settings.model_copy(update={"log_level": "error"})
-    yield from check_published(Copilot(quiet), domains)
+    copilot = Copilot(quiet)
+    yield from check_published(copilot, domains)
+    yield from attempted("job runner", lambda: iter([runner_state(copilot)]))
 
 
 def _slack(settings: Settings, domains: Mapping[str, Domain]) -> Iterator[Finding]:

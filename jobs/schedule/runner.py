@@ -25,6 +25,7 @@ from config.domain import Domain
 from config.errors import AnotherRun, CopilotError
 from durable.database import insert_once
 from durable.failures import causes
+from durable.heartbeat import Heartbeat
 from durable.lease import Lease
 from durable.migration import migrate
 from durable.worker import (
@@ -153,6 +154,7 @@ class JobRunner:
         self._look_seconds = look_seconds
         self._looked_at = time.monotonic()
         self._stopping = threading.Event()
+        self._heartbeat = Heartbeat(runs.engine, "jobs")
         self.worker = DurableWorker(
             JOBS, database_url=database_url, lease=lease, upkeep=self._look_after
         )
@@ -163,6 +165,9 @@ class JobRunner:
         self.worker.start(self._register, [WorkQueue(name=QUEUE, concurrency=1), *others])
         self._looked_at = time.monotonic()
         threading.Thread(target=self._plan_on, name="schedule", daemon=True).start()
+        self._heartbeat.start()
+        scheduled = [name for name, domain in self._domains().items() if domain.refresh]
+        log.info("the job runner is up", refreshes=scheduled)
 
     def stop(self, drain_seconds: float = 25.0) -> None:
         """Drain and stop. The caller must then end the process.
@@ -171,6 +176,7 @@ class JobRunner:
         from the beginning."""
         self._stopping.set()
         self.worker.stop(drain_seconds)
+        self._heartbeat.stop()
         for one in self.registrations:
             try:
                 one.leave()
@@ -187,8 +193,9 @@ class JobRunner:
         return missing or ({"schedule": "nobody looks what is due"} if late else {})
 
     def observe(self) -> None:
-        """Sets the lease gauge only; the worker's other gauges belong to the inbox."""
+        """Sets the gauges of the lease and of silent processes; the inbox has the others."""
         metrics.LEASE_HELD.set("database" not in self.worker.missing())
+        self._heartbeat.observe()
 
     def enqueue(self, workflow: str, *arguments: Any, queue: str, workflow_id: str) -> None:
         """Returns when the work is stored; an existing id has no effect. Raises database errors."""

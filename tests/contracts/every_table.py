@@ -15,6 +15,7 @@ from agents.judging.judge import verdict_cache
 from bot.app import Bot
 from bot.feature import PublishedIndex
 from config.errors import NothingPublished
+from durable.heartbeat import Heartbeat
 from enrichment.llm.ledger import SharedLedger
 from enrichment.llm.pictures import PendingPictureStore
 from enrichment.llm.reply_cache import ReplyCache
@@ -72,6 +73,7 @@ def make_every_table(folder: Path, engine: Engine) -> None:
     CrashSuspects(engine, "security")
     RunAttemptStore(engine).begin("r")
     NoticeStore(engine).make_room()
+    Heartbeat(engine, "bot").prepare()
     assert RunStore(engine).find("none") is None
     SqlReplyStore(engine, "security", "v")
     keep_run(engine, made_up_report(4, judged=False, beside=False))

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from config.settings import Settings
+from durable.heartbeat import Heartbeat
+from index.store.database import open_database
 from playground.google_stand_in import GoogleFault, GoogleStandIn
 from playground.openai_stand_in import OpenAIStandIn
 from playground.slack_stand_in import SlackStandIn
@@ -54,6 +57,30 @@ def test_once_it_is_ingested_all_is_well(installed: Newcomer) -> None:
     done = installed.run("doctor")
     assert (done.code, done.text.splitlines()[-1]) == (0, "All is well.")
     assert {line[0] for line in done.text.splitlines()[:-2]} == {"✓"}
+
+
+def test_a_schedule_that_no_runner_keeps_is_wrong(installed: Newcomer) -> None:
+    file = Path("config/domains/security.yaml")
+    file.write_text(file.read_text() + 'refresh: "0 3 * * *"\n')
+    done = installed.run("jobs", "run", "--once")
+    assert (done.code, "the job runner is up" in done.text) == (0, True)
+    assert wrong(installed) == {
+        "job runner": "none runs, so nothing is refreshed → start `oncall jobs run`"
+    }
+    said = "none runs, so nothing is refreshed; start `oncall jobs run`"
+    assert f"Job runner: {said}." in installed.run("jobs", "list").text
+    assert f"job runner  {said}" in installed.run("status").text
+    assert [one["runner"] for one in json.loads(installed.run("jobs", "list", "--json").text)] == [
+        False
+    ]
+    engine = open_database(Settings(_env_file=None, data_dir=Path("var")))
+    runner = Heartbeat(engine, "jobs")
+    runner.beat()
+    assert wrong(installed) == {}
+    assert "Job runner" not in installed.run("jobs", "list").text
+    runner.stop()
+    engine.dispose()
+    assert wrong(installed).keys() == {"job runner"}
 
 
 def test_each_thing_that_is_wrong_is_told_beside_the_others(installed: Newcomer) -> None:
