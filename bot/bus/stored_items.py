@@ -12,7 +12,8 @@ from typing import Any
 from sqlalchemy import create_engine, inspect, make_url
 
 from durable.database import batches
-from durable.worker import AT_ONCE, KEEP, Application, forget_done
+from durable.dbos_upkeep import AT_ONCE, KEEP, forget_done
+from durable.worker import Application
 
 INBOX = Application(name="oncall", format="inbox-1")
 WAITING = ["ENQUEUED", "DELAYED"]

@@ -24,6 +24,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from config.domain import Domain
 from config.errors import AnotherRun, CopilotError
 from durable.database import insert_once
+from durable.dbos_upkeep import forget_abandoned, forget_done
 from durable.failures import causes
 from durable.heartbeat import Heartbeat
 from durable.lease import Lease
@@ -33,8 +34,6 @@ from durable.worker import (
     Application,
     DurableWorker,
     WorkQueue,
-    forget_abandoned,
-    forget_done,
 )
 from jobs.schedule.freshness import Freshness, freshness
 from jobs.schedule.recorded_run import (

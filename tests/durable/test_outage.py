@@ -11,8 +11,9 @@ from datetime import timedelta
 import pytest
 
 from bot.bus.inbox import Inbox, Item
+from durable.dbos_upkeep import forget_abandoned
 from durable.lease import PostgresLease
-from durable.worker import Application, DurableWorker, WorkQueue, forget_abandoned
+from durable.worker import Application, DurableWorker, WorkQueue
 from tests.databases import Server, breakable_postgresql
 
 pytestmark = pytest.mark.outage
