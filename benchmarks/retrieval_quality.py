@@ -1,12 +1,13 @@
 """nDCG@10 and Recall@10 of hybrid retrieval, of its two halves, and of its rankings fused by rank.
 
-    python -m benchmarks.retrieval_quality
+    python -m benchmarks.retrieval_quality [--vectors chroma [--url URL]] [--keywords rank_bm25]
 
 On golden questions a chunk is relevant when it shows a quote that the answer needs; on the public
 table questions every chunk of the right table is. Vectors are kept in `var/benchmarks/`."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import tempfile
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
+from benchmarks.engines import wait_for_chroma
 from benchmarks.material.golden_evidence import GoldenQuestion, golden_questions, words
 from benchmarks.material.kept_vectors import KeptVectors
 from benchmarks.public_tables import DATA, _document
@@ -74,14 +76,16 @@ class Kept:
         return self.vectors(texts)
 
 
-def print_quality() -> bool:
-    """Whether hybrid is nowhere more than 0.01 below the better of its halves."""
+def print_quality(**engines: Any) -> bool:
+    """Whether hybrid is nowhere more than 0.01 below the better of its halves.
+
+    `engines`: settings of the index."""
     embedder = Kept()
     print("set".ljust(24), "questions", *(way.rjust(20) for way in WAYS), sep="  ")
     print(" " * 35, *(["nDCG@10  Recall@10".rjust(20)] * len(WAYS)), sep="  ")
     good = True
     for one in _sets():
-        found = _measured(one, embedder)
+        found = _measured(one, embedder, engines)
         embedder.vectors.save()
         cells = [f"{found[way]['ndcg@10']:.3f}      {found[way]['recall@10']:.3f}" for way in WAYS]
         count = len(one.questions or one.tables)
@@ -106,17 +110,20 @@ def _sets() -> Iterator[Set]:
         yield Set("FeTaQA tables", documents, None, [entry["question"] for entry in entries])
 
 
-def _measured(one: Set, embedder: Kept) -> dict[str, dict[str, float]]:
+def _measured(one: Set, embedder: Kept, engines: dict[str, Any]) -> dict[str, dict[str, float]]:
     from ranx import Qrels, Run, evaluate
 
     with tempfile.TemporaryDirectory() as folder:
-        index = open_index(Settings(_env_file=None, data_dir=Path(folder)), embedder)
+        settings = Settings(_env_file=None, data_dir=Path(folder), **engines)
+        index = open_index(settings, embedder)
         with index.stage("bench") as staging:
             for document in one.documents:
                 enriched = enrich(document, split(document, count_tokens=embedder.count_tokens))
                 staging.put(enriched.card, enriched.chunks)
             staging.commit({})
         snapshot = index.snapshot("bench")
+        if settings.vector_engine == "chroma":
+            wait_for_chroma(snapshot, "bench")
         asked = [each for each in _asked(one, snapshot) if each.relevant]
         qrels = Qrels({str(n): dict.fromkeys(a.relevant, 1) for n, a in enumerate(asked)})
         found = {}
@@ -157,5 +164,13 @@ def _showing(question: GoldenQuestion, snapshot: Snapshot) -> Iterator[str]:
                 yield chunk.id
 
 
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--vectors", dest="vector_engine", default="local")
+    parser.add_argument("--url", dest="chroma_url", help="a Chroma server")
+    parser.add_argument("--keywords", dest="keyword_engine", default="bm25s")
+    return parser.parse_args()
+
+
 if __name__ == "__main__":
-    sys.exit(0 if print_quality() else 1)
+    sys.exit(0 if print_quality(**vars(_options())) else 1)

@@ -57,6 +57,7 @@ class Generation:
         self._place = {document: place for place, document in enumerate(self._cards)}
         self._document_of = np.repeat(np.arange(len(self._cards)), np.diff(folder.row_starts))
         self._rankings = Rankings(folder, searches)
+        self._keywords = folder.keywords
         self._read: LruCache[int, Chunk] = LruCache(CACHED_CHUNKS)
         self._masks: LruCache[frozenset[str], Mask] = LruCache(CACHED_MASKS)
 
@@ -162,10 +163,9 @@ class Generation:
 
     def _frequency(self, term: str, readable: frozenset[str] | None) -> int:
         """Number of rows with the term, in these documents or in all."""
-        keywords = self.folder.keywords
         if readable is None:
-            return keywords.frequency(term)
-        return int(np.count_nonzero(keywords.scores([term])[self._mask_of(readable)]))
+            return self._keywords.frequency(term)
+        return int(np.count_nonzero(self._keywords.scores([term])[self._mask_of(readable)]))
 
     def _mask_of(self, documents: frozenset[str]) -> Mask:
         """The rows of these documents. Cached: the searches of one question use the same set."""

@@ -37,6 +37,9 @@ WIDE = 0.2
 among a list of keys."""
 GRAPH_BYTES = 300
 """Memory of one vector's links in Chroma's graph."""
+OUTGROWN = 4.0
+"""An embedded Chroma is made anew when the one before takes this many times its vectors' memory:
+Chroma doesn't free what was deleted."""
 CHROMA = "chroma"
 BUILDING = ".chroma-building"
 
@@ -131,7 +134,8 @@ class ChromaSearch:
             if best:
                 return best
         if allowed is not None:
-            among = [key.decode() for key in np.unique(self._keys.by_row[allowed]).tolist()]
+            names = (key.decode() for key in self._keys.by_row[allowed].tolist())
+            among = list(dict.fromkeys(names))
             count = depth
         else:
             count *= 4
@@ -268,6 +272,8 @@ def complete_folder(domain: str, folder: Folder) -> Path:
             shutil.rmtree(building, ignore_errors=True)
             others = folder.path.parent.glob(f"[0-9]*/{CHROMA}")
             newest = max((one for one in others if one.parent != folder.path), default=None)
+            if newest and _size(newest) > OUTGROWN * _graph_bytes(folder):
+                newest = None
             if newest:
                 shutil.copytree(newest, building)
             database = ChromaFolder(building)
@@ -286,6 +292,10 @@ def _local(folder: Folder) -> tuple[VectorSearch, VectorSearch]:
         LocalSearch(folder.chunk_vectors, folder.chunk_sketch),
         LocalSearch(folder.unit_vectors, folder.unit_sketch),
     )
+
+
+def _size(place: Path) -> int:
+    return sum(file.stat().st_size for file in place.rglob("*"))
 
 
 def _graph_bytes(folder: Folder) -> int:

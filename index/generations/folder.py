@@ -64,10 +64,6 @@ class Keys:
         self.by_row = keys
         self._order = order
 
-    @cached_property
-    def _sorted(self) -> NDArray[np.bytes_]:
-        return self.by_row[self._order]
-
     def rows(self, keys: Sequence[str]) -> list[NDArray[np.int64]]:
         """Rows of each key, in order; empty for an unknown one."""
         longest = self.by_row.dtype.itemsize
@@ -76,8 +72,8 @@ class Keys:
         positions = np.array(
             [key if len(key) <= longest else b"" for key in encoded], dtype=self.by_row.dtype
         )
-        starts = np.searchsorted(self._sorted, positions, side="left")
-        ends = np.searchsorted(self._sorted, positions, side="right")
+        starts = np.searchsorted(self.by_row, positions, side="left", sorter=self._order)
+        ends = np.searchsorted(self.by_row, positions, side="right", sorter=self._order)
         return [self._order[start:end] for start, end in zip(starts, ends, strict=True)]
 
 
