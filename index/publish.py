@@ -85,9 +85,7 @@ class Index:
         self._server = server
         self._store = Store(engine)
         self._vectors: VectorEngine = (
-            ChromaEngine(settings.chroma_url)
-            if settings.vector_engine == "chroma"
-            else LocalEngine()
+            ChromaEngine(server) if settings.vector_engine == "chroma" else LocalEngine()
         )
         self._folders = GenerationFolders(settings, self._store, embedder, server)
         self._open_ones = OpenGenerations(

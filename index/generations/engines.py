@@ -75,23 +75,29 @@ class LocalEngine:
 class ChromaEngine:
     """A Chroma server, or without one a Chroma folder inside each generation's folder."""
 
-    def __init__(self, url: str | None) -> None:
-        self._url = url
+    def __init__(self, server: ChromaServer | None) -> None:
+        self._server = server
+        self._quick = ChromaServer(server.url, reply_seconds=SEARCH_SECONDS) if server else None
+        """The same server for searches: publication and loading may take longer."""
         self._closed = Event()
 
     def open(self, domain: str, folder: Folder) -> Searches:
         """Returns at once; the mapped files are searched until Chroma is ready."""
-        chroma = GenerationInChroma(domain, folder, self._url, self._closed)
+        servers = (self._server, self._quick) if self._server and self._quick else None
+        chroma = GenerationInChroma(domain, folder, servers, self._closed)
         chunks, units = (
             ChromaSearch(chroma, kind, held_by(folder, kind)[0], local)
             for kind, local in zip(KINDS, _local(folder), strict=True)
         )
         chroma.start()
-        embedded = 0 if self._url else _graph_bytes(folder)
+        embedded = 0 if servers else _graph_bytes(folder)
         return Searches(chunks, units, memory_bytes=embedded)
 
     def close(self) -> None:
+        """Closes its own connections. The server is the caller's."""
         self._closed.set()
+        if self._quick:
+            self._quick.close()
 
 
 class ChromaSearch:
@@ -162,18 +168,26 @@ class ChromaSearch:
 class GenerationInChroma:
     """A generation's collections, once they are complete and loaded. Thread-safe."""
 
-    def __init__(self, domain: str, folder: Folder, url: str | None, closed: Event) -> None:
+    def __init__(
+        self,
+        domain: str,
+        folder: Folder,
+        servers: tuple[ChromaServer, ChromaServer] | None,
+        closed: Event,
+    ) -> None:
+        """`servers`: the one that is filled, and the same one with less patience for searches;
+        without them the folder has an embedded Chroma."""
         self.domain = domain
         self._folder = folder
-        self._url = url
+        self._servers = servers
         self._closed = closed
         self._lock = Lock()
         self._collections: dict[str, Collection] = {}
         self._cause = ""
         self._is_trusted = True
         """Whether Chroma has what it is marked to have."""
-        self._databases: list[ChromaDatabase] = []
-        weakref.finalize(self, _close_all, self._databases)
+        self._embedded: list[ChromaFolder] = []
+        weakref.finalize(self, _close_all, self._embedded).atexit = False
 
     def collection(self, kind: str) -> Collection | None:
         """None while Chroma can't be searched."""
@@ -193,7 +207,7 @@ class GenerationInChroma:
         self.warn(error)
         self.start(RETRY_SECONDS)
 
-    def warn(self, error: IndexUnavailable) -> None:
+    def warn(self, error: Exception) -> None:
         """Logs an outage once."""
         cause = " ".join(str(error.__cause__ or error).split())[:200]
         if cause != self._cause:
@@ -201,42 +215,39 @@ class GenerationInChroma:
             log.warning(
                 "Chroma unavailable, searching local vectors",
                 domain=self.domain,
-                chroma=self._url or str(self._folder.path / CHROMA),
+                chroma=self._servers[0].url if self._servers else str(self._folder.path / CHROMA),
                 cause=cause,
             )
 
     def prepare(self) -> None:
-        """Stores what Chroma lacks and loads it. Raises IndexUnavailable, OSError."""
-        _close_all(self._databases)
-        if self._url:
-            database: ChromaDatabase = self._use(ChromaServer(self._url))
-            digest, made_by = self._folder.manifest.digest, self._folder.manifest.embedder
-            if not (self._is_trusted and database.complete(self.domain, made_by, [digest])):
-                send(database, self.domain, self._folder, None)
-        else:
-            database = self._use(ChromaFolder(complete_folder(self.domain, self._folder)))
-        loaded = {kind: self._load(database, kind) for kind in KINDS}
-        if self._url:
-            quick = self._use(ChromaServer(self._url, reply_seconds=SEARCH_SECONDS))
-            loaded = {kind: self._of(quick, kind) for kind in KINDS}
+        """Stores what Chroma lacks and loads it."""
+        stored, searched = self._servers or self._filled_folder()
+        if self._servers:
+            self._fill(stored)
+        for kind in KINDS:
+            _, vectors = held_by(self._folder, kind)
+            if len(vectors):
+                self._of(stored, kind).nearest(vectors[:1].exactly(), 1)
+        loaded = {kind: self._of(searched, kind) for kind in KINDS}
         if self._cause:
             log.info("Chroma is searched again", domain=self.domain)
         with self._lock:
             self._collections, self._cause, self._is_trusted = loaded, "", True
 
-    def _load(self, database: ChromaDatabase, kind: str) -> Collection:
-        collection = self._of(database, kind)
-        _, vectors = held_by(self._folder, kind)
-        if len(vectors):
-            collection.nearest(vectors[:1].exactly(), 1)
-        return collection
+    def _fill(self, server: ChromaDatabase) -> None:
+        manifest = self._folder.manifest
+        is_complete = server.complete(self.domain, manifest.embedder, [manifest.digest])
+        if not (self._is_trusted and is_complete):
+            send(server, self.domain, self._folder, None)
+
+    def _filled_folder(self) -> tuple[ChromaDatabase, ChromaDatabase]:
+        _close_all(self._embedded)
+        database = ChromaFolder(complete_folder(self.domain, self._folder))
+        self._embedded.append(database)
+        return database, database
 
     def _of(self, database: ChromaDatabase, kind: str) -> Collection:
         return database.collection(self.domain, self._folder.manifest.embedder, kind)
-
-    def _use(self, database: ChromaDatabase) -> ChromaDatabase:
-        self._databases.append(database)
-        return database
 
 
 def _prepare(
@@ -250,10 +261,8 @@ def _prepare(
         try:
             target.prepare()
             return
-        except IndexUnavailable as error:
+        except Exception as error:  # of Chroma, or of a folder that is just being removed
             target.warn(error)
-        except OSError as error:  # the folder is just being removed, or the disk is full
-            target.warn(IndexUnavailable(str(error)))
         del target
         after_seconds = RETRY_SECONDS
 
@@ -303,6 +312,6 @@ def _graph_bytes(folder: Folder) -> int:
     return rows * (4 * folder.manifest.dimensions + GRAPH_BYTES)
 
 
-def _close_all(databases: list[ChromaDatabase]) -> None:
+def _close_all(databases: list[ChromaFolder]) -> None:
     while databases:
         databases.pop().close()

@@ -146,11 +146,11 @@ class ChromaServer(ChromaDatabase):
         reply_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
         super().__init__()
-        self._url = url
+        self.url = url
         self._connect_seconds, self._reply_seconds = connect_seconds, reply_seconds
 
     def _open(self) -> ClientAPI:
-        return _open_server(self._url, self._connect_seconds, self._reply_seconds)
+        return _open_server(self.url, self._connect_seconds, self._reply_seconds)
 
 
 class ChromaFolder(ChromaDatabase):
