@@ -15,7 +15,13 @@ from starlette.exceptions import HTTPException
 
 from agents.ledger import LimitReached
 from api.auth.routes import RequestRejected
-from config.errors import CopilotError, DatabaseAway, PeopleUnknown, new_reference
+from config.errors import (
+    CopilotError,
+    DatabaseAway,
+    IndexStoreAway,
+    PeopleUnknown,
+    new_reference,
+)
 from durable.database import now
 from durable.failures import storage_failure
 
@@ -46,7 +52,9 @@ def failure(error: Exception, *, local: bool) -> tuple[int, dict[str, Any]]:
 def retry_after(error: Exception) -> int:
     """Seconds; 0 where nobody knows."""
     cause = _cause(error)
-    return cause.retry_after if isinstance(cause, PeopleUnknown | DatabaseAway) else 0
+    if isinstance(cause, PeopleUnknown | DatabaseAway | IndexStoreAway):
+        return cause.retry_after
+    return 0
 
 
 def _cause(error: Exception) -> Exception:

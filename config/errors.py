@@ -7,6 +7,7 @@ CopilotError
 │   └── DatabaseAway      it can't be asked at the moment          → the work waits; 503, try again
 ├── LoadError             one document can't be read              → reported, the job goes on
 ├── IndexUnavailable      no usable generation to answer from     → exit 1, or an honest reply
+│   └── IndexStoreAway    it can't be fetched at the moment        → the work waits; 503, try again
 ├── PermissionsUnknown    permissions can't be checked now        → an honest reply, no answer
 ├── PeopleUnknown         Slack can't be asked who somebody is     → 503, try again
 ├── PublishError          a generation can't be published         → the last one keeps serving
@@ -87,6 +88,13 @@ class NothingPublished(IndexUnavailable):
         super().__init__(
             f"nothing has been published for {domain!r}", remedy=f"run `oncall ingest {domain}`"
         )
+
+
+class IndexStoreAway(IndexUnavailable, StorageFailed):
+    """The generation is published, and its files can't be fetched at the moment."""
+
+    retry_after = 5
+    """Seconds."""
 
 
 class PermissionsUnknown(CopilotError):

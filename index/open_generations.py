@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from threading import Event, Lock, Thread
 
-from config.errors import CopilotError, NothingPublished
+from config.errors import CopilotError, IndexUnavailable, NothingPublished
 from index.snapshot import Generation
 from index.store.documents import Store
 from telemetry.metrics import observe_closed, observe_open
@@ -87,10 +87,16 @@ class OpenGenerations:
             generation = self._generations.get(domain)
             if generation is not None:
                 return generation
-            number = self._store.current(domain)
-            if number is None:
-                raise NothingPublished(domain)
-            return self._hold(self._open_generation(domain, number))
+            while True:
+                number = self._store.current(domain)
+                if number is None:
+                    raise NothingPublished(domain)
+                try:
+                    return self._hold(self._open_generation(domain, number))
+                except IndexUnavailable:
+                    if self._store.current(domain) == number:
+                        raise
+                    # Replaced while it was being opened, as each minute by a long run.
 
     def _renew(self, domain: str, number: int | None) -> None:
         with self._opening_of(domain):

@@ -182,7 +182,7 @@ class Index:
             generations = self._store.generations(domain)
             retained = self._retained(generations, at)
             folders = {one.number for one in _needed(retained)}
-            if retained == generations and self._folders.numbers(domain) <= folders:
+            if retained == generations and not self._folders.has_others(domain, folders):
                 continue
             try:
                 with self._alone(domain, 0.0):

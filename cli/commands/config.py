@@ -215,6 +215,7 @@ def _report_of_its_own(
         "data_dir": folder.parent / "data",
         "database_url": None,
         "chroma_url": None,
+        "index_store": None,
         "vector_engine": "local",
     }
     scratch = Copilot(copilot.settings.model_copy(update=apart))

@@ -166,7 +166,7 @@ def check_domain_files(settings: Settings) -> tuple[dict[str, Domain], list[Find
 
 
 def check_storage(settings: Settings) -> Iterator[Finding]:
-    """Checks the data folder and the database."""
+    """Checks the data folder, the database and the index store."""
     from config.parsing.secret_files import private_folder
     from index.store.database import open_database
 
@@ -180,8 +180,16 @@ def check_storage(settings: Settings) -> Iterator[Finding]:
         engine.dispose()
         yield fine("database", "PostgreSQL" if settings.database_url else "SQLite, for one worker")
 
+    def index_store() -> Iterator[Finding]:
+        from index.generations.shared import SharedGenerations
+
+        if settings.index_store:
+            SharedGenerations(settings.index_store).look()
+            yield fine("index store", settings.index_store)
+
     yield from attempted("data folder", folder)
     yield from attempted("database", database)
+    yield from attempted("index store", index_store)
 
 
 def model_setting(settings: Settings) -> Finding:

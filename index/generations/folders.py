@@ -46,6 +46,8 @@ class GenerationFolders:
         self._chroma_folders = settings.vector_engine == "chroma" and server is None
         """Whether a new generation's folder gets an embedded Chroma."""
         self._shared = SharedGenerations(settings.index_store) if settings.index_store else None
+        self._unclean: set[str] = set()
+        """Domains whose unused parts are still in the index store."""
         self._verified: set[tuple[str, int, int]] = set()
         """Folders whose checksums this process has verified, which takes a second per gigabyte."""
 
@@ -120,14 +122,15 @@ class GenerationFolders:
         finally:
             shutil.rmtree(target, ignore_errors=True)
 
-    def share(self, info: GenerationInfo, earlier: GenerationInfo | None) -> str | None:
+    def share(self, info: GenerationInfo) -> str | None:
         """Uploads a built generation. Returns its address; None without an index store.
 
         Raises PublishError."""
         if not self._shared:
             return None
-        before = earlier.manifest if earlier else None
-        return self._shared.upload(info.domain, self.path(info.domain, info.number), before)
+        generations = self._store.generations(info.domain)
+        earlier = next((one.manifest for one in generations if one.manifest), None)
+        return self._shared.upload(info.domain, self.path(info.domain, info.number), earlier)
 
     def share_again(self, info: GenerationInfo) -> str | None:
         """Repairs the store's copy of a published generation. Returns its address if it changed."""
@@ -136,7 +139,7 @@ class GenerationFolders:
         try:
             if info.manifest and self._shared.is_whole(info.manifest, folder.path):
                 return None
-            return self.share(info, info)
+            return self.share(info)
         except PublishError as error:
             logger.warning(
                 "generation %s of %s not shared yet: %s", info.number, info.domain, error
@@ -176,11 +179,13 @@ class GenerationFolders:
                 except (Damaged, OSError):  # or the folder is just being removed
                     continue
 
-    def numbers(self, domain: str) -> set[int]:
-        """Of the folders on this machine."""
-        folder = self.of(domain)
-        names = [one.name for one in folder.iterdir()] if folder.is_dir() else []
-        return {int(name) for name in names if name.isdecimal()}
+    def has_others(self, domain: str, retained: Collection[int]) -> bool:
+        """Whether this machine holds other generations, in whole or in part, or the index store
+        still has parts that couldn't be deleted."""
+        names = {self.path(domain, number).name for number in retained}
+        return domain in self._unclean or any(
+            one.name not in names for one in self._sources(domain)
+        )
 
     def remove_except(self, domain: str, retained: Collection[int]) -> None:
         """Deletes the folders of other generations and leftovers of dead processes.
@@ -234,7 +239,9 @@ class GenerationFolders:
             self._shared.remove_unused(
                 [one.manifest for one in retained if one.manifest], self._sources(domain)
             )
+            self._unclean.discard(domain)
         except PublishError as error:
+            self._unclean.add(domain)
             logger.warning("unused parts of %s not deleted yet: %s", domain, error)
 
     def _fetched(self, info: GenerationInfo) -> bool:
@@ -258,7 +265,7 @@ class GenerationFolders:
 
     def _sources(self, domain: str) -> list[Path]:
         """Folders of the domain on this machine, newest first, then partly fetched ones."""
-        folders = list(self.of(domain).iterdir())
+        folders = list(self.of(domain).iterdir()) if self.of(domain).is_dir() else []
         whole = sorted((one for one in folders if one.name.isdecimal()), reverse=True)
         return [*whole, *(one for one in folders if one.name.startswith(FETCHING))]
 

@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 
 import structlog
 
-from config.errors import ConfigError, CopilotError, IndexUnavailable, PublishError
+from config.errors import ConfigError, CopilotError, IndexStoreAway, IndexUnavailable, PublishError
 from index.generations.folder import FORMAT, Damaged
 from index.generations.parts import LIST_NAME, PartList, Place, digest_of, parts_of, places_in
 from telemetry.metrics import INDEX_STORE_ERRORS
@@ -92,6 +92,11 @@ class SharedGenerations:
         self._rests_until = 0.0
         self._reason = ""
 
+    def look(self) -> None:
+        """Raises IndexStoreAway if it can't be read."""
+        with self._failing_as(IndexStoreAway, "read"):
+            self._names("nothing", "parts")
+
     def upload(self, domain: str, folder: Path, earlier: str | None) -> str:
         """Uploads the parts that are not there yet, then the manifest; returns its address.
 
@@ -141,19 +146,16 @@ class SharedGenerations:
         """Makes `target` the folder of this address, or goes on where a call before broke off.
 
         Parts that `folders` hold, `target` among them, are not downloaded. Every part is verified.
-        Raises IndexUnavailable when the store can't be read, Damaged when its copy is; `target`
-        then has all but the damaged parts."""
+        Raises IndexStoreAway, or Damaged for a damaged copy; `target` then has its other parts."""
         if time.monotonic() < self._rests_until:
-            raise IndexUnavailable(self._reason, remedy=REMEDY)
+            raise IndexStoreAway(self._reason, remedy=REMEDY)
         start = time.monotonic()
         place, _, digest = address.partition("/")
-        with self._failing_as(IndexUnavailable, "read"):
+        with self._failing_as(IndexStoreAway, "read"):
             content = self._verified(self._manifest(address), digest)
             if content is None:
                 raise Damaged("the index store has no intact manifest of it")
             listed = PartList.parse(content)
-            if listed.format != FORMAT:
-                raise Damaged("the index store has it in another format")
             held = places_in(folders)
             places = _lay_out(target, listed)
 
@@ -170,6 +172,8 @@ class SharedGenerations:
                 downloaded = _all_of(pool, [partial(bring, name) for name in places])
         if lost := downloaded.count(None):
             raise Damaged(f"{lost} of its {len(places)} parts in the index store are damaged")
+        if listed.format != FORMAT:  # of another release; its vectors are still good
+            raise Damaged("the index store has it in another format")
         log.info(
             "generation fetched from the index store",
             address=address,
@@ -268,17 +272,17 @@ class SharedGenerations:
             self._files.rm(unused)
 
     @contextmanager
-    def _failing_as(self, kind: type[IndexUnavailable | PublishError], verb: str) -> Iterator[None]:
+    def _failing_as(self, kind: type[IndexStoreAway | PublishError], verb: str) -> Iterator[None]:
         try:
             yield
         except CopilotError:
             raise
         except Exception as error:  # each implementation of fsspec has exceptions of its own
-            if isinstance(error, Damaged) and kind is IndexUnavailable:
+            if isinstance(error, Damaged) and kind is IndexStoreAway:
                 raise
             INDEX_STORE_ERRORS.inc()
             reason = f"the index store {self.address} can't be {verb}: {_line(error)}"
-            if kind is IndexUnavailable:
+            if kind is IndexStoreAway:
                 self._reason, self._rests_until = reason, time.monotonic() + REST_SECONDS
             raise kind(reason, remedy=REMEDY) from error
 

@@ -203,7 +203,7 @@ class Staging:
             # Its vectors stay in the journal, so a later run embeds nothing again.
             self.held_back = True
             return self._unchanged(base)
-        info = replace(info, manifest=self._folders.share(info, base))
+        info = replace(info, manifest=self._folders.share(info))
         self._store.publish(info, revisions, {**cursors, **({STEP: ""} if is_step else {})})
         if self._made:
             self._made.discard()
