@@ -91,7 +91,9 @@ def prepare(
     tables = TableReport(tables=sum(block.table is not None for block in document.blocks))
     budget = budget or Budget()
     pictures = PictureReport()
+    cache = cache.drawn_from([document.id]) if cache else None
     if vision is not None:
+        vision = replace(vision, cache=vision.cache.drawn_from([document.id]))
         document, pictures = with_descriptions(document, vision)
     document, withheld = without_planted(document)
     if model is not None and cache is not None:

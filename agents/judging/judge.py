@@ -37,6 +37,8 @@ class JudgePassage:
     heading: str
     text: str
     """Markdown."""
+    document: str = ""
+    """Its id."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +156,9 @@ class AnswerJudge:
             return settle(cached, request.answer), Usage()
         verdict, usage = self.model.structured(prompt, JudgeVerdict)
         if self.verdicts:
-            self.verdicts.save(key, prompt, self.name, verdict)
+            places = (*request.evidence, *request.passages, *request.citations)
+            verdicts = self.verdicts.drawn_from(one.document for one in places if one.document)
+            verdicts.save(key, prompt, self.name, verdict)
         return settle(verdict, request.answer), usage
 
     def prompt(self, request: JudgeRequest) -> Prompt:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +17,7 @@ from langgraph.checkpoint.base import (
     CheckpointMetadata,
     CheckpointTuple,
 )
+from pydantic import TypeAdapter
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -25,14 +27,20 @@ from sqlalchemy import (
     Text,
     delete,
     insert,
+    or_,
     select,
+    true,
     update,
 )
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from agents.answer import EarlierTurn
+from agents.thread.turns import visible_turns
 from durable.database import now
 from durable.migration import migrate
+
+_turns = TypeAdapter(tuple[EarlierTurn, ...])
 
 
 class _Base(DeclarativeBase):
@@ -124,6 +132,35 @@ def last_domain(connection: Connection, place: str) -> str:
 
 def stored_domains(connection: Connection) -> list[str]:
     return list(connection.scalars(select(ThreadRow.domain).distinct()))
+
+
+def documents_in_threads(connection: Connection) -> Iterator[tuple[str, set[str]]]:
+    """(domain, documents that its turns may repeat) of each thread."""
+    for turn in _turns_where(connection, true()):
+        yield turn["domain"], {*turn.get("documents", ()), *(turn.get("restated_from") or ())}
+
+
+def forget_documents(connection: Connection, domain: str, documents: Collection[str]) -> None:
+    """Delete what stored turns repeat of these documents: options, cited headings, and the
+    self-contained question where it may; the people's own words stay."""
+    named = [ThreadRow.checkpoint.contains(json.dumps(one, ensure_ascii=False), autoescape=True)
+        for one in documents]  # fmt: skip
+    columns = ThreadRow.place, ThreadRow.format, ThreadRow.checkpoint
+    query = select(*columns).where(ThreadRow.domain == domain, or_(*named))
+    for row in connection.execute(query).all():
+        mine = [ThreadRow.place == row.place, ThreadRow.domain == domain]
+        mine += [ThreadRow.format == row.format, ThreadRow.checkpoint == row.checkpoint]
+        try:
+            stored = json.loads(row.checkpoint)
+            values = stored["checkpoint"]["channel_values"]
+            turns = _turns.validate_python(values["turns"])
+        except (ValueError, KeyError, TypeError):
+            connection.execute(delete(ThreadRow).where(*mine))
+            continue
+        others = {one for turn in turns for one in (*turn.documents, *(turn.restated_from or ()))}
+        values["turns"] = [asdict(turn) for turn in visible_turns(turns, others - set(documents))]
+        text = json.dumps(stored, ensure_ascii=False)
+        connection.execute(update(ThreadRow).where(*mine).values(checkpoint=text))
 
 
 def _forget(connection: Connection, keys: Collection[str]) -> int:

@@ -23,6 +23,14 @@ class OtherTable:
     documents: str = ""
     """Text of documents, and of models about documents."""
     plain: str = ""
+    drawn_from: str = ""
+    """Columns that name the documents of the row's text, as JSON; without one of these documents,
+    the row is deleted, and one with NULL, which an older release stored."""
+    aged: str = ""
+    """Time of a row whose documents are unknown: it is deleted with any document, once it is as
+    old as that one's deletion."""
+    packed: str = ""
+    """Column with the text as deflated JSON that names its documents: it becomes NULL."""
 
     @property
     def declared(self) -> frozenset[str]:
@@ -41,6 +49,7 @@ OTHER_TABLES: Mapping[str, OtherTable] = {
     "agent_thread_people": OtherTable(people="person", plain="place", until="as its thread"),
     "cached_answers": OtherTable(
         words="question answer", plain="domain key question_digest vector answer_digest documents",
+        drawn_from="documents",
         until="`answer.cache.days`",
     ),
     "audit_shown": OtherTable(
@@ -55,19 +64,26 @@ OTHER_TABLES: Mapping[str, OtherTable] = {
     "confidence_thresholds": OtherTable(plain="domain model", until=_FOR_GOOD),
     "enrichment_pace": OtherTable(plain="model", until=_FOR_GOOD),
     "enrichment_replies": OtherTable(
-        documents="prompt reply", plain="key model", until=_DOCUMENTS
+        documents="prompt reply", plain="key model documents", drawn_from="documents",
+        until=_DOCUMENTS,
     ),
     "enrichment_spent": OtherTable(plain="run", until="until the run is over"),
     "evaluation_replies": OtherTable(
-        documents="question reply", plain="version domain", until=_NEWEST
+        documents="question reply", plain="version domain", drawn_from="reply", until=_NEWEST
     ),
     "evaluation_runs": OtherTable(
-        documents="report", plain="id domain system model judge version metrics", until=_FOR_GOOD
+        documents="report", plain="id domain system model judge version metrics", packed="report",
+        until=_FOR_GOOD,
     ),
-    "evaluation_verdicts": OtherTable(documents="prompt reply", plain="key model", until=_NEWEST),
+    "evaluation_verdicts": OtherTable(
+        documents="prompt reply", plain="key model documents", drawn_from="documents",
+        until=_NEWEST,
+    ),
     "index_chunks": OtherTable(documents="payload", until=_DOCUMENTS),
     "index_current": OtherTable(plain="domain", until=_DOCUMENTS),
-    "index_generations": OtherTable(plain="domain digest embedder cursors", until=_DOCUMENTS),
+    "index_generations": OtherTable(
+        plain="domain digest embedder cursors manifest", until=_DOCUMENTS
+    ),
     "index_members": OtherTable(plain="domain", until=_DOCUMENTS),
     "index_revisions": OtherTable(
         documents="card", plain="domain document_id digest", until=_DOCUMENTS
@@ -85,7 +101,8 @@ OTHER_TABLES: Mapping[str, OtherTable] = {
     ),
     "ingest_notices": OtherTable(owner="person", documents="lines", plain="id", until="until sent"),
     "ingest_pictures": OtherTable(
-        documents="picture", plain="digest media_type", until="until it is described"
+        documents="picture", plain="digest media_type", aged="kept_at",
+        until="until it is described",
     ),
     "ingest_prepared": OtherTable(
         documents="result", plain="domain document_id way digest", until="until it is published"

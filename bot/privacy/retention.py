@@ -14,6 +14,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from agents.answer_cache import store as kept_answers
 from agents.thread.store import forget_begun_before, stored_domains
 from bot.connection import INBOX_FILE
+from bot.privacy.deleted_documents import forget_documents, named_documents
 from bot.privacy.stored_answers import slim_answers
 from bot.privacy.tables import (
     FeatureTables,
@@ -36,7 +37,8 @@ from config.settings import Settings
 from durable.database import insert_once, now
 from durable.migration import migrate
 from index.audit import AuditLog, days_ago
-from index.store.database import scrub
+from index.store.database import create_index_tables, scrub
+from index.store.documents import Store
 
 log = structlog.get_logger()
 
@@ -51,9 +53,13 @@ class UpkeepRow(Base):
     done_on: Mapped[date] = mapped_column(comment="UTC")
 
 
-_PURGE, _SLIM = "purge", "slim answers"
+_PURGE, _SLIM, _SEARCH = "purge", "slim answers", "search for deleted documents"
+_MONTH = timedelta(days=30)
+"""How often stored text is searched for documents that are not on record as deleted: those that a
+worker of an older release withdrew."""
 _STRAGGLERS = timedelta(days=2)
-"""How long a worker of an older release may go on beside this one."""
+"""How long a worker of an older release may go on beside this one, or a question that was being
+answered when its document was deleted may be stored late."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +88,8 @@ class Retention:
     def __post_init__(self) -> None:
         self.features.create(self.engine)
         migrate(self.engine, Base.metadata, "upkeep")
-        for task in (_PURGE, _SLIM):
+        create_index_tables(self.engine)
+        for task in (_PURGE, _SLIM, _SEARCH):
             insert_once(self.engine, UpkeepRow, task=task, done_on=date.min)
 
     def daily(self) -> Purged | None:
@@ -104,31 +111,51 @@ class Retention:
         self._finish(purged)
         return purged
 
-    def purge(self) -> Purged:
-        """Purge now."""
+    def purge(self, *, at: datetime | None = None) -> Purged:
+        """Purge now. `at`: the present for text of deleted documents, UTC without a zone."""
         unfinished = self.unfinished()
         with self.engine.begin() as connection:
             purged = self._purge(connection, unfinished)
-        self._finish(purged)
+        self._finish(purged, at)
         return purged
 
-    def _finish(self, purged: Purged) -> None:
+    def _finish(self, purged: Purged, at: datetime | None = None) -> None:
         log.info("retention purge finished", **asdict(purged))
         self._slim()
+        self._forget_deleted(at or now())
         scrub_all(self.engine, self.settings)
 
     def _slim(self) -> None:
         """After a release that stored more with each answer: once for all, then for stragglers."""
-        task = UpkeepRow.task == _SLIM
-        with self.engine.connect() as connection:
-            done_on = connection.execute(select(UpkeepRow.done_on).where(task)).scalar_one()
-        began, since = now(), datetime.min
+        began, done_on, since = now(), self._done_on(_SLIM), datetime.min
         if done_on > date.min:
             since = datetime.combine(done_on, datetime.min.time()) - _STRAGGLERS
         if slimmed := slim_answers(self.engine, since):
             log.info("stored answers slimmed", answers=slimmed)
+        self._mark_done(_SLIM, began.date())
+
+    def _forget_deleted(self, present: datetime) -> None:
+        store = Store(self.engine)
+        if self._done_on(_SEARCH) < present.date() - _MONTH:
+            for domain, ids in named_documents(self.engine, self.features.every).items():
+                store.withdraw(domain, ids)
+            self._mark_done(_SEARCH, present.date())
+        before = present - timedelta(hours=self.settings.deleted_text_hours)
+        if documents := store.withdrawn(before):
+            answers = forget_documents(self.engine, self.features.every, documents, before)
+            count = sum(map(len, documents.values()))
+            log.info("text of deleted documents removed", documents=count, answers=answers)
+        store.forget_withdrawn(before - _STRAGGLERS)
+
+    def _done_on(self, task: str) -> date:
+        with self.engine.connect() as connection:
+            query = select(UpkeepRow.done_on).where(UpkeepRow.task == task)
+            return connection.execute(query).scalar_one()
+
+    def _mark_done(self, task: str, day: date) -> None:
         with self.engine.begin() as connection:
-            connection.execute(update(UpkeepRow).where(task).values(done_on=began.date()))
+            mine = update(UpkeepRow).where(UpkeepRow.task == task)
+            connection.execute(mine.values(done_on=day))
 
     def _purge(self, connection: Connection, unfinished: Collection[str]) -> Purged:
         domains = self.domains()

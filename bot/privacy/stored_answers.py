@@ -1,13 +1,13 @@
-"""Rewrites stored answers in batches, each in a short transaction of its own."""
+"""Reads all stored answers in batches, and replaces some of them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Engine, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, select, update
 
 from bot.questions.tables import QuestionRow
 
@@ -30,47 +30,31 @@ def slim_answers(engine: Engine, since: datetime) -> int:
     """Delete the trace from answers that older releases stored. Returns how many.
 
     `since`: when their questions were asked at the earliest, UTC without a zone."""
-
-    def without_trace(stored: StoredAnswer) -> str | None:
-        return json.dumps({**json.loads(stored.answer), "trace": None}, ensure_ascii=False)
-
-    return rewrite_answers(engine, without_trace, QuestionRow.asked_at >= since, _HAS_TRACE)
-
-
-def rewrite_answers(
-    engine: Engine, rewrite: Callable[[StoredAnswer], str | None], *which: ColumnElement[bool]
-) -> int:
-    """Replace stored answers. Returns how many.
-
-    `rewrite` returns the new text; None deletes it, the same text changes nothing. An
-    answer that is replaced meanwhile stays; one that is no JSON is deleted."""
     count = 0
-    for rows in _batches(engine, which):
+    for answers in answers_where(engine, QuestionRow.asked_at >= since, _HAS_TRACE):
         with engine.begin() as connection:
-            for row in rows:
-                try:
-                    text = rewrite(row)
-                except ValueError:
-                    text = None
-                if text != row.answer:
-                    same = QuestionRow.id == row.id, QuestionRow.answer == row.answer
-                    change = update(QuestionRow).where(*same).values(answer=text)
-                    count += connection.execute(change).rowcount
+            for stored in answers:
+                slim = {**json.loads(stored.answer), "trace": None}
+                count += replace_answer(connection, stored, json.dumps(slim, ensure_ascii=False))
     return count
 
 
-def _batches(engine: Engine, which: Sequence[ColumnElement[bool]]) -> Iterator[list[StoredAnswer]]:
+def answers_where(engine: Engine, *which: ColumnElement[bool]) -> Iterator[list[StoredAnswer]]:
+    """A batch at a time, so that no transaction is long."""
     columns = QuestionRow.id, QuestionRow.domain, QuestionRow.answer
     query = select(*columns).where(QuestionRow.answer.is_not(None), *which)
     last = ""
     while True:
         page = query.where(QuestionRow.id > last).order_by(QuestionRow.id).limit(_BATCH)
         with engine.connect() as connection:
-            rows = [
-                StoredAnswer(row.id, row.domain, row.answer or "")
-                for row in connection.execute(page)
-            ]
+            rows = connection.execute(page).all()
         if not rows:
             return
-        yield rows
+        yield [StoredAnswer(row.id, row.domain, row.answer or "") for row in rows]
         last = rows[-1].id
+
+
+def replace_answer(connection: Connection, stored: StoredAnswer, text: str | None) -> bool:
+    """False where the answer was replaced since it was read."""
+    same = QuestionRow.id == stored.id, QuestionRow.answer == stored.answer
+    return connection.execute(update(QuestionRow).where(*same).values(answer=text)).rowcount > 0

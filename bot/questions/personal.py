@@ -68,6 +68,16 @@ class PersonalTable:
     """Columns with text of documents, separated by spaces."""
     plain: str = ""
     """Columns of ids, states and times: nobody's words."""
+    drawn_from: str = ""
+    """Columns that name the documents of the row's text, as an id or in JSON: the row is deleted
+    with any of them."""
+    emptied: str = ""
+    """Columns that become empty instead; the row stays."""
+    moot: ColumnElement[bool] = field(default_factory=false)
+    """Rows that are deleted all the same."""
+    restated: str = ""
+    """Column with a self-contained question: empty once a document that it may repeat is
+    deleted."""
     question: str = ""
     """Column of the question id whose deletion deletes the row; empty: none."""
     until: str = ""

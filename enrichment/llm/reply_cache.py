@@ -1,8 +1,12 @@
-"""Caches model replies by request: an unchanged text is never paid for twice."""
+"""Caches model replies by request: an unchanged text is never paid for twice. A reply is deleted
+with the documents that it was drawn from; see `bot.privacy.deleted_documents`."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Iterable
+from copy import copy
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -12,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 
 from config.models import Prompt
 from durable.database import replace_row
-from durable.migration import migrate
+from durable.migration import expanding, migrate
 
 Reply = TypeVar("Reply", bound=BaseModel)
 
@@ -33,10 +37,19 @@ class ReplyCache:
             Column("model", String(200), nullable=False),
             Column("reply", Text, nullable=False),
             Column("created_at", DateTime(timezone=True), nullable=False),
+            Column("documents", Text, comment="JSON: ids; NULL: unknown, by an older release"),
         )
-        migrate(engine, self._replies.metadata, table)
+        step = expanding(f"ALTER TABLE {table} ADD COLUMN documents TEXT")
+        migrate(engine, self._replies.metadata, table, (step,))
+        self._documents: tuple[str, ...] = ()
         if most is not None:
             self._forget_all_but(most)
+
+    def drawn_from(self, documents: Iterable[str]) -> ReplyCache:
+        """The same cache, for requests with text of these documents."""
+        view = copy(self)
+        view._documents = tuple(sorted(set(documents)))
+        return view
 
     def find(self, key: str, reply: type[Reply]) -> Reply | None:
         """None when nothing is stored, or when the stored reply has an outdated shape."""
@@ -57,7 +70,7 @@ class ReplyCache:
                 replace_row(
                     connection, self._replies, key=key, model=model[:200],
                     prompt=f"{prompt.name} {prompt.version}"[:64], reply=reply.model_dump_json(),
-                    created_at=datetime.now(UTC),
+                    created_at=datetime.now(UTC), documents=json.dumps(self._documents),
                 )  # fmt: skip
         except IntegrityError:
             return  # another process just stored the same reply

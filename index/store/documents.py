@@ -260,10 +260,12 @@ class Store:
         return {domain: frozenset(ids) for domain, ids in by_domain.items()}
 
     def withdraw(self, domain: str, documents: Collection[str]) -> None:
-        """Records those of these documents that the current generation lacks."""
+        """Records those of these documents that the current generation lacks, if there is one."""
         with self._writing() as connection:
             number = connection.scalar(select(CurrentRow.number).filter_by(domain=domain))
-            published = set(connection.scalars(_documents_of(domain, number))) if number else set()
+            if number is None:
+                return
+            published = set(connection.scalars(_documents_of(domain, number)))
             for document in set(documents) - published:
                 key = {"domain": domain, "document_id": document}
                 if not connection.scalar(select(WithdrawnRow.document_id).filter_by(**key)):
@@ -324,10 +326,10 @@ def _point_to(connection: Connection, domain: str, number: int) -> None:
     connection.execute(delete(WithdrawnRow).where(*withdrawn))
     before = connection.scalar(select(CurrentRow.number).filter_by(domain=domain))
     if before is not None:
-        known = select(WithdrawnRow.document_id).where(WithdrawnRow.domain == domain)
+        recorded = select(WithdrawnRow.document_id).where(WithdrawnRow.domain == domain)
         removed = _members_of(
             select(literal(domain), RevisionRow.document_id, literal(now())), domain, before
-        ).where(RevisionRow.document_id.not_in(published), RevisionRow.document_id.not_in(known))
+        ).where(RevisionRow.document_id.not_in(published), RevisionRow.document_id.not_in(recorded))
         connection.execute(insert(WithdrawnRow).from_select(_WITHDRAWN, removed))
     move = update(CurrentRow).filter_by(domain=domain).values(number=number)
     if not connection.execute(move).rowcount:

@@ -140,16 +140,25 @@ def _request(
         facts=tuple(question.must_include),
         evidence=tuple(
             JudgePassage(
-                title=titles.get(one.document) or one.document, heading=one.heading, text=one.quote
+                title=titles.get(one.document) or one.document,
+                heading=one.heading,
+                text=one.quote,
+                document=one.document,
             )
             for one in question.evidence
         ),
         passages=tuple(
-            JudgePassage(title=one.title, heading=one.heading, text=one.text) for one in context
+            JudgePassage(title=one.title, heading=one.heading, text=one.text, document=one.document)
+            for one in context
         ),
         answer=f"{answer}\n\nOptions to choose from:\n{offered}" if offered else answer,
         citations=tuple(
-            JudgePassage(title=one.title, heading=one.heading, text=short_quote(one.quote))
+            JudgePassage(
+                title=one.title,
+                heading=one.heading,
+                text=short_quote(one.quote),
+                document=one.document,
+            )
             for one in citations
         ),
     )

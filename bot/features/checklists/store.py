@@ -95,7 +95,7 @@ class ChecklistPostRow(_Base):
 PERSONAL_TABLES = (
     PersonalTable(
         table=table_of(ChecklistRow), at="started_at", people=("started_by",), documents="runbook",
-        plain="id channel thread_ts question_id document changed",
+        plain="id channel thread_ts question_id document changed", drawn_from="document",
     ),
     PersonalTable(
         table=table_of(PressRow), at="began", people=("by",), plain="id checklist act"

@@ -105,18 +105,18 @@ PERSONAL_TABLES = (
     PersonalTable(table=table_of(HelpfulSeenRow), at="given_at", question="question_id"),
     PersonalTable(
         table=table_of(HelpedPlaceRow), at="marked_at", question="question_id", documents="kept",
-        plain="place document",
+        plain="place document", drawn_from="document",
     ),
     PersonalTable(table=table_of(CitedDayRow), at="day", plain="document"),
     PersonalTable(table=table_of(OwnerReminderRow), plain="document"),
     PersonalTable(
         table=table_of(FlagRow), at="flagged_at", people=("flagged_by", "decided_by"),
         words={"words": Authors(by=("flagged_by",))}, question="question_id", documents="kept",
-        plain="id document place outcome",
+        plain="id document place outcome", drawn_from="document",
     ),
     PersonalTable(
         table=table_of(ContradictionRow), at="met_at", people=("decided_by",),
-        documents="one other about", plain="id state",
+        documents="one other about", plain="id state", drawn_from="one other",
     ),
     PersonalTable(
         table=table_of(ContradictionSightingRow), at="met_at", question="question_id",

@@ -123,7 +123,7 @@ PERSONAL_TABLES = (
     PersonalTable(
         table=table_of(GapQuestionRow), at="asked_at", people=("asker",),
         words={"name": Authors(by=("asker",), parts=("message", "thread"), shared=nothing)},
-        question="question_id", plain="gap why marks",
+        question="question_id", plain="gap why marks", restated="name",
     ),
     PersonalTable(
         table=table_of(GapVectorRow), at="asked_at", question="question_id",
@@ -135,12 +135,13 @@ PERSONAL_TABLES = (
             "words": Authors(by=("words_by", "decided_by"), parts=("resolution",)),
             "heading": Authors(by=("decided_by",)),
         },
-        question="question_id", plain="id gap outcome document",
+        question="question_id", plain="id gap outcome document", drawn_from="document",
+        emptied="heading",
     ),
     PersonalTable(table=table_of(GapChangeRow), at="at", people=("by",), plain="gap state"),
     PersonalTable(
         table=table_of(GapRow), at="touched_at", documents="heading",
-        plain="id state document asked_of",
+        plain="id state document asked_of", drawn_from="document", emptied="heading",
     ),
     PersonalTable(table=table_of(GapLookRow), plain="reported"),
 )  # fmt: skip

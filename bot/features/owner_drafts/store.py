@@ -137,6 +137,10 @@ PERSONAL_TABLES = (
         documents="title heading",
         plain="key id kind document url channel permalink state role decided_event comment "
         "comment_why drawn_from",
+        drawn_from="document drawn_from",
+        emptied="title heading",
+        moot=OwnerDraftRow.kind != "answer",
+        restated="question",
     ),
     PersonalTable(
         table=table_of(OwnerMessageRow), at="at", people=("addressee",), plain="key channel ts"
