@@ -1,7 +1,7 @@
 """Writes the parts of the documentation that code already knows: `make docs`.
 
-A test holds README.md, CONTRIBUTING.md, docs/reference.md, docs/operations/logs-and-metrics.md,
-docs/operations/dashboard.json, docs/domain.schema.json, docs/report.schema.json and .env.example
+A test holds README.md, CONTRIBUTING.md, docs/reference.md, pages and the dashboard of
+docs/operations/, docs/domain.schema.json, docs/report.schema.json and .env.example
 against these functions."""
 
 from __future__ import annotations
@@ -11,8 +11,12 @@ import json
 import re
 import sys
 import tomllib
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 GROUPS = {
@@ -116,6 +120,27 @@ def metrics() -> str:
     return "\n".join([*head, *sorted(rows)])
 
 
+def helm_values() -> str:
+    """Every value of the chart: the comment above it in values.yaml, and its default."""
+    text = (ROOT / "deploy/helm/oncall-copilot/values.yaml").read_text(encoding="utf-8")
+    values = yaml.safe_load(text)
+    rows, comment = ["| value | default | meaning |", "|---|---|---|"], ""
+    path: list[str] = []
+    for line in text.splitlines():
+        if line.lstrip().startswith("#"):
+            comment = f"{comment} {line.lstrip(' #')}".strip()
+        elif key := re.match(r"( *)(\w+):", line):
+            path = [*path[: len(key[1]) // 2], key[2]]
+            if comment:
+                default = reduce(getitem, path, values)
+                shown = json.dumps(default) if default not in ("", [], {}) else ""
+                rows.append(f"| `{'.'.join(path)}` | {f'`{shown}`' if shown else ''} | {comment} |")
+            comment = ""
+        else:
+            comment = ""
+    return "\n".join(rows)
+
+
 def columns() -> str:
     """Whose words each column of text holds, and until when."""
     from bot.features.registry import FEATURE_TABLES
@@ -165,6 +190,7 @@ def filled(text: str) -> str:
         "settings": settings,
         "rooms": rooms,
         "metrics": metrics,
+        "helm-values": helm_values,
         "columns": columns,
     }
 
@@ -186,6 +212,7 @@ def generated() -> dict[Path, str]:
         docs / "reference.md",
         docs / "privacy.md",
         docs / "operations" / "logs-and-metrics.md",
+        docs / "operations" / "kubernetes.md",
     ]
     made = {page: filled(page.read_text(encoding="utf-8")) for page in pages}
     made[ROOT / "docs" / "domain.schema.json"] = schema()

@@ -149,6 +149,12 @@ def test_compose_names_versions_of_what_others_make() -> None:
     assert [one for one in images if not re.search(r":v?\d+\.\d+(\.\d+)?(-\w+)?$", one)] == []
 
 
+def test_nothing_of_compose_fills_the_disk_with_logs_or_takes_all_memory() -> None:
+    for name, service in COMPOSE["services"].items():
+        assert set(service["logging"]["options"]) == {"max-size", "max-file"}, name
+        assert re.fullmatch(r"\d+[mg]", service["mem_limit"]), name
+
+
 def test_prometheus_scrapes_what_compose_runs_where_it_listens() -> None:
     scraped = {}
     for job in SCRAPED["scrape_configs"]:

@@ -23,9 +23,22 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | quote }}
 {{- end -}}
 {{- end -}}
 
+{{- /* Changes with what a process reads of the Secret at its start. Helm sees no cluster when it only
+renders: `secretRevision` counts then. */ -}}
+{{- define "oncall.secretChecksum" -}}
+{{- $root := .root -}}
+{{- $secret := lookup "v1" "Secret" $root.Release.Namespace $root.Values.existingSecret -}}
+{{- $content := list $root.Values.secretRevision -}}
+{{- range append .keys $root.Values.googleKey -}}
+{{- $content = append $content (dig "data" . "" $secret) -}}
+{{- end -}}
+{{- $content | toJson | sha256sum -}}
+{{- end -}}
+
 {{- /* One process of the product. root: the chart; part: bot, jobs or api; values: of the part;
 args: of `oncall`; port: of /healthz, /readyz and /metrics; keys: of the Secret. */ -}}
 {{- define "oncall.deployment" -}}
+{{- $part := . -}}
 apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -40,8 +53,7 @@ spec:
   strategy:
     type: RollingUpdate
     rollingUpdate: {maxSurge: 1, maxUnavailable: 0}
-  # What answers on a large index builds its folder first.
-  progressDeadlineSeconds: 3600
+  progressDeadlineSeconds: {{ .root.Values.progressDeadlineSeconds }}
   selector:
     matchLabels:
       {{- include "oncall.selector" . | nindent 6 }}
@@ -49,7 +61,17 @@ spec:
     metadata:
       labels:
         {{- include "oncall.labels" . | nindent 8 }}
+      annotations:
+        checksum/secret: {{ include "oncall.secretChecksum" . }}
+        # Domain files, golden files and rotas are read again while a process runs.
+        checksum/config: {{ .root.Values.caBundle | sha256sum }}
+        {{- with .root.Values.podAnnotations }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
     spec:
+      {{- with .root.Values.serviceAccount }}
+      serviceAccountName: {{ . | quote }}
+      {{- end }}
       automountServiceAccountToken: false
       enableServiceLinks: false
       # What was begun is finished first: 25 seconds, and what stopping takes.
@@ -66,6 +88,9 @@ spec:
         - name: {{ . | quote }}
         {{- end }}
       {{- end }}
+      {{- with .values.priorityClassName }}
+      priorityClassName: {{ . | quote }}
+      {{- end }}
       {{- with .values.nodeSelector }}
       nodeSelector:
         {{- toYaml . | nindent 8 }}
@@ -74,13 +99,21 @@ spec:
       tolerations:
         {{- toYaml . | nindent 8 }}
       {{- end }}
+      {{- with .values.affinity }}
+      affinity:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
       topologySpreadConstraints:
+        {{- with .values.topologySpreadConstraints }}
+        {{- toYaml . | nindent 8 }}
+        {{- else }}
         - maxSkew: 1
           topologyKey: kubernetes.io/hostname
           whenUnsatisfiable: ScheduleAnyway
           labelSelector:
             matchLabels:
-              {{- include "oncall.selector" . | nindent 14 }}
+              {{- include "oncall.selector" $part | nindent 14 }}
+        {{- end }}
       containers:
         - name: {{ .part }}
           image: {{ include "oncall.image" .root | quote }}
@@ -96,10 +129,21 @@ spec:
             - name: GOOGLE_APPLICATION_CREDENTIALS
               value: {{ printf "/run/secrets/oncall/%s" . | quote }}
             {{- end }}
+            {{- if .root.Values.caBundle }}
+            # Of OpenSSL and httpx, of requests, of Google's client, of S3's.
+            {{- range $name := list "SSL_CERT_FILE" "REQUESTS_CA_BUNDLE" "HTTPLIB2_CA_CERTS" "AWS_CA_BUNDLE" }}
+            - name: {{ $name }}
+              value: /run/ca/ca.pem
+            {{- end }}
+            {{- end }}
             {{- range $name, $value := .root.Values.settings }}
             - name: {{ $name }}
               value: {{ $value | quote }}
             {{- end }}
+          {{- with .root.Values.envFrom }}
+          envFrom:
+            {{- toYaml . | nindent 12 }}
+          {{- end }}
           ports:
             - name: http
               containerPort: {{ .port }}
@@ -129,18 +173,28 @@ spec:
             - {name: secrets, mountPath: /run/secrets/oncall, readOnly: true}
             - {name: data, mountPath: /data}
             - {name: tmp, mountPath: /tmp}
+            {{- if .root.Values.caBundle }}
+            - {name: ca, mountPath: /run/ca, readOnly: true}
+            {{- end }}
+            {{- with .root.Values.extraVolumeMounts }}
+            {{- toYaml . | nindent 12 }}
+            {{- end }}
       volumes:
         - name: config
           projected:
             # Others may not write api_tokens.yaml, or it is refused.
             defaultMode: 0440
             sources:
+              {{- range $folder := list "domains" "golden" "rotas" }}
+              {{- with index $part.root.Values $folder }}
               - configMap:
-                  name: {{ printf "%s-domains" .root.Release.Name }}
+                  name: {{ printf "%s-%s" $part.root.Release.Name $folder }}
                   items:
-                    {{- range $name, $text := .root.Values.domains }}
-                    - {key: {{ $name | quote }}, path: {{ printf "domains/%s" $name | quote }}}
+                    {{- range $name, $text := . }}
+                    - {key: {{ $name | quote }}, path: {{ printf "%s/%s" $folder $name | quote }}}
                     {{- end }}
+              {{- end }}
+              {{- end }}
               {{- if and (eq .part "api") .root.Values.tokensKey }}
               - secret:
                   name: {{ .root.Values.existingSecret | quote }}
@@ -164,6 +218,14 @@ spec:
         - name: tmp
           emptyDir:
             sizeLimit: 1Gi
+        {{- if .root.Values.caBundle }}
+        - name: ca
+          configMap:
+            name: {{ printf "%s-ca" .root.Release.Name }}
+        {{- end }}
+        {{- with .root.Values.extraVolumes }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
 {{- end -}}
 
 {{- define "oncall.service" -}}
