@@ -11,12 +11,13 @@ from threading import Lock
 
 from sqlalchemy import Engine, inspect
 
-from config.errors import AnotherRun, IndexUnavailable
+from config.errors import AnotherRun, IndexUnavailable, NothingPublished
 from config.models import Embedder
 from config.parsing.secret_files import private_folder
 from config.settings import Settings
 from durable.database import end
 from enrichment.chunk import Chunk, DocumentCard
+from enrichment.extractive.lifecycle import with_successors
 from index.generations.build import VectorSource, embedded_texts
 from index.generations.engines import ChromaEngine, LocalEngine, VectorEngine
 from index.generations.folder import Folder
@@ -106,6 +107,24 @@ class Index:
 
         Raises IndexUnavailable when there is none or another embedding model made it."""
         return self._open_ones.current(domain)
+
+    def figures(self, domain: str) -> GenerationInfo:
+        """Of the current generation, from the database: opens, fetches and builds nothing.
+
+        Raises IndexUnavailable as `snapshot` does, unless only opening it shows why."""
+        number = self._store.current(domain)
+        if number is None:
+            raise NothingPublished(domain)
+        return self._usable(domain, number)
+
+    def cards(self, info: GenerationInfo) -> list[DocumentCard]:
+        """Of its documents, with their successors. Opens nothing, either."""
+        return with_successors(self._store.cards(info.domain, info.number).values())
+
+    def is_here(self, info: GenerationInfo) -> bool:
+        """Whether this machine has its folder, intact. A missing one is fetched or built when the
+        first question comes."""
+        return self._folders.if_there(info) is not None
 
     @contextmanager
     def stage(
@@ -215,6 +234,9 @@ class Index:
         return info, self._folders.open(info)
 
     def _open(self, domain: str, number: int) -> Generation:
+        return self._generation(self._usable(domain, number), self._store.cards(domain, number))
+
+    def _usable(self, domain: str, number: int) -> GenerationInfo:
         info = self._store.generation(domain, number)
         if info is None:
             raise IndexUnavailable(f"generation {number} of {domain!r} is gone", remedy="ask again")
@@ -225,7 +247,7 @@ class Index:
                 remedy=f"set ONCALL_EMBEDDING_MODEL={info.embedder}, "
                 f"or run `oncall ingest {domain}` to embed it again",
             )
-        return self._generation(info, self._store.cards(domain, number))
+        return info
 
     def _generation(self, info: GenerationInfo, cards: Mapping[str, DocumentCard]) -> Generation:
         folder = self._folders.open(info)

@@ -131,7 +131,7 @@ def _say_what_is_missing(copilot: Copilot) -> None:
     The program starts anyway: it uses an index as soon as it is published."""
     for name in copilot.domains:
         try:
-            copilot.index.snapshot(name)
+            copilot.index.figures(name)  # opening it can take minutes; /healthz answers meanwhile
         except (IndexUnavailable, DatabaseAway) as error:
             sys.stderr.write(f"oncall: {error}\n")
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from cli.output.terminal import lines_console
-from cli.setup.checks import model_setting, runner_state
+from cli.setup.checks import model_setting, not_here, runner_state
 from config.checks import Finding
 from config.domain import Domain
 from config.errors import CopilotError, IndexUnavailable
@@ -30,17 +30,18 @@ def print_status(copilot: Copilot) -> None:
     for name, domain in copilot.domains.items():
         fresh = copilot.freshness(name)
         try:
-            snapshot = copilot.index.snapshot(name)
-            chunks = sum(len(snapshot.chunks(document)) for document in snapshot.documents)
+            info = copilot.index.figures(name)
         except IndexUnavailable as error:
             console.print(f"[cyan]{name:>12}[/]  [yellow]{error}[/]")
             _print_runs(fresh, console)
             continue
-        over = sum(map(is_out_of_force, snapshot.documents.values()))
+        over = sum(map(is_out_of_force, copilot.index.cards(info)))
         console.print(
-            f"[cyan]{name:>12}[/]  generation {snapshot.generation}, "
-            f"{len(snapshot.documents)} documents ({over} out of force), {chunks} chunks"
+            f"[cyan]{name:>12}[/]  generation {info.number}, "
+            f"{info.documents} documents ({over} out of force), {info.chunks} chunks"
         )
+        if absent := not_here(copilot, info):
+            console.print(f"{'':>12}  [yellow]{absent}[/]")
         _print_runs(fresh, console)
         if domain.access.audience == "asker":
             for group, reason in _closed(copilot, domain).items():

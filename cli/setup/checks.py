@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from agents.confidence import read_threshold
 from bot.rotas.rota import RotaPlaces, is_address, on_call
-from config.checks import Finding, attempted, fine, is_demo, of_error, wrong
+from config.checks import Finding, attempted, fine, is_demo, of_error, skipped, wrong
 from config.domain import Domain
 from config.domain_files import Problem, check_domains, nearest, problem_at
 from config.errors import ConfigError, CopilotError, LoadError
@@ -25,6 +25,7 @@ from jobs.golden.questions import load_golden
 from loaders.files.local import find_files, load_file
 
 if TYPE_CHECKING:
+    from index.store.documents import GenerationInfo
     from loaders.google.drive.access import AccessReport
     from loaders.google.drive.source import GoogleDrive
     from oncall import Copilot
@@ -303,14 +304,29 @@ def check_published(copilot: Copilot, names: Iterable[str]) -> Iterator[Finding]
     for name in names:
 
         def index(name: str = name) -> Iterator[Finding]:
-            snapshot = copilot.index.snapshot(name)
-            summary = f"{len(snapshot.documents)} documents, generation {snapshot.generation}"
+            info = copilot.index.figures(name)
+            summary = f"{info.documents} documents, generation {info.number}"
             fresh = copilot.freshness(name)
             yield fine(f"index of {name}", f"{summary}; {fresh.sentence()}")
+            if absent := not_here(copilot, info):
+                yield skipped(f"index of {name}", absent)
             for complaint in fresh.complaints():
                 yield wrong(f"index of {name}", complaint)
 
         yield from attempted(f"index of {name}", index)
+
+
+def not_here(copilot: Copilot, info: GenerationInfo) -> str:
+    """What a question on this machine waits for first; empty when the index is here."""
+    if copilot.index.is_here(info):
+        return ""
+    if copilot.settings.index_store and info.manifest:
+        how = "fetches it from the index store"
+    elif copilot.settings.chroma_url:
+        how = "builds it, with vectors from the Chroma server"
+    else:
+        how = f"builds it, which embeds {info.chunks + info.units} texts"
+    return f"not on this machine yet: the first question, or a process that starts, {how}"
 
 
 def runner_state(copilot: Copilot) -> Finding:

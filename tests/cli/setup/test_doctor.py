@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,6 +58,21 @@ def test_once_it_is_ingested_all_is_well(installed: Newcomer) -> None:
     done = installed.run("doctor")
     assert (done.code, done.text.splitlines()[-1]) == (0, "All is well.")
     assert {line[0] for line in done.text.splitlines()[:-2]} == {"✓"}
+
+
+def test_after_a_restore_status_and_doctor_build_no_index_and_say_what_a_question_does(
+    installed: Newcomer,
+) -> None:
+    assert installed.run("ingest").code == 0
+    shutil.rmtree("var/index")
+    absent = "not on this machine yet: the first question, or a process that starts, builds it"
+    for command in ("status", "doctor"):
+        done = installed.run(command)
+        assert done.code == 0
+        assert absent in done.text
+        assert not list(Path("var/index").rglob("*.npy"))
+    assert installed.run("ask", "security", "how old may a laptop be").code == 0
+    assert absent not in installed.run("status").text
 
 
 def test_a_schedule_that_no_runner_keeps_is_wrong(installed: Newcomer) -> None:
