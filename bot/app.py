@@ -177,7 +177,7 @@ class Bot:
         self.features = build_features(context, services)
         self.inbox = Inbox(
             database_url=inbox_url(settings),
-            lease=lease_for(settings),
+            lease=lease_for(settings, engine),
             handler=Dispatcher(
                 bot_user=self.identity.user,
                 handlers=[one.handlers for one in self.features],

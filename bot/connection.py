@@ -13,6 +13,7 @@ from slack_bolt import App
 from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
 from slack_sdk import WebClient
+from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from websockets.exceptions import WebSocketException
 
@@ -243,9 +244,9 @@ def inbox_url(settings: Settings) -> str:
     return f"sqlite:///{(settings.data_dir / INBOX_FILE).absolute()}"
 
 
-def lease_for(settings: Settings) -> Lease:
+def lease_for(settings: Settings, engine: Engine) -> Lease:
     if settings.database_url:
-        return PostgresLease(settings.database_url)
+        return PostgresLease(engine)
     return FileLease(settings.data_dir / "bot.lock")
 
 

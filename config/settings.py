@@ -133,6 +133,14 @@ class Settings(BaseSettings):
     this process; servers at an address need no leave"""
     database_url: str | None = None
     """PostgreSQL; SQLite in the data folder without it"""
+    database_direct_url: str | None = None
+    """PostgreSQL itself, where `DATABASE_URL` leads to a pooler that runs each transaction in
+    another session, such as PgBouncer with `pool_mode = transaction`: locks need a session"""
+    database_connections: int = Field(
+        10, ge=5, le=1_000, validation_alias=AliasChoices("ONCALL_DATABASE_CONNECTIONS")
+    )
+    """Connections to PostgreSQL that each process opens at most; `oncall doctor` compares the sum
+    with `max_connections`"""
     chroma_url: str | None = None
     """A Chroma server: machines share vectors by it, so that none embeds what another has embedded;
     searches ask it with `ONCALL_VECTORS=chroma` only"""
@@ -363,7 +371,7 @@ def _tool_tokens() -> dict[str, str]:
 def is_secret(field: str) -> bool:
     """Whether it can be given as a file, too."""
     kind = str(Settings.model_fields[field].annotation)
-    return "SecretStr" in kind or field == "database_url"
+    return "SecretStr" in kind or field in {"database_url", "database_direct_url"}
 
 
 def _variable(field: str) -> str:

@@ -1,32 +1,18 @@
-"""Connections to PostgreSQL, statements that all stores use, and a health check."""
+"""Statements that all stores use, and a health check."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import structlog
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import (
-    URL,
-    Connection,
-    Engine,
-    QueuePool,
-    Table,
-    create_engine,
-    delete,
-    event,
-    insert,
-    make_url,
-    text,
-)
-from sqlalchemy.engine.interfaces import Dialect
+from sqlalchemy import Connection, Engine, Table, delete, insert, text
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase
-from sqlalchemy.pool import ConnectionPoolEntry, Pool
 
 from config.errors import StorageFailed
 
@@ -134,73 +120,3 @@ class DatabaseWatch:
         except (SQLAlchemyError, OSError):
             return False
         return True
-
-
-NOTICES: Mapping[str, int] = {
-    # Waiting and new statements notice a server that vanished without closing its connections
-    # within about ten seconds, instead of the system's two hours.
-    "connect_timeout": 5,
-    "keepalives_idle": 5,
-    "keepalives_interval": 2,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 10_000,
-}
-"""libpq's parameters. `tcp_user_timeout` is in milliseconds, the times before it in seconds."""
-SERVER_NOTICES = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
-"""The server releases a worker's locks within half a minute after its machine vanished."""
-_RETRY_SECONDS = 0.5
-
-
-class _Pool(QueuePool):
-    """Closes connections that a thread returns after the pool was disposed. Otherwise they stay
-    open until garbage collection."""
-
-    over = False
-
-    def dispose(self) -> None:
-        self.over = True
-        super().dispose()
-
-    def _do_return_conn(self, record: ConnectionPoolEntry) -> None:
-        super()._do_return_conn(record)
-        if self.over:
-            super().dispose()
-
-
-def postgres_engine(url: str | URL, poolclass: type[Pool] = _Pool, **options: Any) -> Engine:
-    """An engine for psycopg; `options` as for SQLAlchemy's `create_engine`.
-
-    Errors hide their parameters: message text must not reach a log."""
-    return create_engine(
-        make_url(url).set(drivername="postgresql+psycopg"),
-        hide_parameters=True,
-        pool_pre_ping=True,
-        connect_args={**NOTICES, "options": SERVER_NOTICES},
-        poolclass=poolclass,
-        **options,
-    )
-
-
-def end(engine: Engine) -> None:
-    """Dispose of an engine for good. A thread can still use it; its connection is closed when it
-    is returned."""
-    engine.dispose()
-    if isinstance(engine.pool, _Pool):
-        engine.pool.over = True
-
-
-def wait_for_the_database(engine: Engine, stopping: threading.Event, seconds: float) -> None:
-    """New connections of this engine wait for an unreachable database, at most `seconds`.
-
-    For work without a deadline: a caller that fails at once retries after growing pauses, and may
-    sleep for another minute after the database is back."""
-
-    @event.listens_for(engine, "do_connect")
-    def _connect(dialect: Dialect, _record: Any, arguments: Any, options: Any) -> Any:
-        deadline = time.monotonic() + seconds
-        while True:
-            try:
-                return dialect.connect(*arguments, **options)
-            except Exception:
-                if stopping.wait(_RETRY_SECONDS) or time.monotonic() > deadline:
-                    raise

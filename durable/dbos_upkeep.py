@@ -1,18 +1,20 @@
-"""What DBOS is not asked to do: forget old work, end its pollers, and log as we do."""
+"""Around DBOS: its client, how much work waits, the deletion of old work, and its log."""
 
 from __future__ import annotations
 
 import logging
 import sqlite3
-import threading
-import time
 from collections.abc import Collection
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import Engine, func, select
+
 from config.parsing.secret_files import private_file
+from durable.connections import autocommit
 from telemetry.logs import ToStructlog
 
 KEEP = timedelta(days=1)
@@ -20,8 +22,66 @@ KEEP = timedelta(days=1)
 and no domain stores its questions for less than this."""
 AT_ONCE = 1_000
 _CANCELLED = ["CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
-POLLERS_SECONDS = 3.0
-"""How long a stop waits for the queues' pollers, which an unreachable database may hold up."""
+UNDONE = ("ENQUEUED", "DELAYED", "PENDING")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Application:
+    """The owner of the work: workers of one application take over from each other."""
+
+    name: str
+    format: str
+    """The application version for DBOS, which recovers only work of the same version. It changes
+    only when stored items become unreadable: a release must not strand the work of the last one."""
+    schema: str = "dbos"
+    """Schema of its tables in PostgreSQL; SQLite has a file for each application."""
+
+    def client(self, url: str, engine: Engine | None = None) -> Any:
+        """A `DBOSClient` for its work; the process need not run the work. `engine`: of the
+        process, on PostgreSQL."""
+        from dbos import DBOSClient
+
+        client = DBOSClient(
+            system_database_url=url,
+            system_database_engine=engine,
+            system_database_pool_size=2,
+            dbos_system_schema=self.schema,
+            application_name=self.name,
+            retry_connection_errors=False,
+        )
+        client._sys_db.engine.hide_parameters = True  # DBOSClient has no option for it
+        return client
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaitingWork:
+    """Stored, unfinished work of all workers."""
+
+    count: int = 0
+    oldest: float | None = None
+    """When the oldest item was stored, in seconds since 1970."""
+    is_any_started: bool = False
+    """Whether any was started, in any queue."""
+
+
+def waiting_work(client: Any, queues: Collection[str]) -> WaitingWork:
+    """Raises SQLAlchemyError in an outage.
+
+    DBOS's own list would load every row of a long queue to count them."""
+    table = client._sys_db.tables.workflow_status.c
+    query = (
+        select(table.queue_name, table.status, func.count(), func.min(table.created_at))
+        .where(table.status.in_(UNDONE))
+        .group_by(table.queue_name, table.status)
+    )
+    with autocommit(client._sys_db.engine).connect() as connection:
+        rows = connection.execute(query).all()
+    mine = [(count, oldest) for queue, _, count, oldest in rows if queue in queues]
+    return WaitingWork(
+        count=sum(count for count, _ in mine),
+        oldest=min(oldest for _, oldest in mine) / 1000 if mine else None,
+        is_any_started=any(status == "PENDING" for _, status, _, _ in rows),
+    )
 
 
 def forget_done(client: Any, keep: timedelta = KEEP) -> int:
@@ -58,21 +118,6 @@ def _listed(client: Any, **which: Any) -> list[Any]:
         limit=AT_ONCE, load_input=False, load_output=False, **which
     )
     return workflows
-
-
-def end_polling() -> None:
-    """Stop the queues' pollers and wait for them.
-
-    `DBOS.destroy` takes the thread pool away at once, also from a poller that has just claimed an
-    item: the item would fail to start, with an error in the log, and wait for its recovery."""
-    from dbos._dbos import _get_dbos_instance
-
-    for event in _get_dbos_instance().background_thread_stop_events:
-        event.set()
-    deadline = time.monotonic() + POLLERS_SECONDS
-    for thread in threading.enumerate():
-        if thread.name.startswith("queue-worker-"):
-            thread.join(max(0.0, deadline - time.monotonic()))
 
 
 def sqlite_file(url: str) -> Path | None:

@@ -7,26 +7,28 @@ from __future__ import annotations
 
 import fcntl
 import secrets
+import select
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 import structlog
-from sqlalchemy import Connection, NullPool, text
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from config.errors import ConfigError
-from durable.database import postgres_engine
+from durable.connections import autocommit, end, postgres_engine, session_engine
 
 log = structlog.get_logger()
 
+CHANNEL = "oncall_work"
+"""Workers notify each other of stored work here; the payload is the queue's name."""
 _PREPARING = "preparing tables"
-_LOOKS = 3
-"""Checks after acquiring: a pooler that shares sessions may return the same one twice by chance."""
+_SLICE_SECONDS = 0.5
 
 
 class LeaseLost(Exception):
@@ -40,6 +42,11 @@ class Lease(Protocol):
         ...
 
     @property
+    def engine(self) -> Engine | None:
+        """The process's PostgreSQL; None on SQLite, where each part has its own file."""
+        ...
+
+    @property
     def sessions(self) -> int:
         """How many sessions it has opened."""
         ...
@@ -47,8 +54,18 @@ class Lease(Protocol):
     def acquire(self) -> None: ...
 
     def keep(self) -> bool:
-        """Whether the lease is held; a lost lease is acquired again. Called every second while
-        working. Never raises."""
+        """Whether the lease is held; a lost lease is acquired again. Called after each `wait`.
+        Never raises."""
+        ...
+
+    def listen(self, announce: Callable[[str], None]) -> None:
+        """`announce` is called with the queue of work that another process stored; with an empty
+        name when some may have been missed. Called before `acquire`."""
+        ...
+
+    def wait(self, seconds: float, stopping: threading.Event) -> None:
+        """Returns after `seconds`, when `stopping` is set, or as soon as the session receives
+        something, be it its end."""
         ...
 
     def takeover(self, executor_id: str) -> AbstractContextManager[bool]:
@@ -66,6 +83,7 @@ class FileLease:
     """SQLite: one worker process per data folder."""
 
     executor_id = "worker"
+    engine = None
     sessions = 1
 
     def __init__(self, path: Path, kind: str = "bot") -> None:
@@ -92,6 +110,12 @@ class FileLease:
         """A file lock needs no renewal."""
         return self._file is not None
 
+    def listen(self, announce: Callable[[str], None]) -> None:
+        """There is no other process."""
+
+    def wait(self, seconds: float, stopping: threading.Event) -> None:
+        stopping.wait(seconds)
+
     def takeover(self, executor_id: str) -> AbstractContextManager[bool]:
         # Only one worker can be alive, and it is this one.
         return nullcontext(executor_id != self.executor_id)
@@ -108,11 +132,16 @@ class FileLease:
 class PostgresLease:
     """PostgreSQL: any number of workers; each holds a session's advisory lock on its own name.
 
-    Each start has a new name, so no worker mistakes another's work for its own."""
+    Each start has a new name, so no worker mistakes another's work for its own. The session also
+    listens for stored work."""
 
-    def __init__(self, url: str, host: str = "") -> None:
+    def __init__(self, database: str | Engine, host: str = "") -> None:
+        """`database`: the engine of this process, or the address for one of the lease's own."""
         self.executor_id = f"{host or socket.gethostname()}-{secrets.token_hex(4)}"
-        self._engine = postgres_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
+        self._is_own = isinstance(database, str)
+        self.engine = postgres_engine(database) if isinstance(database, str) else database
+        self._sessions = autocommit(session_engine(self.engine))
+        self._announce: Callable[[str], None] = lambda queue: None
         self._connection: Connection | None = None
         self._lock = threading.Lock()
         self._released = False
@@ -123,12 +152,13 @@ class PostgresLease:
         with self._lock:
             self._released = False
             self._take()
-            if not all(self._holds() for _ in range(_LOOKS)):
+            if self._is_shared():
                 self._drop()
                 raise ConfigError(
                     "DATABASE_URL leads to a pooler that shares sessions between transactions, "
                     "where nobody can tell which worker is alive",
-                    remedy="connect to PostgreSQL itself, or set the pooler to session pooling",
+                    remedy="set DATABASE_DIRECT_URL to PostgreSQL itself: each process opens a "
+                    "session or two there",
                 )
 
     def keep(self) -> bool:
@@ -143,6 +173,20 @@ class PostgresLease:
                 log.debug("lease lost", cause=type(error).__name__)
                 self._drop()
                 return False
+
+    def listen(self, announce: Callable[[str], None]) -> None:
+        self._announce = announce
+
+    def wait(self, seconds: float, stopping: threading.Event) -> None:
+        until = time.monotonic() + seconds
+        while not stopping.is_set() and (left := until - time.monotonic()) > 0:
+            if (number := self._socket()) is None:
+                stopping.wait(left)
+                return
+            watched = select.poll()
+            watched.register(number, select.POLLIN)
+            if watched.poll(1_000 * min(left, _SLICE_SECONDS)):
+                return
 
     @contextmanager
     def takeover(self, executor_id: str) -> Iterator[bool]:
@@ -172,16 +216,31 @@ class PostgresLease:
                 self._run("SELECT pg_advisory_unlock_all()")
             self._drop()
             self._released = True
-            self._engine.dispose()
+            if self._is_own:
+                end(self.engine)
 
     def _take(self) -> bool:
         """Acquire the lock in a new session: whether a failed session holds it is unknown.
 
         False: the server still keeps the old session, or another worker is taking over from it."""
         self._drop()
-        self._connection = self._engine.connect()
+        self._connection = self._sessions.connect()
         self.sessions += 1
+        session: Any = self._connection.connection.driver_connection
+        session.add_notify_handler(lambda notice: self._announce(notice.payload))
+        self._run(f"LISTEN {CHANNEL}")
+        self._announce("")
         return self._try_lock(self.executor_id)
+
+    def _socket(self) -> int | None:
+        connection = self._connection
+        if connection is None:
+            return None
+        try:
+            session: Any = connection.connection.driver_connection
+            return int(session.fileno())
+        except (SQLAlchemyError, self._sessions.dialect.loaded_dbapi.Error):
+            return None  # another thread has dropped it
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
@@ -199,6 +258,17 @@ class PostgresLease:
             )
         )
 
+    def _is_shared(self) -> bool:
+        """Whether a pooler runs other clients' transactions in this session.
+
+        It would run another's in this session, which it sees as idle, or this one's next statement
+        in another session, as the first is busy."""
+        mine = "SELECT pg_backend_pid()"
+        before = self._run(mine)
+        with session_engine(self.engine).begin() as other:
+            theirs = other.scalar(text(mine))
+            return bool(theirs == before or self._run(mine) != before)
+
     def _try_lock(self, name: str) -> bool:
         return bool(self._run("SELECT pg_try_advisory_lock(hashtextextended(:name, 5051))", name))
 
@@ -209,4 +279,5 @@ class PostgresLease:
         if self._connection is None:
             raise LeaseLost("this worker holds no session")
         values = {"name": name} if ":name" in statement else {}
-        return self._connection.execute(text(statement), values).scalar()
+        result = self._connection.execute(text(statement), values)
+        return result.scalar() if result.returns_rows else None

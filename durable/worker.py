@@ -8,84 +8,47 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import structlog
-from sqlalchemy import Engine, func, select
 
-from durable.database import end, postgres_engine, wait_for_the_database
-from durable.dbos_upkeep import end_polling, sqlite_file, tame_logs, write_ahead
+from durable.connections import patient, session_engine
+from durable.dbos_upkeep import (
+    Application,
+    WaitingWork,
+    sqlite_file,
+    tame_logs,
+    waiting_work,
+    write_ahead,
+)
 from durable.failures import storage_failure, told_plainly
 from durable.lease import Lease
+from durable.queues import QueueReaders, WorkQueue
 from telemetry import metrics
 
 if TYPE_CHECKING:
-    from dbos import DBOSConfig
+    from dbos import DBOSConfig, EnqueueOptions
 
 
 log = structlog.get_logger()
 
-LOOK_SECONDS = 1.0
-"""Seconds between two checks of the lease. A check that hangs counts as failed."""
+LOOK_SECONDS = 2.0
+"""Seconds between two checks of a lease that is held. A check that hangs counts as failed."""
+RETRY_SECONDS = 1.0
+"""Seconds between two attempts to acquire a lost lease."""
+LATE_SECONDS = 5.0
 SWEEP_SECONDS = 2.0
 DEAD_SECONDS = 4.0
 """Seconds that a worker's lock must be free before its work is taken over. A worker that only lost
-its session takes the lock again within `LOOK_SECONDS`."""
+its session takes the lock again within `RETRY_SECONDS`."""
 STRANDED_SWEEPS = 15
 LATE_SWEEPS = 5
 UPKEEP_SECONDS = 3600.0
-UNDONE = ("ENQUEUED", "DELAYED", "PENDING")
 PATIENCE_SECONDS = 3600.0
 """Seconds that work waits for an unreachable database; then its own retry pauses apply."""
 
 _one_per_process = threading.Lock()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Application:
-    """The owner of the work: workers of one application take over from each other."""
-
-    name: str
-    format: str
-    """The application version for DBOS, which recovers only work of the same version. It changes
-    only when stored items become unreadable: a release must not strand the work of the last one."""
-    schema: str = "dbos"
-    """Schema of its tables in PostgreSQL; SQLite has a file for each application."""
-
-    def client(self, url: str) -> Any:
-        """A `DBOSClient` for its work; the process need not run the work."""
-        from dbos import DBOSClient
-
-        client = DBOSClient(
-            system_database_url=url,
-            system_database_pool_size=2,
-            dbos_system_schema=self.schema,
-            application_name=self.name,
-            retry_connection_errors=False,
-        )
-        client._sys_db.engine.hide_parameters = True  # DBOSClient has no option for it
-        return client
-
-
-@dataclass(frozen=True, kw_only=True)
-class WaitingWork:
-    """Stored, unfinished work of all workers."""
-
-    count: int = 0
-    oldest: float | None = None
-    """When the oldest item was stored, in seconds since 1970."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorkQueue:
-    """A queue of stored work; each process runs at most `concurrency` items at a time."""
-
-    name: str
-    concurrency: int
-    """Per process."""
-    poll_seconds: float = 0.2
 
 
 class DurableWorker:
@@ -104,9 +67,7 @@ class DurableWorker:
         self._url = database_url
         self._lease = lease
         self._upkeep = upkeep
-        self._engine: Engine | None = None
-        self.queues: Sequence[str] = ()
-        """Names of the queues that it reads."""
+        self._readers = QueueReaders(lease.engine)
         self._running: set[str] = set()
         self._free: dict[str, float] = {}
         self._sessions = 0
@@ -117,8 +78,9 @@ class DurableWorker:
         self._held_at = self._swept_at = float("-inf")
         self._waiting = WaitingWork()
         self.client: Any = None
-        """A `DBOSClient` with its own connections: storing does not wait behind the workers'
-        commits, and fails at once when it can't store. None while the worker is stopped."""
+        """A `DBOSClient`, which fails at once when it can't store. On SQLite it has connections of
+        its own: storing does not wait behind the workers' commits. None while the worker is
+        stopped."""
 
     def start(self, register: Callable[[], None], queues: Sequence[WorkQueue]) -> None:
         """Acquire the lease, recover unfinished work and start the queues.
@@ -127,6 +89,7 @@ class DurableWorker:
         file or a full disk."""
         from dbos import DBOS
 
+        self._lease.listen(self._readers.announce)
         self._lease.acquire()
         if not _one_per_process.acquire(blocking=False):
             self._lease.release()
@@ -152,7 +115,7 @@ class DurableWorker:
 
         tame_logs()
         write_ahead(self._url)
-        DBOS(
+        dbos = DBOS(
             config={
                 "name": self.application.name,
                 "system_database_url": self._url,
@@ -161,23 +124,57 @@ class DurableWorker:
                 "executor_id": self._lease.executor_id,
                 "enable_otlp": False,
                 "log_level": "WARNING",
+                # Its messages and events are not used, and listening takes a connection.
+                "use_listen_notify": False,
                 **self._connections(),
             }
         )
         register()
         # Without this every process reads all queues that any release ever created.
-        self.queues = [queue.name for queue in queues]
-        DBOS.listen_queues(self.queues)
+        DBOS.listen_queues([])
+        # DBOS reads queues, schedules and deadlines several times a second. Only the queues are
+        # used, and their threads are started here, with pauses of our own.
+        dbos._background_jobs_stop_event.set()
         with self._lease.preparing():
+            self._migrate()
             DBOS.launch()
-        for queue in queues:
-            DBOS.register_queue(
-                queue.name,
-                worker_concurrency=queue.concurrency,
-                polling_interval_sec=queue.poll_seconds,
-                on_conflict="always_update",
-            )
-        self.client = self.application.client(self._url)
+        for stopping in dbos.background_thread_stop_events:
+            stopping.set()
+        self.client = self.application.client(self._url, self._lease.engine)
+        self._readers.start(dbos, queues)
+
+    def _migrate(self) -> None:
+        """DBOS migrates under a session's lock, and with two connections at once."""
+        from dbos._serialization import DefaultSerializer
+        from dbos._sys_db import SystemDatabase
+
+        if self._lease.engine is not None:
+            SystemDatabase.create(
+                system_database_url=self._url,
+                engine_kwargs={},
+                engine=session_engine(self._lease.engine),
+                schema=self.application.schema,
+                serializer=DefaultSerializer(),
+                executor_id=None,
+                use_listen_notify=False,
+            ).run_migrations()
+
+    @property
+    def queues(self) -> Sequence[str]:
+        """Names of the queues that it reads."""
+        return self._readers.names
+
+    def enqueue(self, workflow: str, *arguments: Any, queue: str, workflow_id: str) -> None:
+        """Store work, and read its queue. An existing id has no effect. Raises the database's
+        errors."""
+        options: EnqueueOptions = {
+            "workflow_name": workflow,
+            "queue_name": queue,
+            "workflow_id": workflow_id,
+            "app_version": self.application.format,
+        }
+        self.client.enqueue(options, *arguments)
+        self._readers.announce(queue)
 
     @contextmanager
     def working(self, workflow_id: str) -> Iterator[None]:
@@ -189,6 +186,7 @@ class DurableWorker:
             yield
         finally:
             self._running.discard(workflow_id)
+            self._readers.announce_room()
 
     def is_able(self) -> bool:
         """Whether the last check found the lease held."""
@@ -200,14 +198,14 @@ class DurableWorker:
 
     def backlog(self) -> int:
         """Number of unfinished items in these queues, of all workers. Reads the database."""
-        return self._look().count
+        return waiting_work(self.client, self.queues).count
 
     def missing(self) -> dict[str, str]:
         """Reasons why it can't work, as in `telemetry.health.HealthSource`. Makes no query."""
         if not self._threads or self._stopping.is_set():
             return {"worker": "the worker is down"}
         now, missing = time.monotonic(), {}
-        if not self._able.is_set() or now - self._held_at > LATE_SWEEPS * LOOK_SECONDS:
+        if not self._able.is_set() or now - self._held_at > LATE_SECONDS:
             missing["database"] = "the database is away, and with it this worker's lease"
         if now - self._swept_at > LATE_SWEEPS * SWEEP_SECONDS:
             missing["recovery"] = "recovery of dead workers' work stands still"
@@ -229,13 +227,11 @@ class DurableWorker:
         if self.client is None:
             return
         self._stopping.set()
-        end_polling()
+        self._readers.stop()
         wait = int(drain_seconds) if self._running and self._able.is_set() else 0
         DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=wait)
         self.client.destroy()
         self.client = None
-        if self._engine is not None:
-            end(self._engine)
         for thread in self._threads:
             thread.join(timeout=5)
         self._lease.release()
@@ -247,19 +243,20 @@ class DurableWorker:
 
     def _connections(self) -> DBOSConfig:
         """DBOS's connection options."""
-        if self._url.startswith("sqlite"):
+        if self._lease.engine is None:
             # One connection: SQLite's writers wait by sleeping, and with many of them some wait
             # for long. Message text is a parameter, and an error would put it into the log.
             return {"sys_db_pool_size": 1, "db_engine_kwargs": {"hide_parameters": True}}
-        self._engine = postgres_engine(
-            self._url, pool_size=20, max_overflow=0, pool_timeout=PATIENCE_SECONDS
-        )
-        wait_for_the_database(self._engine, self._stopping, PATIENCE_SECONDS)
-        return {"system_database_engine": self._engine}
+        waiting = patient(self._lease.engine, self._stopping, PATIENCE_SECONDS)
+        return {"system_database_engine": waiting}
 
     def _keep(self) -> None:
-        """Every second: renew the lease. No work starts while it is lost."""
-        while not self._stopping.wait(LOOK_SECONDS):
+        """Every few seconds: renew the lease. No work starts while it is lost."""
+        while True:
+            seconds = LOOK_SECONDS if self._able.is_set() else RETRY_SECONDS
+            self._lease.wait(seconds, self._stopping)
+            if self._stopping.is_set():
+                return
             if self._lease.keep():
                 self._held_at = time.monotonic()
                 if not self._able.is_set():
@@ -276,8 +273,12 @@ class DurableWorker:
             if not self._able.is_set():
                 continue
             try:
-                self._recover()
-                self._waiting = self._look()
+                self._waiting = waiting_work(self.client, self.queues)
+                if self._waiting.is_any_started:
+                    self._recover()
+                else:
+                    self._idle.clear()
+                    self._free.clear()
                 self._swept_at = time.monotonic()
                 if time.monotonic() >= next_upkeep:
                     next_upkeep = time.monotonic() + UPKEEP_SECONDS
@@ -289,18 +290,6 @@ class DurableWorker:
                     log.exception("recovery check failed; trying again")
                 else:
                     log.warning("recovery waits for the database", cause=type(error).__name__)
-
-    def _look(self) -> WaitingWork:
-        """Counts unfinished work. Raises SQLAlchemyError in an outage.
-
-        DBOS's own list would load every row of a long queue to count them."""
-        table = self.client._sys_db.tables.workflow_status.c
-        query = select(func.count(), func.min(table.created_at)).where(
-            table.status.in_(UNDONE), table.queue_name.in_(self.queues)
-        )
-        with self.client._sys_db.engine.connect() as connection:
-            count, oldest = connection.execute(query).one()
-        return WaitingWork(count=count, oldest=oldest / 1000 if oldest else None)
 
     def _recover(self) -> None:
         """Requeue the started work of dead workers, and stranded work of this one."""
@@ -343,4 +332,5 @@ class DurableWorker:
 
     def _give_back(self, workflow_id: str, queue: str | None) -> None:
         self.client.resume_workflow(workflow_id, queue_name=queue)
+        self._readers.announce(queue or "")
         metrics.WORK_RECOVERED.inc()

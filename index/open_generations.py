@@ -16,7 +16,7 @@ from index.snapshot import Generation
 from index.store.documents import Store
 from telemetry.metrics import observe_closed, observe_open
 
-LOOK_EVERY_SECONDS = 1.0
+LOOK_EVERY_SECONDS = 3.0
 UPKEEP_SECONDS = 900.0
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from config.errors import AnotherRun, IndexUnavailable, NothingPublished
 from config.models import Embedder
 from config.parsing.secret_files import private_folder
 from config.settings import Settings
-from durable.database import end
+from durable.connections import end
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.extractive.lifecycle import with_successors
 from index.generations.build import VectorSource, embedded_texts

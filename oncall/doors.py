@@ -60,9 +60,12 @@ class Doors:
 
     def bot(self, *, socket: bool = True) -> Bot:
         """`socket=False`: Slack's events arrive over HTTP."""
+        from durable.connections import warn_of_connections
+
         self._documents.access.require()
         _ = self._models.chat  # a wrong setup fails at the start, not at each question
         bot = self._build_bot(socket)
+        warn_of_connections(bot.engine)
         self._documents.live_domains.on_problems = bot.tell_admins
         return bot
 
@@ -101,6 +104,7 @@ class Doors:
         from api.auth.middleware import RequestLimits
         from bot.background import DailyPurge, Warming
         from bot.slack.http_events import add_slack, lifespan_of
+        from durable.connections import warn_of_connections
         from durable.database import DatabaseWatch
         from durable.heartbeat import Heartbeat
         from telemetry.health import CombinedHealth, add_health
@@ -109,6 +113,8 @@ class Doors:
         documents.access.require()
         bot = self.bot(socket=False) if slack else None
         engine = documents.index.engine
+        if bot is None:
+            warn_of_connections(engine)
         alone = Warming(answers.warm), DatabaseWatch(engine), Heartbeat(engine, "api")
         parts = (bot,) if bot else alone
         # A bot runs its own purge.

@@ -202,6 +202,7 @@ class Ingestion:
     def jobs(self) -> JobRunner:
         """Refreshes domains on their schedules."""
         from bot.connection import open_notices
+        from durable.connections import warn_of_connections
         from durable.lease import FileLease, PostgresLease
         from jobs.schedule.runner import JobRunner
 
@@ -215,8 +216,11 @@ class Ingestion:
             runs=self.runs,
             tell=(lambda person, lines: tell([person], lines)) if can_tell else None,
             database_url=url or f"sqlite:///{(data / 'jobs.sqlite').absolute()}",
-            lease=PostgresLease(url) if url else FileLease(data / "jobs.lock", "jobs runner"),
+            lease=PostgresLease(self._documents.index.engine)
+            if url
+            else FileLease(data / "jobs.lock", "jobs runner"),
         )
+        warn_of_connections(self._documents.index.engine)
         # SQLite serves one process, so each run prepares its own documents.
         assign = self._share_preparation(runner) if url else None
         return runner

@@ -18,7 +18,8 @@ from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure
 from config.errors import CopilotError
 from durable.failures import storage_failure
 from durable.lease import Lease
-from durable.worker import DurableWorker, WorkQueue
+from durable.queues import WorkQueue
+from durable.worker import DurableWorker
 from telemetry import metrics
 
 log = structlog.get_logger()
@@ -117,14 +118,8 @@ class Inbox:
         self._worker.stop(drain_seconds)
 
     def _store(self, event_id: str, item: Item) -> None:
-        options = {
-            "workflow_name": WORK,
-            "queue_name": QUEUE,
-            "workflow_id": event_id,
-            "app_version": INBOX.format,
-        }
         with self._putting:
-            self._worker.client.enqueue(options, event_id, item)
+            self._worker.enqueue(WORK, event_id, item, queue=QUEUE, workflow_id=event_id)
 
     def _store_late(self) -> None:
         """Store held items once the database is back: Slack repeats after 1 and 5 minutes."""

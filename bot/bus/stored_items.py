@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
-from sqlalchemy import create_engine, inspect, make_url
+from sqlalchemy import Engine, inspect
 
 from durable.database import batches
-from durable.dbos_upkeep import AT_ONCE, KEEP, forget_done
-from durable.worker import Application
+from durable.dbos_upkeep import AT_ONCE, KEEP, Application, forget_done, sqlite_file
 
 INBOX = Application(name="oncall", format="inbox-1")
 WAITING = ["ENQUEUED", "DELAYED"]
@@ -95,27 +94,28 @@ def _is_about(questions: Collection[str], item: Any) -> bool:
 
 
 @contextmanager
-def stored_items(url: str) -> Iterator[InboxAdmin | None]:
-    """The inbox of this database, for a process that does not run it; None where it has none."""
-    if not _exists(url):
+def stored_items(url: str, engine: Engine) -> Iterator[InboxAdmin | None]:
+    """The inbox at `url`, for a process that does not run it; None where there is none.
+
+    `engine`: the product's, which leads to the same PostgreSQL, if it is one."""
+    shared = engine if engine.dialect.name == "postgresql" else None
+    if not _exists(url, shared):
         yield None
         return
-    client = INBOX.client(url)
+    client = INBOX.client(url, shared)
     try:
         yield InboxAdmin(client)
     finally:
         client.destroy()
 
 
-def _exists(url: str) -> bool:
-    parsed, schema = make_url(url), None
-    if parsed.get_backend_name() == "sqlite":
-        if not Path(parsed.database or "").exists():
-            return False
-    else:
-        parsed, schema = parsed.set(drivername="postgresql+psycopg"), INBOX.schema
-    engine = create_engine(parsed)
-    try:
-        return inspect(engine).has_table("workflow_status", schema=schema)
-    finally:
-        engine.dispose()
+def _exists(url: str, shared: Engine | None) -> bool:
+    table = "workflow_status"
+    if shared is not None:
+        return inspect(shared).has_table(table, schema=INBOX.schema)
+    file = sqlite_file(url)
+    if file is None or not file.exists():
+        return False
+    with closing(sqlite3.connect(file)) as connection:
+        query = "SELECT 1 FROM sqlite_master WHERE name = ?"
+        return connection.execute(query, [table]).fetchone() is not None

@@ -8,13 +8,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import structlog
 from sqlalchemy import Engine, Index, String, delete, select, update
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from bot.bus.events import Enqueue, TimerDue
+from durable.connections import autocommit
 from durable.database import insert_once, naive_utc
 from durable.migration import migrate
 
@@ -51,11 +52,17 @@ class Timer:
         return f"timer-{self.key}-{self.due_at:%Y%m%dT%H%M%S.%f}"
 
 
+AHEAD_SECONDS = 5.0
+"""A timer that another worker set is seen within this time."""
+
+
 class TimerStore:
     """One timer for each kind and subject."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._next = datetime.min
+        self._next_lock = threading.Lock()
         migrate(engine, _Base.metadata, "timers")
 
     def set(self, kind: str, subject: str, due_at: datetime, *, keep: bool = False) -> None:
@@ -67,6 +74,8 @@ class TimerStore:
             change = update(TimerRow).where(TimerRow.key == timer.key).values(**values)
             with self._engine.begin() as connection:
                 connection.execute(change)
+        with self._next_lock:
+            self._next = min(self._next, due)
 
     def cancel(self, kind: str, subject: str) -> None:
         timer = Timer(kind=kind, subject=subject, due_at=datetime.now(UTC))
@@ -76,13 +85,27 @@ class TimerStore:
     def due(self, now: datetime, *, limit: int = 500) -> Sequence[Timer]:
         """Due timers, oldest first."""
         at = naive_utc(now)
-        query = select(TimerRow).where(TimerRow.due_at <= at).order_by(TimerRow.due_at)
-        with self._engine.connect() as connection:
+        ahead = at + timedelta(seconds=AHEAD_SECONDS)
+        query = select(TimerRow).where(TimerRow.due_at <= ahead).order_by(TimerRow.due_at)
+        with self._next_lock:
+            self._next = datetime.max  # what is set from here on may be missing in the rows
+        with autocommit(self._engine).connect() as connection:
             rows = connection.execute(query.limit(limit)).all()
+        with self._next_lock:
+            self._next = min([self._next, ahead, *(row.due_at for row in rows)])
         return [
             Timer(kind=row.kind, subject=row.subject, due_at=row.due_at.replace(tzinfo=UTC))
             for row in rows
+            if row.due_at <= at
         ]
+
+    def may_be_due(self, now: datetime) -> bool:
+        """By the last look and what was set here since, or because that is long ago. Makes no
+        query."""
+        at = naive_utc(now)
+        with self._next_lock:
+            # It is beyond that after a failed look, and where the clock was put back.
+            return not at < self._next <= at + timedelta(seconds=AHEAD_SECONDS)
 
     def delete_stored(self, timer: Timer) -> None:
         """Delete the stored timer, unless it was set to another time meanwhile."""
@@ -147,13 +170,16 @@ class Clock:
 
     def tick(self) -> None:
         """Plan once a minute, and store all due timers."""
-        if time.monotonic() - self._planned_at >= PLAN_SECONDS:
+        if self._must_plan():
             for plan in self._plans:
                 self._run_plan(plan)
             self._planned_at = time.monotonic()
         for timer in self._timers.due(datetime.now(UTC)):
             self._put(timer.event_id, TimerDue(timer=timer.kind, subject=timer.subject))
             self._timers.delete_stored(timer)
+
+    def _must_plan(self) -> bool:
+        return time.monotonic() - self._planned_at >= PLAN_SECONDS
 
     def _run_plan(self, plan: Callable[[], None]) -> None:
         try:
@@ -166,7 +192,8 @@ class Clock:
             if not self._is_able():
                 continue
             try:
-                self.tick()
+                if self._must_plan() or self._timers.may_be_due(datetime.now(UTC)):
+                    self.tick()
                 self._ticked_at = time.monotonic()
             except Exception as error:  # the next tick tries again
                 log.warning("due timers could not be read", cause=type(error).__name__)

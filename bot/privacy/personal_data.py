@@ -184,14 +184,14 @@ class PrivacyCommands:
 
     def purge(self) -> Purged:
         """Run the daily purge."""
-        with stored_items(inbox_url(self.settings)) as items:
+        with stored_items(inbox_url(self.settings), self.engine) as items:
             if items:
                 items.forget_done()
             return self._retention(items).purge()
 
     def daily(self) -> Purged | None:
         """The same, unless it was done today; for a server without a bot."""
-        with stored_items(inbox_url(self.settings)) as items:
+        with stored_items(inbox_url(self.settings), self.engine) as items:
             return self._retention(items).daily()
 
     def _retention(self, items: InboxAdmin | None) -> Retention:
@@ -209,11 +209,11 @@ class PrivacyCommands:
         return resolve_person(self.settings, name)
 
     def export(self, person: Person) -> dict[str, Any]:
-        with stored_items(inbox_url(self.settings)) as items:
+        with stored_items(inbox_url(self.settings), self.engine) as items:
             return self._data(items).export(person.slack_user, person.email)
 
     def erase(self, person: Person) -> Erased:
-        with stored_items(inbox_url(self.settings)) as items:
+        with stored_items(inbox_url(self.settings), self.engine) as items:
             erased = self._data(items).erase(person.slack_user, person.email)
         scrub_all(self.engine, self.settings)
         return erased

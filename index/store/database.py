@@ -39,7 +39,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from config.errors import AnotherRun, ConfigError
 from config.parsing.secret_files import private_file, private_folder
 from config.settings import Settings
-from durable.database import postgres_engine
+from durable.connections import autocommit, postgres_engine, session_engine
 from durable.failures import storage_failure
 from durable.migration import Step, expanding, migrate
 
@@ -52,10 +52,15 @@ FILE_NAME = "oncall.db"
 def open_database(settings: Settings) -> Engine:
     """A connected engine. Raises ConfigError when the database can't be reached, StorageFailed
     when it is damaged or its disk is full."""
-    engine = _postgresql(settings.database_url) if settings.database_url else _sqlite(settings)
+    engine = _postgresql(settings) if settings.database_url else _sqlite(settings)
     try:
         engine.connect().close()
     except DBAPIError as error:
+        if "unsupported startup parameter" in str(error.orig):
+            raise ConfigError(
+                "DATABASE_URL leads to a pooler",
+                remedy="set DATABASE_DIRECT_URL to PostgreSQL itself",
+            ) from error
         if failure := storage_failure(error, [settings.data_dir / FILE_NAME]):
             raise failure from error
         where = engine.url.render_as_string(hide_password=True)
@@ -65,9 +70,9 @@ def open_database(settings: Settings) -> Engine:
     return engine
 
 
-def _postgresql(address: str) -> Engine:
+def _postgresql(settings: Settings) -> Engine:
     try:
-        url = make_url(address)
+        url = make_url(settings.database_url or "")
     except ArgumentError as error:
         raise ConfigError(
             "DATABASE_URL is not a database URL", remedy="write postgresql://user@host/name"
@@ -77,7 +82,9 @@ def _postgresql(address: str) -> Engine:
             f"DATABASE_URL names {url.get_backend_name()!r}",
             remedy="use postgresql://…, or leave it out for SQLite",
         )
-    return postgres_engine(url)
+    return postgres_engine(
+        url, connections=settings.database_connections, direct_url=settings.database_direct_url
+    )
 
 
 def _sqlite(settings: Settings) -> Engine:
@@ -187,11 +194,10 @@ def _try(locks: ExitStack, folder: Path, domain: str, engine: Engine) -> bool:
             return False
         if engine.dialect.name == "postgresql":
             # The file lock excludes processes on this machine, the database lock those on others.
-            connection = mine.enter_context(engine.connect())
+            connection = mine.enter_context(autocommit(session_engine(engine)).connect())
             number = int.from_bytes(hashlib.sha256(domain.encode()).digest()[:8], signed=True)
             query = text("SELECT pg_try_advisory_lock(:number)")
             acquired = connection.scalar(query, {"number": number})
-            connection.commit()
             if not acquired:
                 return False
             release = text("SELECT pg_advisory_unlock(:number)")

@@ -19,6 +19,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from config.errors import PublishError, StorageFailed
+from durable.connections import autocommit
 from durable.database import batches, now
 from durable.failures import storage_failure
 from enrichment.chunk import Chunk, DocumentCard
@@ -108,7 +109,7 @@ class Store:
     def _reading(self) -> Iterator[Connection]:
         """Raises StorageFailed: an error of the database says nothing about what is published."""
         try:
-            with self.engine.connect() as connection:
+            with autocommit(self.engine).connect() as connection:
                 yield connection
         except SQLAlchemyError as error:
             raise _failure_of(error, self._files) from error

@@ -21,7 +21,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from config.domain import ChunkOptions
 from config.errors import CopilotError, LoadError
-from durable.worker import DurableWorker, WorkQueue
+from durable.queues import WorkQueue
+from durable.worker import DurableWorker
 from enrichment.chunk import Chunk
 from enrichment.pipeline import Enriched
 from jobs.ingest.executors import Prepared, Way, attempt

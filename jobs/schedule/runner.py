@@ -24,17 +24,13 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from config.domain import Domain
 from config.errors import AnotherRun, CopilotError
 from durable.database import insert_once
-from durable.dbos_upkeep import forget_abandoned, forget_done
+from durable.dbos_upkeep import UNDONE, Application, forget_abandoned, forget_done
 from durable.failures import causes
 from durable.heartbeat import Heartbeat
 from durable.lease import Lease
 from durable.migration import migrate
-from durable.worker import (
-    UNDONE,
-    Application,
-    DurableWorker,
-    WorkQueue,
-)
+from durable.queues import WorkQueue
+from durable.worker import DurableWorker
 from jobs.schedule.freshness import Freshness, freshness
 from jobs.schedule.recorded_run import (
     Leaving,
@@ -100,6 +96,8 @@ QUEUE = "oncall-refresh"
 WORK = "refresh"
 LOOK_SECONDS = 5.0
 LATE_LOOKS = 12
+PLAN_LOOKS = 12
+"""The database is read every so many looks, and whenever a run may be due."""
 RECENT_RUNS = 20
 CATCHING_UP_SECONDS = 3600.0
 """While a stored run is younger than this, its index is not reported as overdue."""
@@ -152,6 +150,9 @@ class JobRunner:
         self._now = now or runs.clock
         self._look_seconds = look_seconds
         self._looked_at = time.monotonic()
+        self._planned_at = float("-inf")
+        self._handled: dict[str, Planned | None] = {}
+        """Domain → its last planned run, as of the last plan."""
         self._stopping = threading.Event()
         self._heartbeat = Heartbeat(runs.engine, "jobs")
         self.worker = DurableWorker(
@@ -198,14 +199,8 @@ class JobRunner:
 
     def enqueue(self, workflow: str, *arguments: Any, queue: str, workflow_id: str) -> None:
         """Returns when the work is stored; an existing id has no effect. Raises database errors."""
-        options = {
-            "workflow_name": workflow,
-            "queue_name": queue,
-            "workflow_id": workflow_id,
-            "app_version": JOBS.format,
-        }
         try:
-            self.worker.client.enqueue(options, *arguments)
+            self.worker.enqueue(workflow, *arguments, queue=queue, workflow_id=workflow_id)
         except Exception as error:
             if self._stopping.is_set():  # the client is closed
                 raise Leaving from error
@@ -231,12 +226,12 @@ class JobRunner:
                 log.exception("schedule of a domain could not be read", domain=name)
         if self._tell:
             self._notices.send(self._tell, self._now)
-        self._looked_at = time.monotonic()
+        self._looked_at = self._planned_at = time.monotonic()
 
     def _plan(self, name: str, domain: Domain, now: datetime, undone: Mapping[str, float]) -> None:
         mine = {run: stored for run, stored in undone.items() if run.rpartition("@")[0] == name}
         correct_clock(self._runs, name, now, lambda ids: self.worker.client.delete_workflows(ids))
-        handled = self._runs.last_planned(name, now)
+        handled = self._handled[name] = self._runs.last_planned(name, now)
         if domain.refresh and (planned := due(domain.refresh, name, handled, now)):
             self._store(name, planned, mine)
             mine.setdefault(as_planned(name, planned).id, time.time())
@@ -269,9 +264,24 @@ class JobRunner:
         while not self._stopping.wait(self._look_seconds):
             if self.worker.is_able():
                 try:
-                    self.plan()
+                    if self._must_plan():
+                        self.plan()
+                    self._looked_at = time.monotonic()
                 except Exception as error:
                     log.warning("due runs could not be read", cause=type(error).__name__)
+
+    def _must_plan(self) -> bool:
+        """Whether a run may be due, or the last plan is long ago. Makes no query."""
+        if time.monotonic() - self._planned_at >= PLAN_LOOKS * self._look_seconds:
+            return True
+        now = self._now()
+        with suppress(Exception):  # `plan` logs a schedule that can't be read
+            return any(
+                name not in self._handled
+                or (domain.refresh and due(domain.refresh, name, self._handled[name], now))
+                for name, domain in self._domains().items()
+            )
+        return True
 
     def _register(self) -> None:
         from dbos import DBOS
@@ -288,6 +298,7 @@ class JobRunner:
             one.register()
 
     def _over(self, run: str) -> None:
+        self._planned_at = float("-inf")  # its admins may have to be notified
         self._at_work.discard(run)
         with suppress(SQLAlchemyError):  # the run is over, so its count is never read
             self._begun.end(run)

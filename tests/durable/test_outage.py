@@ -11,9 +11,10 @@ from datetime import timedelta
 import pytest
 
 from bot.bus.inbox import Inbox, Item
-from durable.dbos_upkeep import forget_abandoned
+from durable.dbos_upkeep import Application, forget_abandoned
 from durable.lease import PostgresLease
-from durable.worker import Application, DurableWorker, WorkQueue
+from durable.queues import WorkQueue
+from durable.worker import DurableWorker
 from tests.databases import Server, breakable_postgresql
 
 pytestmark = pytest.mark.outage

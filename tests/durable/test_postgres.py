@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Engine, create_engine, make_url, text
 
 from config.errors import DatabaseAway, NothingPublished
-from durable.database import end, postgres_engine
+from durable.connections import end, postgres_engine
 from durable.failures import storage_failure
 from durable.lease import PostgresLease
 from index.open_generations import OpenGenerations
@@ -95,7 +95,8 @@ def no_connection_left(url: str, engine: Engine) -> None:
 
 
 def none_free(url: str, engine: Engine) -> None:
-    own = postgres_engine(url, pool_size=1, max_overflow=0, pool_timeout=0.01)
+    address = make_url(url).set(drivername="postgresql+psycopg")
+    own = create_engine(address, pool_size=1, max_overflow=0, pool_timeout=0.01)
     try:
         with own.connect():
             own.connect()

@@ -17,9 +17,10 @@ from sqlalchemy.exc import DBAPIError
 
 from config.errors import DatabaseAway, StorageFailed
 from config.settings import Settings
+from durable.dbos_upkeep import Application
 from durable.failures import databases_in, storage_failure
 from durable.lease import FileLease
-from durable.worker import Application, DurableWorker
+from durable.worker import DurableWorker
 from index.store.database import open_database
 from index.store.documents import Store
 

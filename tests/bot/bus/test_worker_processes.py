@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, make_url, text
 
-from durable.database import postgres_engine
+from durable.connections import postgres_engine
 from durable.lease import PostgresLease
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import answered

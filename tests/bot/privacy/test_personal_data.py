@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import create_engine, select
 
 from agents.answer import Answer, Question
 from bot.bus.stored_items import is_by, stored_items
@@ -282,7 +282,8 @@ def test_a_person_is_known_by_id_or_address(slack: SlackStandIn, tmp_path: Path)
 
 def test_without_a_bot_there_is_no_inbox_and_none_is_made(tmp_path: Path) -> None:
     settings = Settings(_env_file=None, data_dir=tmp_path / "var")
-    with stored_items(inbox_url(settings)) as items:
+    engine = create_engine("sqlite://")
+    with stored_items(inbox_url(settings), engine) as items:
         assert items is None
     assert list((tmp_path / "var").iterdir()) == []
 
@@ -292,15 +293,15 @@ def test_postgresql_hands_out_and_erases_alike(slack: SlackStandIn, tmp_path: Pa
     """From another process than the worker's, as the command does it."""
     with postgresql_database() as url:
         settings = Settings(_env_file=None, data_dir=tmp_path / "var", database_url=url)
-        with stored_items(inbox_url(settings)) as items:
+        engine = open_database(settings)
+        with stored_items(inbox_url(settings), engine) as items:
             assert items is None
         with worker(slack, tmp_path / "worker", DATABASE_URL=url) as process:
             up(process)
             ts = slack.post_as_user(CHANNEL, f"<@{slack.bot_user_id}> {SECRET}", user="U0DANA")
             slack.wait_for_reply(CHANNEL, ts, until=answered)
-            engine = open_database(settings)
             log = AuditLog(engine)
-            with stored_items(inbox_url(settings)) as items:
+            with stored_items(inbox_url(settings), engine) as items:
                 data = PersonalData(engine=engine, features=FEATURE_TABLES, audit=log, inbox=items)
                 held = data.export("U0DANA")
                 assert [one["text"] for one in held["bot_questions"]] == [SECRET]

@@ -16,7 +16,7 @@ from config.domain import Domain, Refresh
 from config.errors import ConfigError
 from config.settings import Settings
 from durable.lease import FileLease, Lease, PostgresLease
-from durable.worker import WorkQueue
+from durable.queues import WorkQueue
 from index.store.database import open_database
 from jobs.ingest.progress import IngestReport
 from jobs.schedule.recorded_run import NoticeStore, Started, recorded

@@ -1,0 +1,254 @@
+"""Connections to PostgreSQL: one pool for each process, within its budget, and single sessions.
+
+docs/decisions/138-a-connection-budget.md says who holds which connection."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, cast
+
+import structlog
+from sqlalchemy import URL, Engine, NullPool, QueuePool, create_engine, event, make_url, text
+from sqlalchemy.engine.interfaces import Dialect
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry, Pool, PoolProxiedConnection
+
+log = structlog.get_logger()
+
+NOTICES: Mapping[str, int] = {
+    # Waiting and new statements notice a server that vanished without closing its connections
+    # within about ten seconds, instead of the system's two hours.
+    "connect_timeout": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+"""libpq's parameters. `tcp_user_timeout` is in milliseconds, the times before it in seconds."""
+SERVER_NOTICES = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
+"""The server releases a worker's locks within half a minute after its machine vanished."""
+DEFAULT_CONNECTIONS = 10
+MIN_CONNECTIONS = 5
+OUTSIDE_THE_POOL = 3
+"""Of a process's budget: the session of its lease, the session that locks a domain while it is
+published, and the connection of a health check."""
+POOL_SECONDS = 10.0
+"""A thread waits this long for a connection of the pool."""
+_RETRY_SECONDS = 0.5
+_BUDGET, _DIRECT = "oncall_connections", "oncall_direct_url"
+"""Execution options of an engine, which a session of the same process takes over."""
+_PROCESS = secrets.token_hex(3)
+_NAME = re.compile(r"oncall (?P<process>(?:\w+ )?[0-9a-f]{6})/(?P<budget>\d+)")
+"""How a connection is named in `pg_stat_activity`: the command, the process, its budget."""
+
+
+class _Pool(QueuePool):
+    """Closes connections that a thread returns after the pool was disposed. Otherwise they stay
+    open until garbage collection."""
+
+    over = False
+
+    def dispose(self) -> None:
+        self.over = True
+        super().dispose()
+
+    def _do_return_conn(self, record: ConnectionPoolEntry) -> None:
+        super()._do_return_conn(record)
+        if self.over:
+            super().dispose()
+
+
+def postgres_engine(
+    url: str | URL, *, connections: int = DEFAULT_CONNECTIONS, direct_url: str | None = None
+) -> Engine:
+    """An engine for psycopg, whose pool leaves room for the process's sessions in its budget.
+
+    `direct_url` leads to the server itself, where `url` leads to a pooler that may run each
+    transaction in another session."""
+    engine = _engine(
+        make_url(url),
+        connections,
+        direct_url,
+        poolclass=_Pool,
+        pool_size=connections - OUTSIDE_THE_POOL,
+        max_overflow=0,
+        pool_timeout=POOL_SECONDS,
+        pool_use_lifo=True,
+    )
+    connecting = threading.Lock()
+
+    # A server that stalls answers all attempts of that time when it goes on, also those that were
+    # given up: with one attempt at a time, they don't take all of its connections.
+    @event.listens_for(engine, "do_connect")
+    def _connect(dialect: Dialect, _record: Any, arguments: Any, options: Any) -> Any:
+        if not connecting.acquire(timeout=NOTICES["connect_timeout"]):
+            raise dialect.loaded_dbapi.OperationalError("another thread waits for it")
+        try:
+            return dialect.connect(*arguments, **options)
+        finally:
+            connecting.release()
+
+    return engine
+
+
+def session_engine(engine: Engine) -> Engine:
+    """Connections outside the pool and past any pooler: for locks and notifications, which belong
+    to a session."""
+    options = engine.get_execution_options()
+    direct = options.get(_DIRECT)
+    return _engine(
+        make_url(direct) if direct else engine.url,
+        options.get(_BUDGET, DEFAULT_CONNECTIONS),
+        poolclass=NullPool,
+    )
+
+
+def _engine(url: URL, connections: int, direct_url: str | None = None, **options: Any) -> Engine:
+    """Errors hide their parameters: message text must not reach a log."""
+    # A pooler refuses `options`, and runs a prepared statement where nobody has prepared it.
+    more = {"prepare_threshold": None} if direct_url else {"options": SERVER_NOTICES}
+    return create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        hide_parameters=True,
+        pool_pre_ping=True,
+        connect_args={**NOTICES, "application_name": _name_of(connections), **more},
+        execution_options={_BUDGET: connections, _DIRECT: direct_url},
+        **options,
+    )
+
+
+def _name_of(connections: int) -> str:
+    command = next((f"{one} " for one in sys.argv[1:2] if one.isalpha()), "")
+    return f"oncall {command[:20]}{_PROCESS}/{connections}"
+
+
+def autocommit(engine: Engine) -> Engine:
+    """The same pool for single reads, which need no transaction."""
+    return engine.execution_options(isolation_level="AUTOCOMMIT")
+
+
+def end(engine: Engine) -> None:
+    """Dispose of an engine for good. A thread can still use it; its connection is closed when it
+    is returned."""
+    engine.dispose()
+    if isinstance(engine.pool, _Pool):
+        engine.pool.over = True
+
+
+class _PatientPool:
+    """Another engine's pool, for work without a deadline."""
+
+    def __init__(self, engine: Engine, stopping: threading.Event, seconds: float) -> None:
+        self._engine = engine
+        self._stopping = stopping
+        self._seconds = seconds
+
+    def connect(self) -> PoolProxiedConnection:
+        """Waits for an unreachable database and for a free connection."""
+        deadline = time.monotonic() + self._seconds
+        while True:
+            try:
+                return self._engine.raw_connection()
+            except Exception:
+                if self._stopping.wait(_RETRY_SECONDS) or time.monotonic() > deadline:
+                    raise
+
+    def size(self) -> int:
+        return cast("QueuePool", self._engine.pool).size()
+
+    def dispose(self) -> None:
+        """The pool belongs to the other engine."""
+
+
+def patient(engine: Engine, stopping: threading.Event, seconds: float) -> Engine:
+    """The same engine for work without a deadline: it waits for a connection until `stopping`, at
+    most `seconds`.
+
+    A caller that fails at once retries after growing pauses, and may sleep for another minute
+    after the database is back."""
+    pool = cast("Pool", _PatientPool(engine, stopping, seconds))
+    return Engine(pool, engine.dialect, engine.url, hide_parameters=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectionSum:
+    """What processes may open on a server, against what it allows."""
+
+    allowed: int
+    """Without those reserved for superusers, and within the limits of the role and database."""
+    processes: Mapping[str, int]
+    """Process → its budget, or what it has open if that is more."""
+    others: int
+    """Connections of other programs now."""
+
+    @property
+    def needed(self) -> int:
+        return sum(self.processes.values()) + self.others
+
+    def problem(self) -> tuple[str, str] | None:
+        """One line and its remedy; None when all fit."""
+        count = len(self.processes)
+        if self.needed <= self.allowed:
+            return None
+        each = (self.allowed - self.others) // count
+        less = f", or ONCALL_DATABASE_CONNECTIONS to {each}" if each >= MIN_CONNECTIONS else ""
+        return f"{self}", f"raise max_connections by {self.needed - self.allowed} or more{less}"
+
+    def __str__(self) -> str:
+        return (
+            f"the database allows {self.allowed} connections, and {len(self.processes)} processes "
+            f"may open {self.needed - self.others}, besides {self.others} of other programs"
+        )
+
+
+_ALLOWED = """
+SELECT least(
+    current_setting('max_connections')::int
+      - current_setting('superuser_reserved_connections')::int
+      - coalesce(current_setting('reserved_connections', true)::int, 0),
+    (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user),
+    (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database()))
+"""
+_OPEN = """
+SELECT coalesce(application_name, ''), count(*) FROM pg_stat_activity
+WHERE datname IS NOT NULL AND coalesce(backend_type, 'client backend') = 'client backend'
+GROUP BY 1
+"""
+"""Without the right to see others' sessions, their names are null."""
+
+
+def warn_of_connections(engine: Engine) -> None:
+    """Log the problem of the sum, if there is one; for the start of a process that stays."""
+    with suppress(SQLAlchemyError):  # it is told by whatever needs the database next
+        if (total := connection_sum(engine)) and (problem := total.problem()):
+            log.warning(problem[0], remedy=problem[1])
+
+
+def connection_sum(engine: Engine) -> ConnectionSum | None:
+    """None on SQLite, and behind a pooler, which has limits of its own."""
+    if engine.dialect.name != "postgresql" or engine.get_execution_options().get(_DIRECT):
+        return None
+    with engine.connect() as connection:
+        allowed = connection.execute(text(_ALLOWED)).scalar_one()
+        names = connection.execute(text(_OPEN)).all()
+    open_now: Counter[str] = Counter()
+    budgets: dict[str, int] = {}
+    for name, count in names:
+        match = _NAME.fullmatch(name)
+        process = match["process"] if match else ""
+        open_now[process] += count
+        if match:
+            budgets[process] = int(match["budget"])
+    return ConnectionSum(
+        allowed=allowed,
+        processes={one: max(budget, open_now[one]) for one, budget in budgets.items()},
+        others=open_now[""],
+    )

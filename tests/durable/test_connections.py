@@ -1,0 +1,261 @@
+"""Connections to PostgreSQL: a budget for each process, and few statements while it is idle."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import Engine, event, make_url, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from bot.bus.inbox import QUEUE, WORK, Inbox
+from bot.bus.stored_items import INBOX
+from config.errors import ConfigError, DatabaseAway
+from config.settings import Settings
+from durable.connections import (
+    MIN_CONNECTIONS,
+    ConnectionSum,
+    connection_sum,
+    end,
+    postgres_engine,
+)
+from durable.failures import storage_failure
+from durable.lease import CHANNEL, PostgresLease
+from index.store.database import open_database
+from tests.databases import postgresql_database
+
+PATIENCE = 60.0
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with postgresql_database() as url:
+        yield url
+
+
+def until(look: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not look() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert look()
+
+
+@contextmanager
+def inbox_of(
+    url: str,
+    handle: Callable[[Engine, str], None],
+    *,
+    poll_seconds: float = 0.2,
+    **options: Any,
+) -> Iterator[Inbox]:
+    engine = postgres_engine(url, **options)
+    inbox = Inbox(
+        database_url=url,
+        lease=PostgresLease(engine),
+        handler=lambda event_id, item: handle(engine, event_id),
+        poll_seconds=poll_seconds,
+    )
+    inbox.start()
+    try:
+        yield inbox
+    finally:
+        inbox.stop(0)
+        end(engine)
+
+
+def test_a_worker_does_everything_within_the_smallest_budget(url: str) -> None:
+    done: list[str] = []
+    most, stopping = [0], threading.Event()
+
+    def handle(engine: Engine, event_id: str) -> None:
+        for _ in range(3):
+            with engine.begin() as connection:
+                connection.execute(text("SELECT pg_sleep(0.01)"))
+        done.append(event_id)
+
+    def watch() -> None:
+        count = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+        with psycopg.connect(url, autocommit=True) as connection:
+            while not stopping.wait(0.02):
+                row = connection.execute(count + " AND pid <> pg_backend_pid()").fetchone()
+                most[0] = max(most[0], row[0] if row else 0)
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    try:
+        with inbox_of(url, handle, connections=MIN_CONNECTIONS) as inbox:
+            for number in range(80):
+                inbox.put(f"within-{number}", {})
+            until(lambda: len(done) == 80)
+            until(lambda: not inbox.backlog())
+    finally:
+        stopping.set()
+        watching.join()
+    assert 0 < most[0] <= MIN_CONNECTIONS
+
+
+def test_work_that_another_process_announces_is_taken_at_once(url: str) -> None:
+    done: list[str] = []
+    with inbox_of(url, lambda _, event_id: done.append(event_id), poll_seconds=300):
+        client = INBOX.client(url)
+        options = {"workflow_name": WORK, "queue_name": QUEUE, "app_version": INBOX.format}
+        client.enqueue({**options, "workflow_id": "theirs"}, "theirs", {})
+        client.destroy()
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("SELECT pg_notify(%s, %s)", [CHANNEL, QUEUE])
+        until(lambda: done == ["theirs"])
+
+
+def test_an_idle_worker_asks_the_database_hardly_anything(url: str) -> None:
+    statements: list[str] = []
+
+    def count(*arguments: Any) -> None:
+        statements.append(arguments[2])
+
+    with inbox_of(url, lambda *_: None):
+        time.sleep(3)  # the pauses of its queue grow
+        event.listen(Engine, "before_cursor_execute", count)
+        try:
+            time.sleep(5)
+        finally:
+            event.remove(Engine, "before_cursor_execute", count)
+    assert len(statements) <= 15, statements
+
+
+def test_processes_that_need_more_than_the_server_allows_are_told_what_to_set(url: str) -> None:
+    engine = postgres_engine(url)
+    alone = connection_sum(engine)
+    assert alone is not None
+    assert alone.problem() is None
+    with (
+        psycopg.connect(url, application_name=f"oncall jobs 0a1b2c/{alone.allowed}"),
+        psycopg.connect(url, application_name="psql"),
+    ):
+        both = connection_sum(engine)
+    end(engine)
+    assert both is not None
+    assert both.processes["jobs 0a1b2c"] == alone.allowed
+    assert both.others == alone.others + 1
+    assert both.problem() is not None
+
+
+def test_the_remedy_names_both_settings_where_both_help() -> None:
+    six = ConnectionSum(
+        allowed=97, processes={f"bot {number:06x}": 20 for number in range(6)}, others=7
+    )
+    problem, remedy = six.problem() or ("", "")
+    assert problem == (
+        "the database allows 97 connections, and 6 processes may open 120, besides 7 of other "
+        "programs"
+    )
+    assert remedy == "raise max_connections by 30 or more, or ONCALL_DATABASE_CONNECTIONS to 15"
+    many = ConnectionSum(allowed=20, processes={f"bot {n}": 5 for n in range(6)}, others=0)
+    assert (many.problem() or ("", ""))[1] == "raise max_connections by 10 or more"
+
+
+def test_a_process_asks_a_stalled_server_for_one_connection_at_a_time() -> None:
+    accepted: list[socket.socket] = []
+    failures: list[BaseException] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        engine = postgres_engine(f"postgresql://somebody@127.0.0.1:{port}/none")
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    accepted.append(server.accept()[0])
+
+        def connect() -> None:
+            try:
+                engine.connect().close()
+            except SQLAlchemyError as error:
+                failures.append(error)
+
+        threading.Thread(target=accept, daemon=True).start()
+        threads = [threading.Thread(target=connect) for _ in range(5)]
+        for thread in threads:
+            thread.start()
+        until(lambda: accepted)
+        time.sleep(0.5)
+        assert len(accepted) == 1
+        server.shutdown(socket.SHUT_RDWR)
+    while any(thread.is_alive() for thread in threads):
+        for connection in accepted:
+            connection.close()
+        time.sleep(0.02)
+    assert {type(storage_failure(one)) for one in failures} == {DatabaseAway}
+    assert len(failures) == 5
+
+
+@contextmanager
+def transaction_pooler(url: str, **more: str) -> Iterator[str]:
+    """PgBouncer, which may give each transaction another session."""
+    program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
+    if program is None:
+        pytest.skip("PgBouncer is not installed")
+    server = make_url(url)
+    # Not below pytest's own folder: PgBouncer won't run as root, and others may not look there.
+    folder = Path(tempfile.mkdtemp(prefix="pgb"))
+    folder.chmod(0o777)
+    settings = {
+        "listen_addr": "",
+        "unix_socket_dir": folder,
+        "listen_port": 6432,
+        "auth_type": "any",
+        "pool_mode": "transaction",
+        "default_pool_size": 3,
+        "user": Path(str(server.query["host"])).owner(),  # who may look into its folder
+        "pidfile": folder / "pid",
+        "logfile": folder / "log",
+        **more,
+    }
+    where = f"host={server.query['host']} user={server.username} dbname={server.database}"
+    lines = [f"{name} = {value}" for name, value in settings.items()]
+    config = folder / "pgbouncer.ini"
+    config.write_text("\n".join(["[databases]", f"* = {where}", "[pgbouncer]", *lines]))
+    process = subprocess.Popen([program, config], stderr=subprocess.DEVNULL)
+    try:
+        until((folder / ".s.PGSQL.6432").exists)
+        pooled = server.set(host=None, query={"host": str(folder), "port": "6432"})
+        yield pooled.render_as_string(hide_password=False)
+    finally:
+        process.terminate()
+        process.wait(10)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_behind_a_transaction_pooler_locks_and_notifications_go_to_the_server(url: str) -> None:
+    done: list[str] = []
+
+    def handle(engine: Engine, event_id: str) -> None:
+        for number in range(8):  # a driver prepares what it sends often
+            with engine.begin() as connection:
+                connection.execute(text("SELECT pg_sleep(0.005), :number"), {"number": number})
+        done.append(event_id)
+
+    with transaction_pooler(url) as pooled:
+        with pytest.raises(ConfigError, match="DATABASE_DIRECT_URL"):
+            open_database(Settings(_env_file=None, database_url=pooled))
+        with inbox_of(pooled, handle, direct_url=url) as inbox:
+            for number in range(40):
+                inbox.put(f"pooled-{number}", {})
+            until(lambda: len(done) == 40)
+            until(lambda: not inbox.backlog())
+
+
+def test_a_lease_through_a_transaction_pooler_is_refused(url: str) -> None:
+    with (
+        transaction_pooler(url, ignore_startup_parameters="options") as pooled,
+        pytest.raises(ConfigError, match="DATABASE_DIRECT_URL"),
+    ):
+        PostgresLease(pooled).acquire()
