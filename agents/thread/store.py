@@ -26,6 +26,7 @@ from sqlalchemy import (
     String,
     Text,
     delete,
+    func,
     insert,
     or_,
     select,
@@ -134,6 +135,11 @@ def stored_domains(connection: Connection) -> list[str]:
     return list(connection.scalars(select(ThreadRow.domain).distinct()))
 
 
+def id_in_json(document: str) -> set[str]:
+    """An id as different serializers write it."""
+    return {json.dumps(document, ensure_ascii=False), json.dumps(document)}
+
+
 def documents_in_threads(connection: Connection) -> Iterator[tuple[str, set[str]]]:
     """(domain, documents that its turns may repeat) of each thread."""
     for turn in _turns_where(connection, true()):
@@ -143,8 +149,11 @@ def documents_in_threads(connection: Connection) -> Iterator[tuple[str, set[str]
 def forget_documents(connection: Connection, domain: str, documents: Collection[str]) -> None:
     """Delete what stored turns repeat of these documents: options, cited headings, and the
     self-contained question where it may; the people's own words stay."""
-    named = [ThreadRow.checkpoint.contains(json.dumps(one, ensure_ascii=False), autoescape=True)
-        for one in documents]  # fmt: skip
+    named = [
+        func.replace(ThreadRow.checkpoint, form, "") != ThreadRow.checkpoint
+        for one in documents
+        for form in id_in_json(one)
+    ]
     columns = ThreadRow.place, ThreadRow.format, ThreadRow.checkpoint
     query = select(*columns).where(ThreadRow.domain == domain, or_(*named))
     for row in connection.execute(query).all():

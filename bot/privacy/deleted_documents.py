@@ -4,7 +4,6 @@ People's own words stay: a question loses its answer. See docs/privacy.md."""
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -19,6 +18,7 @@ from sqlalchemy import (
     Table,
     and_,
     delete,
+    func,
     inspect,
     or_,
     select,
@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 
 from agents.answer import document_uses_by_domain
-from agents.thread.store import documents_in_threads
+from agents.thread.store import documents_in_threads, id_in_json
 from agents.thread.store import forget_documents as forget_in_threads
 from bot.privacy.other_tables import OTHER_TABLES
 from bot.privacy.stored_answers import StoredAnswer, answers_where, replace_answer
@@ -159,7 +159,7 @@ def _forget_packed(
     connection: Connection, table: Table, column: Column[bytes], ids: Collection[str]
 ) -> None:
     (key,) = table.primary_key
-    forms = [form for one in ids for form in _forms(one)]
+    forms = [form for one in ids for form in id_in_json(one)]
     for row in connection.execute(select(key, column).where(column.is_not(None))).all():
         text = zlib.decompress(row[1]).decode()
         if any(form in text for form in forms):
@@ -168,10 +168,6 @@ def _forget_packed(
 
 def _names(column: ColumnElement[str], ids: Collection[str]) -> ColumnElement[bool]:
     """Whether a column is the id of one of these documents, or JSON with it."""
-    patterns = [column.contains(form, autoescape=True) for one in ids for form in _forms(one)]
-    return or_(column.in_(list(ids)), *patterns)
-
-
-def _forms(document: str) -> set[str]:
-    """An id in JSON, as different serializers write it."""
-    return {json.dumps(document, ensure_ascii=False), json.dumps(document)}
+    # LIKE ignores case in SQLite, and ids differ by it.
+    in_json = (func.replace(column, form, "") != column for one in ids for form in id_in_json(one))
+    return or_(column.in_(list(ids)), *in_json)

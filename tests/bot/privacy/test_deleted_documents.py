@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
-import sqlite3
 import zlib
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,7 +22,6 @@ from sqlalchemy import (
     Table,
     create_engine,
     insert,
-    inspect,
     select,
     update,
 )
@@ -34,19 +33,24 @@ from bot.blocks.render import FEEDBACK
 from bot.features.registry import FEATURE_TABLES
 from bot.privacy.deleted_documents import forget_documents
 from bot.privacy.other_tables import OTHER_TABLES
+from bot.privacy.retention import Retention
 from bot.questions.store import QuestionStore, encode_answer
 from bot.questions.tables import ExplanationRow, QuestionRow
 from config.settings import Settings
 from durable.database import now
+from index.audit import AuditLog
+from index.store.documents import GenerationInfo, Store
 from oncall import Copilot
 from playground.openai_stand_in import OpenAIStandIn, Request, Scripted
 from playground.slack_stand_in import SlackStandIn
 from tests.api.front import here
 from tests.bot.conftest import Desk, eventually
-from tests.bot.fakes import CHANNEL, answer, claim
+from tests.bot.fakes import CHANNEL, answer, claim, domain
 from tests.bot.privacy.test_every_column import blank
 from tests.cli.test_commands import oncall
 from tests.contracts.every_table import make_every_table
+from tests.databases import postgresql_database
+from tests.index.conftest import make_card
 
 WORD = "zorblatqux"
 """Stands in the deleted document alone: nobody asks for it."""
@@ -104,12 +108,16 @@ class House:
             if path.is_file() and WORD.encode() in path.read_bytes().lower()
         }
         engine = self.bot.engine
+        reflected = MetaData()
+        reflected.reflect(engine)
         with engine.connect() as connection:
-            for name in inspect(engine).get_table_names():
-                table = Table(name, MetaData(), autoload_with=engine)
-                for row in connection.execute(select(table)):
-                    if any(WORD in text(value) for value in row):
-                        held.add(name)
+            for table in reflected.tables.values():
+                if any(
+                    WORD in text(value)
+                    for row in connection.execute(table.select())
+                    for value in row
+                ):
+                    held.add(table.name)
         return sorted(held)
 
     def let_pass(self, hours: float) -> None:
@@ -216,70 +224,84 @@ def test_each_table_with_text_of_documents_has_a_rule_for_deleted_ones() -> None
     assert with_text - by_rule == EXEMPT
 
 
-@pytest.fixture
-def every(tmp_path: Path) -> Iterator[Engine]:
-    engine = create_engine(f"sqlite:///{tmp_path / 'state.sqlite'}")
-    make_every_table(tmp_path, engine)
-    yield engine
-    engine.dispose()
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def every(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Engine]:
+    tmp_path = tmp_path_factory.mktemp("every")
+    with ExitStack() as opened:
+        url = f"sqlite:///{tmp_path / 'state.sqlite'}"
+        if request.param == "postgresql":
+            url = opened.enter_context(postgresql_database()).replace("ql://", "ql+psycopg://")
+        engine = create_engine(url)
+        opened.callback(engine.dispose)
+        make_every_table(tmp_path, engine)
+        yield engine
 
 
-def planted(engine: Engine, of: str, document: str, domain: str) -> str:
-    """A row with text of this document, named as the table's rule finds it; its text."""
-    table = Table(of, MetaData(), autoload_with=engine)
-    personal = {one.table.name: one for one in FEATURE_TABLES.every}.get(of)
-    other = OTHER_TABLES.get(of)
+def planted(engine: Engine, table: Table, document: str, mark: str) -> None:
+    """A row with a text of this document, named as the table's rule finds it."""
+    personal = {one.table.name: one for one in FEATURE_TABLES.every}.get(table.name)
+    other = OTHER_TABLES.get(table.name)
     columns = [
         *(f"{personal.documents} {personal.emptied}".split() if personal else ()),
         *(f"{other.documents} {other.words}".split() if other else ()),
     ]
-    mark = f"{WORD} {document} {domain}"
-    values = blank(table) | {"domain": domain} if "domain" in table.c else blank(table)
+    values: dict[str, Any] = blank(table)
     for column in table.columns:
-        if isinstance(column.type, String) and column.name != "domain":
-            values[column.name] = f"{document} {domain}"[: column.type.length]
+        if isinstance(column.type, String):
+            values[column.name] = "security" if column.name == "domain" else mark[-8:]
     if len(table.primary_key) == 1 and "id" in values and not isinstance(values["id"], str):
         del values["id"]
-    quoted = f'{{"document":"{document}","text":"{mark}"}}'
+    quoted = json.dumps({"document": document, "text": mark}, ensure_ascii=int(mark[-1]) % 2 == 0)
     for name in columns:
-        is_bytes = isinstance(table.c[name].type, LargeBinary)
-        values[name] = zlib.compress(quoted.encode()) if is_bytes else quoted
+        if isinstance(table.c[name].type, LargeBinary):
+            values[name] = zlib.compress(quoted.encode())
+        elif not getattr(table.c[name].type, "length", None):
+            values[name] = quoted
     drawn_from = personal.drawn_from if personal else other.drawn_from if other else ""
     for name in drawn_from.split():
         if name not in columns:
-            values[name] = document if name == "document" else f'["{document}"]'
+            values[name] = document if name == "document" else json.dumps([document])
     if other and other.aged:
         values[other.aged] = datetime.now(UTC) - timedelta(days=2)
     with engine.begin() as connection:
         connection.execute(insert(table).values(values))
-    return mark
 
 
-def dump(file: Path) -> str:
-    with closing(sqlite3.connect(file)) as raw:
-        lines = "\n".join(raw.iterdump())
-    blobs = (bytes.fromhex(one) for one in re.findall(r"X'([0-9A-F]+)'", lines))
-    return "\n".join([lines, *(text(blob) for blob in blobs)]).casefold()
+def everything(engine: Engine, tables: MetaData) -> str:
+    with engine.connect() as connection:
+        return "\n".join(
+            text(value)
+            for table in tables.tables.values()
+            for row in connection.execute(select(table))
+            for value in row
+        )
 
 
-def test_each_feature_and_cache_forgets_the_deleted_document_alone(
-    every: Engine, tmp_path: Path
-) -> None:
+GONE = 'gone%_"\\é'
+
+
+def test_each_feature_and_cache_forgets_the_deleted_document_alone(every: Engine) -> None:
+    reflected = MetaData()
+    reflected.reflect(every)
     tables = [one.table.name for one in FEATURE_TABLES.every if one.drawn_from]
     tables += [name for name, one in OTHER_TABLES.items() if one.drawn_from or one.packed]
-    stays = [
-        planted(every, name, document, domain)
-        for name in tables
-        for document, domain in (("kept", "security"), ("gone-2", "security"))
-    ]
-    tables += [name for name, one in OTHER_TABLES.items() if one.aged]
-    goes = [planted(every, name, "gone", "security") for name in tables]
-    before = dump(tmp_path / "state.sqlite")
-    assert all(one in before for one in (*stays, *goes))
-    forget_documents(every, FEATURE_TABLES.every, {"security": {"gone"}}, now())
-    after = dump(tmp_path / "state.sqlite")
+    marks = (f"{WORD} {number:08}" for number in range(1_000))
+    stays, goes = [], []
+    for name in tables:
+        for document in ("kept", GONE.upper(), GONE.replace("%_", "ab"), GONE[1:]):
+            stays.append(next(marks))
+            planted(every, reflected.tables[name], document, stays[-1])
+    for name in (*tables, *(name for name, one in OTHER_TABLES.items() if one.aged)):
+        goes.append(next(marks))
+        planted(every, reflected.tables[name], GONE, goes[-1])
+    before = everything(every, reflected)
+    assert [one for one in (*stays, *goes) if one not in before] == []
+    forget_documents(every, FEATURE_TABLES.every, {"security": {GONE}}, now())
+    after = everything(every, reflected)
     assert [one for one in stays if one not in after] == []
-    assert f"{WORD} gone security" not in after
+    assert [one for one in goes if one in after] == []
 
 
 def answered(engine: Engine, number: int, reply: Answer, domain: str = "security") -> str:
@@ -356,3 +378,30 @@ def test_a_thread_forgets_what_it_repeats_of_the_document_and_goes_on(every: Eng
     later = replace(other, id="C1:3.0")
     assert memory.remember(replace(place, message="C1:3.0"), "security", later) == ""
     assert WORD not in str(memory.turns_at(place.place))
+
+
+def test_documents_that_were_deleted_before_they_were_recorded_are_found(tmp_path: Path) -> None:
+    engine = create_engine(f"sqlite:///{tmp_path / 'state.sqlite'}")
+    retention = Retention(
+        engine=engine, features=FEATURE_TABLES,
+        domains=lambda: {"security": domain(), "privacy": domain("privacy")},
+        audit=AuditLog(engine), settings=Settings(data_dir=tmp_path), unfinished=frozenset,
+    )  # fmt: skip
+    store, records = Store(engine), QuestionStore(engine)
+    card = make_card("key-rotation-standard")
+    info = GenerationInfo(
+        domain="security", number=1, documents=1, chunks=0, units=0, embedded=0, seconds=0.0,
+        created_at=datetime.now(UTC), embedder="words", dimensions=1, digest="",
+    )  # fmt: skip
+    store.publish(info, [store.save("security", card, ())], {})
+    other = replace(answer().citations[0], document="gone")
+    stays = [answered(engine, 1, answer()), answered(engine, 2, answer(), domain="privacy")]
+    goes = answered(engine, 3, answer(citations=(other,)))
+    retention.purge()
+    assert store.withdrawn(now() + timedelta(hours=1)) == {"security": {"gone"}}
+    retention.purge(at=now() + timedelta(hours=25))
+    given = [record.answer for one in (*stays, goes) if (record := records.get(one))]
+    assert [bool(one) for one in given] == [True, True, False], "privacy was never published here"
+    retention.purge(at=now() + timedelta(days=4))
+    assert store.withdrawn(now() + timedelta(hours=1)) == {}
+    engine.dispose()
