@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -25,15 +24,10 @@ from tests.bot.conftest import answered
 from tests.bot.fakes import CHANNEL
 from tests.bot.features.answering.test_bot_crash import said, up, worker
 from tests.databases import Server, breakable_postgresql
+from tests.outage_trial import free_port
 
 WORKERS = 3
 THINK_SECONDS = "1.5"
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def ready(port: int) -> tuple[bool, str]:

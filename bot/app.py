@@ -23,6 +23,7 @@ from bot.bus.inbox import Inbox
 from bot.bus.timers import Clock, TimerStore
 from bot.connection import bolt_app, connect, inbox_url, lease_for, notify_each, reach_slack
 from bot.feature import DocumentOwners, Feature, FeatureContext, PublishedIndex, additions_of
+from bot.features.answering.abandoned import AbandonedQuestions
 from bot.features.answering.ask import AskService, EveryoneMayRead
 from bot.features.answering.intake import Intake
 from bot.features.answering.screenshots import Screenshots
@@ -41,6 +42,7 @@ from config.domain import Domain
 from config.models import ChatModel
 from config.settings import Settings
 from durable.heartbeat import Heartbeat
+from durable.watch import DatabaseWatch
 from index.audit import AuditLog
 from index.permissions.rules import IdentitiesOf
 from telemetry.health import CombinedHealth, HealthSource, serve_health
@@ -129,7 +131,7 @@ class Bot:
             domains=domains,
             audit=self.audit,
             settings=settings,
-            unfinished=lambda: self.inbox.stored().unfinished(),
+            unfinished=self._unfinished,
         )
         self.timers = TimerStore(engine)
         context = FeatureContext(
@@ -163,12 +165,16 @@ class Bot:
             additions=lambda answer: additions_of(self.features, answer),
         )
         self.intake = Intake(context=context, records=self.records, attempts=self.attempts)
+        abandoned = AbandonedQuestions(
+            context=context, attempts=self.attempts, unfinished=self._unfinished
+        )
         rotas = RotaCache(RotaPlaces.of(settings))
         self.handoffs = HandoffService(context, self.records, asking.is_private, rotas)
         services = FeatureServices(
             feedback=self.feedback,
             handoffs=self.handoffs,
             intake=self.intake,
+            abandoned=abandoned,
             extras=self.extras,
             status=documents.status,
             owners=documents.owners,
@@ -187,6 +193,7 @@ class Bot:
             concurrency=WORKERS,
             upkeep=self.retention.daily,
         )
+        self.inbox.on_abandoned = abandoned.abandon
         self.clock = Clock(
             self.timers,
             put=self.put,
@@ -194,6 +201,7 @@ class Bot:
             is_able=self.inbox.is_able,
         )
         self._heartbeat = Heartbeat(engine, "bot")
+        self.database = DatabaseWatch(engine)
         self.app = bolt_app(settings, self.identity)
         self._listen()
 
@@ -216,6 +224,7 @@ class Bot:
         self.clock.start()
         self._heartbeat.start()
         self._warming.start()
+        self.database.start()
         if problems := self.extras.problems():
             log.warning("the slack app lacks scopes", lacks=problems)
         log.info("the bot is up", user=self.identity.user, team=self.identity.team)
@@ -248,13 +257,15 @@ class Bot:
         if self._socket_mode:
             self._socket_mode.close()
             self._socket_mode = None
+        self.database.stop()
         self.clock.stop()
         self.inbox.stop(drain_seconds)
         self._heartbeat.stop()
 
     def missing(self) -> dict[str, str]:
         """What keeps new questions waiting, e.g. a dead socket; as in `HealthSource`."""
-        missing = {**self.inbox.missing(), **self.clock.missing(), **self._warming.missing()}
+        parts = (self.database, self.inbox, self.clock, self._warming)
+        missing = {word: reason for part in parts for word, reason in part.missing().items()}
         if self._socket and not (self._socket_mode and self._socket_mode.is_connected()):
             missing["slack"] = "the bot is not connected to Slack"
         return missing
@@ -268,6 +279,9 @@ class Bot:
         """Write to every domain's admins, e.g. that an edit of a domain file is broken."""
         admins = {user for domain in self._domains().values() for user in domain.admins}
         notify_each(self.web, admins, problems)
+
+    def _unfinished(self) -> frozenset[str]:
+        return self.inbox.stored().unfinished()
 
     def _screenshots(self) -> Screenshots:
         return Screenshots(

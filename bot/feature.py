@@ -30,7 +30,7 @@ from bot.showing import Readers, Showing
 from bot.slack.client import SlackClient
 from bot.slack.events import IncomingMessage
 from config.domain import Domain
-from config.errors import CopilotError, NothingPublished
+from config.errors import CopilotError, DatabaseAway, NothingPublished
 from config.models import ChatModel, Vectors
 from index.audit import Audit
 from index.permissions.acts import Act
@@ -223,6 +223,8 @@ class AnswerGate:
         try:
             # Outside of the domain's channels answers go to the asker alone.
             private = record.channel not in domain.channels or self.is_private(domain, answer)
+        except DatabaseAway:
+            raise  # whoever handles the event tries again
         except CopilotError:
             private = True  # who may read it can't be determined now
         place = Place(domain=domain, channel=record.channel, owner=record.asker, is_private=private)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from bot.access.gate import Gate
 from config.domain import Domain
-from config.errors import CopilotError
+from config.errors import CopilotError, DatabaseAway
 from index.audit import Audit, AuditEntry
 from index.permissions.acts import Act
 from index.permissions.rules import EVERYONE, IdentitiesOf, visible_to
@@ -47,6 +47,8 @@ class Readers:
         try:
             snapshot = self.snapshot(domain.domain)
             return visible_to(snapshot, identities()).documents
+        except DatabaseAway:
+            raise  # whoever handles the event tries again
         except CopilotError:
             return ()
 
@@ -151,5 +153,7 @@ class Showing:
     def _generation(self, domain: str) -> int:
         try:
             return self.readers.snapshot(domain).generation
+        except DatabaseAway:
+            raise  # whoever handles the event tries again
         except CopilotError:
             return 0

@@ -4,6 +4,7 @@ CopilotError
 ├── UsageError            the command line is wrong               → exit 2
 ├── ConfigError           settings or a domain file are wrong     → exit 2
 ├── StorageFailed         a disk is full, a database damaged       → exit 1, or the work waits
+│   ├── DiskFull          there is no room                        → the work waits
 │   └── DatabaseAway      it can't be asked at the moment          → the work waits; 503, try again
 ├── LoadError             one document can't be read              → reported, the job goes on
 ├── IndexUnavailable      no usable generation to answer from     → exit 1, or an honest reply
@@ -54,12 +55,22 @@ class ConfigError(CopilotError):
 class StorageFailed(CopilotError):
     """A disk is full, or a database is damaged or can't be used."""
 
+    passes = False
+    """Whether the same may work later: then the work waits for it."""
+
+
+class DiskFull(StorageFailed):
+    """There is no room to write."""
+
+    passes = True
+
 
 class DatabaseAway(StorageFailed):
     """The database can't be asked at the moment, and nothing about its content is known.
 
-    `durable.database.storage_failure` makes it from the errors of drivers."""
+    `durable.failures.storage_failure` makes it from the errors of drivers."""
 
+    passes = True
     retry_after = 5
     """Seconds."""
 
@@ -93,8 +104,19 @@ class NothingPublished(IndexUnavailable):
 class IndexStoreAway(IndexUnavailable, StorageFailed):
     """The generation is published, and its files can't be fetched at the moment."""
 
+    passes = True
     retry_after = 5
     """Seconds."""
+
+
+class GenerationReplaced(IndexUnavailable):
+    """A newer generation was published while this one was being read: asked again, it answers."""
+
+    def __init__(self, domain: str, number: int) -> None:
+        super().__init__(
+            f"generation {number} of {domain!r} was replaced while it was being read",
+            remedy="ask again",
+        )
 
 
 class PermissionsUnknown(CopilotError):

@@ -1,26 +1,20 @@
-"""Statements that all stores use, and a health check."""
+"""Statements that all stores use."""
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import TypeVar, cast
 
 import structlog
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import Connection, Engine, Table, delete, insert, text
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy import Connection, Engine, Table, delete, insert
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import DeclarativeBase
 
 from config.errors import StorageFailed
 
 log = structlog.get_logger()
-
-LOOK_SECONDS = 2.0
-LATE_LOOKS = 4
-"""A check that hangs for this many intervals counts as failed."""
 
 
 _T = TypeVar("_T")
@@ -75,48 +69,3 @@ def read_stored(adapter: TypeAdapter[_T], text: str, what: str) -> _T:
     except ValidationError as error:
         problem = f"a stored {what} can't be read: {error.error_count()} wrong fields"
     raise StorageFailed(problem, remedy="it may be of another release")
-
-
-class DatabaseWatch:
-    """Checks in a thread whether the database answers; a `telemetry.health.HealthSource`.
-
-    `start` and `stop` belong to a server's lifespan."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._stopping = threading.Event()
-        self._answered_at = time.monotonic()
-        self._answers = True
-
-    def start(self) -> None:
-        """Returns at once."""
-        threading.Thread(target=self._run, name="database-watch", daemon=True).start()
-
-    def stop(self) -> None:
-        """Does not wait: a check that hangs ends with the process."""
-        self._stopping.set()
-
-    def missing(self) -> dict[str, str]:
-        """Makes no query."""
-        late = time.monotonic() - self._answered_at > LATE_LOOKS * LOOK_SECONDS
-        return {} if self._answers and not late else {"database": "the database is away"}
-
-    def observe(self) -> None:
-        """It has no gauges."""
-
-    def _run(self) -> None:
-        while not self._stopping.wait(LOOK_SECONDS):
-            answered = self._ask()
-            if answered != self._answers:
-                log.warning("the database is back" if answered else "lost the database")
-            self._answers = answered
-            if answered:
-                self._answered_at = time.monotonic()
-
-    def _ask(self) -> bool:
-        try:
-            with self._engine.connect() as connection:
-                connection.execute(text("SELECT 1"))
-        except (SQLAlchemyError, OSError):
-            return False
-        return True

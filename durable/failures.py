@@ -12,7 +12,7 @@ from pathlib import Path
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 
-from config.errors import DatabaseAway, StorageFailed
+from config.errors import DatabaseAway, DiskFull, StorageFailed
 
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _PRIMARY = 0xFF
@@ -24,8 +24,9 @@ _SPARE_BYTES = 64 * 1024
 """A disk with less free space counts as full: SQLite's smallest side file takes half of it."""
 
 
+UNREACHABLE = "the database can't be reached"
 _AWAY = {
-    "08": "the database can't be reached",
+    "08": UNREACHABLE,
     "25006": "the database takes no writes: it is a standby",
     "40": "the database was asked for the same by many at once",
     "53": "the database has no connection or memory left",
@@ -61,6 +62,12 @@ def storage_failure(error: BaseException, files: Iterable[Path] = ()) -> Storage
         elif type(cause).__module__.partition(".")[0] == "psycopg":
             return _of_postgres(cause, broken=broken)
     return None
+
+
+def passing_failure(error: BaseException) -> StorageFailed | None:
+    """The failure of a database or disk that the work waits for; None for any other error."""
+    failure = storage_failure(error)
+    return failure if failure and failure.passes else None
 
 
 def _of_postgres(error: BaseException, *, broken: bool) -> StorageFailed | None:
@@ -136,7 +143,7 @@ def _damaged(file: Path | None) -> StorageFailed:
 
 
 def _no_room(where: Path | str | None) -> StorageFailed:
-    return StorageFailed(
+    return DiskFull(
         f"the disk of {where} is full" if where else "the disk is full",
         remedy="make room, or give the volume more; what was published and asked is still there",
     )

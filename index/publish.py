@@ -11,7 +11,7 @@ from threading import Lock
 
 from sqlalchemy import Engine, inspect
 
-from config.errors import AnotherRun, IndexUnavailable, NothingPublished
+from config.errors import AnotherRun, GenerationReplaced, IndexUnavailable, NothingPublished
 from config.models import Embedder
 from config.parsing.secret_files import private_folder
 from config.settings import Settings
@@ -239,7 +239,7 @@ class Index:
     def _usable(self, domain: str, number: int) -> GenerationInfo:
         info = self._store.generation(domain, number)
         if info is None:
-            raise IndexUnavailable(f"generation {number} of {domain!r} is gone", remedy="ask again")
+            raise GenerationReplaced(domain, number)
         if info.embedder != self._embedder.name:
             raise IndexUnavailable(
                 f"the index of {domain!r} was made with embedding model {info.embedder!r}, "

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from config.errors import IndexUnavailable, ModelUnavailable
+from config.errors import GenerationReplaced, IndexUnavailable, ModelUnavailable
 from config.models import Vectors
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.extractive.lifecycle import with_successors
@@ -225,10 +225,7 @@ class Generation:
         present = (loaded.get(one) or cached[one] for one in ids)
         chunks = [chunk for chunk in present if chunk is not None]
         if len(chunks) < len(ids):
-            raise IndexUnavailable(
-                f"generation {self.generation} of {self.domain!r} was removed while being read",
-                remedy="ask again",
-            )
+            raise GenerationReplaced(self.domain, self.generation)
         return chunks
 
 

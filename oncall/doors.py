@@ -105,8 +105,8 @@ class Doors:
         from bot.background import DailyPurge, Warming
         from bot.slack.http_events import add_slack, lifespan_of
         from durable.connections import warn_of_connections
-        from durable.database import DatabaseWatch
         from durable.heartbeat import Heartbeat
+        from durable.watch import DatabaseWatch
         from telemetry.health import CombinedHealth, add_health
 
         settings, documents, answers = self._settings, self._documents, self._answers

@@ -35,6 +35,7 @@ from agents.thread.store import (
     turns_at,
 )
 from config.errors import CopilotError, StorageFailed
+from durable.failures import passing_failure
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -60,7 +61,9 @@ class ThreadState(TypedDict):
 
 
 class ThreadMemory:
-    """`recall` and `remember` never raise: a question is answered without them."""
+    """`recall` and `last_answered` raise DatabaseAway and DiskFull: a follow-up means another
+    question without its thread. Whatever else fails, questions are answered without it, and
+    `remember` never raises."""
 
     def __init__(self, engine: Engine) -> None:
         from langgraph.graph import END, START, StateGraph
@@ -86,6 +89,7 @@ class ThreadMemory:
             self.forget(conversation.place)
             return (), "what was kept of this thread can't be read: by its words alone"
         except (SQLAlchemyError, CopilotError) as error:
+            _raise_what_passes(error)
             return (), _log_unavailable(error)
         ids = [turn.id for turn in turns]
         end = ids.index(conversation.message) if conversation.message in ids else len(ids)
@@ -110,12 +114,13 @@ class ThreadMemory:
         return "this question was not kept for the next one: too many in the thread at once"
 
     def last_answered(self, conversation: Conversation) -> str:
-        """The domain of the thread's newest turn; '' for none, or when the database fails."""
+        """The domain of the thread's newest turn; '' for none, or when it can't be read."""
         try:
             self._make_tables()
             with self._engine.connect() as connection:
                 return last_domain(connection, conversation.place)
         except (SQLAlchemyError, CopilotError) as error:
+            _raise_what_passes(error)
             _log_unavailable(error)
             return ""
 
@@ -204,9 +209,15 @@ def _storage_errors() -> Iterator[None]:
     try:
         yield
     except SQLAlchemyError as error:
-        raise StorageFailed(
+        failure = passing_failure(error) or StorageFailed(
             "what is kept of conversations is out of reach", remedy="try again later"
-        ) from error
+        )
+        raise failure from error
+
+
+def _raise_what_passes(error: Exception) -> None:
+    if failure := passing_failure(error):
+        raise failure from error
 
 
 def _log_unavailable(error: Exception) -> str:

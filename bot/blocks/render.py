@@ -24,6 +24,7 @@ from bot.blocks.plan import ProgressPlan, current_status, plan_block
 from bot.blocks.sanitize.markdown import sanitize_markdown
 from bot.blocks.sanitize.text import Links, links_to, sanitize_mrkdwn, sanitize_plain
 from bot.blocks.tables import TableContext
+from config.errors import DatabaseAway, IndexStoreAway, StorageFailed
 
 FEEDBACK = "answer_feedback"
 ASK_HUMAN = "ask_human"
@@ -203,6 +204,17 @@ def working(plan: ProgressPlan) -> SlackMessage:
     """The placeholder for an answer."""
     block = plan_block(plan)
     return SlackMessage(text=f"_{sanitize_mrkdwn(current_status(block))[:300]}_", blocks=[block])
+
+
+def waiting_line(failure: StorageFailed) -> str:
+    """What a question waits for, in place of its steps."""
+    if isinstance(failure, DatabaseAway):
+        reason = "My database doesn't answer"
+    elif isinstance(failure, IndexStoreAway):
+        reason = "The documents can't be fetched"
+    else:
+        reason = "I can't store anything"
+    return f"{reason} at the moment. I go on as soon as that is over…"
 
 
 def apology(

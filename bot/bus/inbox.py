@@ -16,7 +16,7 @@ from bot.bus.events import Item
 from bot.bus.stored_items import INBOX, InboxAdmin
 from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure
 from config.errors import CopilotError
-from durable.failures import storage_failure
+from durable.failures import passing_failure, storage_failure
 from durable.lease import Lease
 from durable.queues import WorkQueue
 from durable.worker import DurableWorker
@@ -49,12 +49,11 @@ class Inbox:
         concurrency: int = 64,
         poll_seconds: float = 0.2,
         upkeep: Callable[[], object] = lambda: None,
-        on_abandoned: Callable[[str], object] = lambda event_id: None,
     ) -> None:
-        """`upkeep` is called at the start and every hour; its errors are logged. `on_abandoned` is
-        called with the id of an event that is not tried again."""
+        """`upkeep` is called at the start and every hour; its errors are logged."""
         self._handler = handler
-        self._on_abandoned = on_abandoned
+        self.on_abandoned: Callable[[str], object] = lambda event_id: None
+        """Called with the id of an event that is not tried again."""
         self._concurrency = concurrency
         self.poll_seconds = poll_seconds
         self._upkeep = upkeep
@@ -177,7 +176,7 @@ class Inbox:
 
     def _abandon(self, event_id: str) -> None:
         try:
-            self._on_abandoned(event_id)
+            self.on_abandoned(event_id)
         except Exception as error:
             log.warning("abandoned event could not be concluded", cause=cause_of(error))
 
@@ -188,7 +187,7 @@ _PAUSES = {"slack": SLACK_PAUSES, "storage": STORAGE_PAUSES, "other": OTHER_PAUS
 def _kind(error: Exception) -> str:
     if isinstance(error, SlackUnsure | SlackBusy):
         return "slack"
-    return "storage" if storage_failure(error) else "other"
+    return "storage" if passing_failure(error) else "other"
 
 
 def cause_of(error: Exception) -> str:

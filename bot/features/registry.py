@@ -14,6 +14,7 @@ from bot.feature import AnswerGate, DocumentOwners, Feature, FeatureContext
 from bot.features.alerts import store as alert_store
 from bot.features.alerts.feature import build_alerts
 from bot.features.alerts.store import AlertCounts
+from bot.features.answering.abandoned import AbandonedQuestions
 from bot.features.answering.ask import RUNS
 from bot.features.answering.earlier_threads import EarlierThreads
 from bot.features.answering.feature import build_answering
@@ -85,6 +86,7 @@ class FeatureServices:
     feedback: FeedbackStore
     handoffs: HandoffService
     intake: Intake
+    abandoned: AbandonedQuestions
     extras: Extras
     status: StatusOf
     owners: DocumentOwners | None
@@ -98,7 +100,7 @@ def build_features(context: FeatureContext, services: FeatureServices) -> tuple[
     report = HandoffReport(context, records, handoffs)
     answers = AnswerGate(context=context, records=records, is_private=asking.is_private)
     built = (
-        build_answering(intake, context.identity.user),
+        build_answering(intake, services.abandoned, context.identity.user),
         build_feedback(answers, services.feedback, intake.say_why_not),
         build_link_previews(services.extras.previews),
         build_alerts(context, records, intake.attempts.answer_alert, asking.store_alert),

@@ -77,9 +77,11 @@ class LiveAnswer:
         self._create(0, working(self._plan), "working")
         return True
 
-    def resume(self) -> None:
-        """Find messages that an attempt before a crash posted and did not record."""
+    def resume(self) -> bool:
+        """Find messages that an attempt before a crash posted and did not record. Returns whether
+        there is any."""
         self._parts.find()
+        return bool(self._parts.ts)
 
     def title(self, text: str) -> None:
         """Name the conversation in the agent pane after its first question."""

@@ -44,6 +44,10 @@ log = structlog.get_logger()
 _answers = TypeAdapter(Answer)
 
 
+UNCONCLUDED = ("working", "answered")
+"""States of a question whose last word is not posted."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class QuestionRecord:
     """One question on record."""
@@ -180,6 +184,17 @@ class QuestionStore:
         query = select(QuestionRow).order_by(QuestionRow.asked_at.desc()).limit(limit)
         query = query.where(QuestionRow.state.not_in(["withdrawn", "silent"]))
         return self._all(query.filter_by(**equal))
+
+    def unconcluded(
+        self, domains: Collection[str], since: datetime, before: datetime
+    ) -> list[QuestionRecord]:
+        """Questions of that time without a last word, also of those who are being answered."""
+        query = select(QuestionRow).where(
+            QuestionRow.domain.in_(domains),
+            QuestionRow.asked_at.between(since, before),
+            QuestionRow.state.in_(UNCONCLUDED),
+        )
+        return self._all(query)
 
     def count(self, since: datetime, **equal: str) -> int:
         """Questions that were not refused, since then."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -203,6 +203,12 @@ def is_own(message: Message, bot_user: str) -> bool:
 
 def earlier(message: Message, ts: str) -> bool:
     return _seconds(message.get("ts")) < _seconds(ts)
+
+
+def authors_before(messages: Sequence[Message], ts: str, *, without: Collection[str]) -> list[str]:
+    """Slack ids of the other people who had written in a thread before `ts`."""
+    people = {str(message.get("user") or "") for message in messages if earlier(message, ts)}
+    return sorted(people - {"", *without})
 
 
 def question_id(message: Message, kind: str = METADATA_EVENT) -> str:

@@ -47,6 +47,7 @@ def jobs_run(
     under_parent: Annotated[bool, typer.Option("--under-parent", hidden=True)] = False,
 ) -> None:
     """Refresh each domain when its `refresh` says so, until stopped."""
+    from durable.watch import DatabaseWatch
     from telemetry.health import CombinedHealth, serve_health
 
     copilot = wired()
@@ -66,7 +67,9 @@ def jobs_run(
     if under_parent:
         threading.Thread(target=_end_with_the_parent, args=(stopped,), daemon=True).start()
     if health_port:
-        watched = CombinedHealth(runner, copilot.freshness_gauges)
+        database = DatabaseWatch(copilot.index.engine)
+        database.start()
+        watched = CombinedHealth(database, runner, copilot.freshness_gauges)
         serve_health(watched, health_port, figures=copilot.settings.metrics != "off")
     runner.start()
     stopped.wait()

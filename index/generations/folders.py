@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from config.errors import IndexUnavailable, PublishError
+from config.errors import GenerationReplaced, IndexUnavailable, PublishError
 from config.models import Embedder, Vectors
 from config.settings import Settings
 from enrichment.chunk import DocumentCard
@@ -79,7 +79,7 @@ class GenerationFolders:
             return self._intact(info)
         except Damaged as damage:
             if self._store.generation(info.domain, info.number) is None:
-                raise _missing(info) from damage
+                raise GenerationReplaced(info.domain, info.number) from damage
             raise IndexUnavailable(
                 f"generation {info.number} of {info.domain!r} can't be rebuilt: {damage}",
                 remedy=f"run `oncall ingest {info.domain} --full`",
@@ -254,7 +254,7 @@ class GenerationFolders:
         except Damaged as damage:
             stored = self._store.generation(info.domain, info.number)
             if stored is None or stored.manifest != info.manifest:
-                raise _missing(info) from damage
+                raise GenerationReplaced(info.domain, info.number) from damage
             logger.warning("generation %s of %s not fetched: %s", info.number, info.domain, damage)
             return False
         put_in_place(target, self.path(info.domain, info.number))
@@ -282,7 +282,7 @@ class GenerationFolders:
             self._rebuild(info)
         except (OSError, ValueError) as error:
             if self._store.generation(info.domain, info.number) is None:  # while it was being read
-                raise _missing(info) from error
+                raise GenerationReplaced(info.domain, info.number) from error
             raise IndexUnavailable(
                 f"generation {info.number} of {info.domain!r} can't be rebuilt: {error}",
                 remedy="see whether ONCALL_DATA_DIR has room and may be written",
@@ -324,13 +324,6 @@ class GenerationFolders:
                 except Damaged:
                     continue
         return None
-
-
-def _missing(info: GenerationInfo) -> IndexUnavailable:
-    return IndexUnavailable(
-        f"generation {info.number} of {info.domain!r} was replaced while it was being read",
-        remedy="ask again",
-    )
 
 
 def _mark(folder: Path) -> tuple[str, int, int]:

@@ -40,7 +40,7 @@ from config.errors import AnotherRun, ConfigError
 from config.parsing.secret_files import private_file, private_folder
 from config.settings import Settings
 from durable.connections import autocommit, postgres_engine, session_engine
-from durable.failures import storage_failure
+from durable.failures import UNREACHABLE, storage_failure
 from durable.migration import Step, expanding, migrate
 
 log = structlog.get_logger()
@@ -61,7 +61,8 @@ def open_database(settings: Settings) -> Engine:
                 "DATABASE_URL leads to a pooler",
                 remedy="set DATABASE_DIRECT_URL to PostgreSQL itself",
             ) from error
-        if failure := storage_failure(error, [settings.data_dir / FILE_NAME]):
+        failure = storage_failure(error, [settings.data_dir / FILE_NAME])
+        if failure and failure.problem != UNREACHABLE:
             raise failure from error
         where = engine.url.render_as_string(hide_password=True)
         raise ConfigError(

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+from agents.answer import Answer, Question
 from bot.app import Bot
-from config.errors import CopilotError
+from config.errors import CopilotError, NothingPublished
 from config.settings import Settings
 from index.store.database import open_database
+from index.store.documents import Store
 from loaders.google.owners import GoogleOwners
 from telemetry.health import serve_health
 from tests.bot.fakes import Agents, answer, bot_of, domain
@@ -25,6 +28,17 @@ def serve(bot: Bot) -> None:
     bot.wait()
 
 
+def reads(store: Store) -> Callable[[Question], Answer]:
+    """Answers that need the database."""
+
+    def reply(question: Question) -> Answer:
+        if store.current("security") is None:
+            raise NothingPublished("security")
+        return answer(f"{question.text}: every 90 days [1].")
+
+    return reply
+
+
 def main() -> None:
     settings = Settings()
     agents = Agents(lambda question: answer(f"{question.text}: every 90 days [1]."))
@@ -33,10 +47,13 @@ def main() -> None:
     more = json.loads(os.environ.get("DOMAIN", "{}"))
     here = Path(os.environ.get("ONCALL_DATA_DIR", "")) / "security.yaml"
     try:
+        engine = open_database(settings)
+        if os.environ.get("READS_INDEX"):
+            agents.reply = reads(Store(engine))
         bot = bot_of(
             settings,
             agents,
-            open_database(settings),
+            engine,
             {"security": domain(limits=limits, **more).read_from(here)},
             streaming=bool(os.environ.get("STREAMING")),
             owners=GoogleOwners(settings) if settings.google_credentials else None,

@@ -12,6 +12,7 @@ from bot.blocks.kit import Json
 from bot.blocks.render import CLARIFY, LOOK_IN, MAX_CHOICES
 from bot.bus.events import Enqueue, Event, Item
 from bot.feature import Ack, Feature
+from bot.features.answering.abandoned import ABANDONED, AbandonedQuestions
 from bot.features.answering.intake import Intake
 from bot.slack.events import IncomingMessage, MessageDeleted, files_of
 from bot.slack.manifest import SHORTCUT
@@ -33,7 +34,7 @@ class QuestionAsked(Event):
         return cls(message=IncomingMessage.from_json(item[cls.kind]))
 
 
-def build_answering(intake: Intake, bot_user: str) -> Feature:
+def build_answering(intake: Intake, abandoned: AbandonedQuestions, bot_user: str) -> Feature:
     def listen(app: App, put: Enqueue) -> None:
         def ask_about(ack: Ack, body: Json) -> None:
             if event := shortcut_question(body, bot_user):
@@ -58,6 +59,8 @@ def build_answering(intake: Intake, bot_user: str) -> Feature:
             MessageDeleted: intake.withdraw,
             QuestionAsked: lambda event_id, event: intake.receive(event_id, event.message),
         },
+        timers={ABANDONED: abandoned.conclude},
+        plan=abandoned.plan,
     )
 
 

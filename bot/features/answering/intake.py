@@ -13,7 +13,7 @@ from bot.access.gate import RefusalNotices, act_of, is_by_alert_bot
 from bot.blocks.render import text_message
 from bot.feature import FeatureContext
 from bot.features.answering.service import AnsweringService, AnswerJob
-from bot.questions.store import QuestionRecord, QuestionStore, forget_cached
+from bot.questions.store import UNCONCLUDED, QuestionRecord, QuestionStore, forget_cached
 from bot.slack.client import SlackBusy, SlackUnsure
 from bot.slack.events import IncomingMessage, MessageDeleted
 from bot.slack.messages import Message, earlier, fetch, is_own, is_question
@@ -84,7 +84,7 @@ class Intake:
             self._turn_away(event)
             return
         record = self.records.claim(event_id, event, domains[0].domain)
-        if record and record.state in {"working", "answered"}:
+        if record and record.state in UNCONCLUDED:
             quiet = decision == "answer_if_confident"
             others = self._others(event, domains[0]) if quiet and not event.bot else ()
             self._attempt(
@@ -182,7 +182,7 @@ class Intake:
 
         A post of an attempt before a crash is removed."""
         record = self.records.get(event.id)
-        if record and record.asker == event.user and record.state in {"working", "answered"}:
+        if record and record.asker == event.user and record.state in UNCONCLUDED:
             self.records.withdraw(record.id)
             self.attempts.post(record.event, stream=self.attempts.streaming).withdraw()
         if event.mentioned and not event.bot:
@@ -219,7 +219,7 @@ class Intake:
             self._no_documents_here(event_id, event)
             return
         record = self.records.claim(event_id, event, domains[0].domain)
-        if record and record.state in {"working", "answered"}:
+        if record and record.state in UNCONCLUDED:
             thread = self._thread(event)
             self._attempt(event, record, thread, domains, resumed=resumed)
 

@@ -11,7 +11,7 @@ from agents.answer import MAX_QUESTION_CHARS, Answer, document_uses_by_domain, s
 from agents.confidence import is_confident_enough
 from agents.ledger import LimitReached
 from bot.blocks.kit import short
-from bot.blocks.render import SlackMessage, apology, render, text_message
+from bot.blocks.render import SlackMessage, apology, render, text_message, waiting_line
 from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.feature import AnswerExtras, FeatureContext, OutgoingAnswer
 from bot.features.answering.ask import AskService, can_stream, origin_of, refusal
@@ -24,18 +24,24 @@ from bot.posting.streaming import UpdatePacer
 from bot.questions.store import QuestionRecord, QuestionStore
 from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure
 from bot.slack.events import IncomingMessage
-from bot.slack.messages import Message, earlier, is_own, plain, turns, words_of
+from bot.slack.messages import Message, authors_before, earlier, is_own, plain, turns, words_of
 from config.domain import Domain
-from config.errors import IndexUnavailable, NothingPublished, PermissionsUnknown, new_reference
-from durable.failures import storage_failure
+from config.errors import (
+    GenerationReplaced,
+    IndexUnavailable,
+    NothingPublished,
+    PermissionsUnknown,
+    new_reference,
+)  # fmt: skip
+from durable.failures import passing_failure
 from index.audit import AuditEntry
 from telemetry import metrics
 
 log = structlog.get_logger()
 
 THINKING = "Looking through the documents…"
-WAITING = "My database doesn't answer at the moment. I go on as soon as it does…"
-SLACK_TROUBLE = (SlackBusy, SlackUnsure, SlackRefused)
+PASSING = (SlackBusy, SlackUnsure, SlackRefused, GenerationReplaced)
+"""The inbox tries again, or ends it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,12 +116,12 @@ class AnsweringService:
         failed = False
         try:
             messages = self._messages(job, post)
-        except SLACK_TROUBLE:
+        except PASSING:
             raise
         except Exception as error:
-            if failure := storage_failure(error):
+            if failure := passing_failure(error):
                 if not job.quiet:
-                    post.wait(WAITING)
+                    post.wait(waiting_line(failure))
                 raise failure from error
             messages, failed = self._apology(job, error), True
         finally:
@@ -175,7 +181,7 @@ class AnsweringService:
             job.event, job.record, job.domains[0], job.others, question, history
         ):
             return []
-        others = authors_before(job.thread, job.event, bot_user=bot_user)
+        others = authors_before(job.thread, job.event.ts, without=(bot_user, job.event.user))
         self.records.authors.add(job.record.id, "thread", others, job.domains[0].domain)
         threads = self.earlier(job.event, job.domains, text)
         answer, domain = self.asking.answer(
@@ -227,6 +233,8 @@ class AnsweringService:
         try:
             return self.additions(outgoing)
         except Exception as error:
+            if passing_failure(error):
+                raise
             log.warning("answer posted without its additions", cause=type(error).__name__)
             return AnswerExtras()
 
@@ -276,11 +284,11 @@ class AnsweringService:
                 f"I have nothing to answer from yet: the documents{of_domain} have not been "
                 f"read. An operator can run `oncall ingest{name}`."
             )
-        elif isinstance(error, IndexUnavailable):
-            reason = "the documents can't be opened at the moment"
-            return [apology(reference, question_id=job.event.id, reason=reason)]
         else:
-            return [apology(reference, question_id=job.event.id)]
+            reason = "the documents can't be opened at the moment"
+            if not isinstance(error, IndexUnavailable):
+                reason = "something went wrong on my side"
+            return [apology(reference, question_id=job.event.id, reason=reason)]
         return [text_message(f"{text} Reference: `{reference}`")]
 
     def _question_text(self, job: AnswerJob) -> str:
@@ -308,15 +316,6 @@ class AnsweringService:
                 )
         except SlackRefused as refused:
             log.info("asker could not be notified that there is no answer", reason=refused.code)
-
-
-def authors_before(
-    thread: Sequence[Message], event: IncomingMessage, *, bot_user: str
-) -> list[str]:
-    """Slack ids of the other people whose messages a question's thread had so far."""
-    before = (m for m in thread if earlier(m, event.ts) and not is_own(m, bot_user))
-    people = {str(message.get("user") or "") for message in before}
-    return sorted(people - {"", event.user})
 
 
 def _state(messages: Sequence[SlackMessage], *, failed: bool) -> str:

@@ -12,7 +12,7 @@ from agents.context.linked_section import find
 from agents.runbooks.cited_steps import cited_steps, section_steps
 from agents.runbooks.step import RunbookStep, StepSection
 from bot.features.checklists.progress import Checklist, Runbook
-from config.errors import CopilotError
+from config.errors import CopilotError, DatabaseAway
 from index.search import Snapshot
 from loaders.text.plain import markdown_parser
 
@@ -47,6 +47,8 @@ def runbook_of(
             runbook=_runbook(section, snapshot),
             generation=snapshot.generation,
         )
+    except DatabaseAway:
+        raise  # whoever handles the event tries again
     except CopilotError as error:
         log.info("no checklist offered", reason=str(error), domain=domain)
         return None

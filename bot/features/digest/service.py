@@ -25,6 +25,7 @@ from bot.slack.messages import ERASED, is_own, question_id
 from config.domain import SHIFT_CHANGE, Domain
 from config.errors import ConfigError
 from config.parsing.schedules import wall_times
+from durable.failures import passing_failure
 from index.permissions.acts import Act
 
 log = structlog.get_logger()
@@ -160,6 +161,8 @@ class DigestService:
                 parts = of(domain, since, showing)
                 yield from (visible_part(one, may_see) for one in parts if one.lines)
             except Exception as error:  # a part that fails must not hold up the others
+                if passing_failure(error):
+                    raise  # all of them wait for the database
                 log.exception("a part of a digest failed", cause=type(error).__name__)
 
     def _rota(self, domain: Domain, within: float) -> CachedRota | None:

@@ -24,7 +24,7 @@ from agents.freshness.stale_documents import on_day
 from bot.blocks.kit import short
 from bot.features.freshness.citation_store import HelpfulPlaceStore
 from bot.questions.store import QuestionStore, decode_answer
-from config.errors import CopilotError
+from config.errors import CopilotError, DatabaseAway
 from durable.database import now, read_stored
 from index.search import Snapshot
 
@@ -50,6 +50,8 @@ def snapshots(published: Callable[[str], Snapshot] | None) -> SnapshotOf:
             return None
         try:
             return published(domain)
+        except DatabaseAway:
+            raise  # whoever handles the event tries again
         except CopilotError as error:
             log.info("cited documents can't be read", domain=domain, reason=str(error))
             return None

@@ -23,7 +23,7 @@ from bot.showing import Showing
 from bot.slack.client import SlackRefused
 from bot.slack.messages import part_of, question_id
 from config.domain import Domain
-from config.errors import CopilotError
+from config.errors import CopilotError, DatabaseAway
 from index.permissions.acts import Act
 from index.permissions.rules import visible_to
 from index.permissions.words import visible_text
@@ -77,6 +77,8 @@ class DraftRights:
         try:
             whole = visible_to(self.context.snapshot(domain.domain), None)
             card = whole.documents.get(draft.document)
+        except DatabaseAway:
+            raise  # whoever handles the event tries again
         except CopilotError:
             return False
         return bool(card and card.source == "file")
@@ -89,6 +91,8 @@ class DraftRights:
                 return snapshot
             person = self.context.gate.people.person(user)
             return visible_to(snapshot, self.context.identities(domain, person))
+        except DatabaseAway:
+            raise  # whoever handles the event tries again
         except CopilotError:
             return None
 

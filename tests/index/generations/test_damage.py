@@ -192,7 +192,7 @@ def test_a_database_that_fails_later_leaves_the_open_generation_serving(
         file.write_bytes(b"not a database any more" * 400)
     time.sleep(LOOK_EVERY_SECONDS + 0.1)
     assert answers(index) == sound
-    with pytest.raises(IndexUnavailable, match=r"oncall\.db is damaged; .* restore a backup"):
+    with pytest.raises(StorageFailed, match=r"oncall\.db is damaged; .* restore a backup"):
         index.snapshot("another")
 
 

@@ -1,0 +1,85 @@
+"""Two bots are asked while their database is full, restarted and stalled: each mention gets one
+right last word, nothing false is ever shown, and `/readyz` says what is going on."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import insert
+
+from durable.database import postgres_engine
+from index.store.database import CurrentRow, create_index_tables
+from playground.slack_stand_in import SlackStandIn
+from tests.bot.features.answering.test_bot_crash import up, worker
+from tests.databases import Server, breakable_postgresql
+from tests.outage_trial import Crowd, Readiness, exhausted, free_port
+
+pytestmark = pytest.mark.outage
+
+CONNECTIONS = 100
+
+
+def published(url: str) -> None:
+    """Nothing but the row that says so; it is read for each answer."""
+    engine = postgres_engine(url)
+    create_index_tables(engine)
+    with engine.begin() as connection:
+        connection.execute(insert(CurrentRow).values(domain="security", number=1))
+    engine.dispose()
+
+
+def limit_connections(server: Server) -> None:
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(f"ALTER SYSTEM SET max_connections = {CONNECTIONS}")
+    server.stop()
+    server.start()
+
+
+def test_a_faltering_database_delays_answers_and_changes_none(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        server = stack.enter_context(breakable_postgresql())
+        limit_connections(server)
+        published(server.url)
+        slack = stack.enter_context(SlackStandIn(enforce_rate_limits=False))
+        slack.retry_delays = (0.5, *[1.0] * 60)
+        ports = [free_port(), free_port()]
+        for name, port in zip("ab", ports, strict=True):
+            more = {"DATABASE_URL": server.url, "HEALTH_PORT": str(port), "READS_INDEX": "yes"}
+            up(stack.enter_context(worker(slack, tmp_path / name, THINK_SECONDS="0.5", **more)))
+        crowd, ready = Crowd(slack), stack.enter_context(Readiness(ports))
+        ready.wait_until_ready()
+        crowd.ask_for(2)
+
+        began = time.monotonic()
+        with exhausted(server.url):
+            crowd.ask_for(8)
+            full = began, time.monotonic()
+        crowd.wait_until_answered(60)
+        ready.wait_until_ready()
+
+        server.stop()
+        began = time.monotonic()
+        crowd.ask_for(5)
+        stopped = began, time.monotonic()
+        server.start()
+        crowd.wait_until_answered(60)
+        ready.wait_until_ready()
+
+        server.freeze()
+        began = time.monotonic()
+        crowd.ask_for(6)
+        frozen = began, time.monotonic()
+        server.thaw()
+        crowd.ask_for(2)
+        crowd.wait_until_answered(60)
+        ready.wait_until_ready()
+
+        time.sleep(1)  # what would come twice comes now
+        verdict = crowd.verdict(lambda text: "every 90 days" in text)
+        assert verdict.faults == {}, crowd.shown
+        for outage in (full, stopped, frozen):
+            assert ready.ready_within(*outage) == []
