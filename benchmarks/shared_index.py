@@ -37,10 +37,7 @@ DOMAIN = "d"
 EDITED = 50
 EMBEDDED = 256
 """Texts that the local model's rate is measured on."""
-COLUMNS = (
-    "chunks", "store", "upload s", "upload MB", "answer s", "fetch s", "fetch MB",
-    "again up MB", "again s", "again MB",
-)  # fmt: skip
+COLUMNS = ("chunks", "store", "upload s", "upload MB", "answer s", "fetch s", "fetch MB")
 Result = dict[str, Any]
 
 
@@ -59,39 +56,41 @@ def main() -> None:
         print(json.dumps(STEPS[options.step](options)), flush=True)
         return
     print(_line(COLUMNS))
-    for chunks in options.chunks:
+    for size in options.chunks:
+        options.size = size
         with tempfile.TemporaryDirectory() as folder, _s3() as bucket:
-            for store in (f"file://{folder}/store", bucket):
-                print(_line(_row(options, chunks, Path(folder), store)), flush=True)
-            options.address = ""
-            build = _step(options, "read", "builder")
-            embedding = _step(options, "rate", "builder")["s"]
+            options.place = folder
+            _compare(options, "file", f"file://{folder}/store")
+            _compare(options, "s3", bucket)  # the same generation
+            _compare(options, "s3", bucket, version=1)
+            build = _step(options, "read", "builder", "", 1)["answer s"]
+            embedding = _step(options, "rate", "builder", "", 1)["s"]
             print(
-                f"{chunks:,} chunks without a store: {build['answer s']:.1f} s to build, "
-                f"and {embedding:,.0f} s to embed",
+                f"{options.size:,} chunks without a store: {build:.1f} s to build, "
+                f"and {embedding:,.0f} s of a core to embed",
                 flush=True,
             )
 
 
-def _row(options: argparse.Namespace, chunks: int, folder: Path, store: str) -> list[str]:
-    kind = store.partition(":")[0]
-    options.chunks_now, options.place, options.address = chunks, folder, store
-    first = _step(options, "publish", f"publisher-{kind}")
-    fresh = _step(options, "read", f"reader-{kind}")
-    edited = _step(options, "publish", f"publisher-{kind}", version=1)
-    again = _step(options, "read", f"reader-{kind}", version=1)
-    assert (fresh["hits"], again["hits"]) == (first["hits"], edited["hits"])
+def _compare(options: argparse.Namespace, kind: str, store: str, version: int = 0) -> None:
+    """Prints what publishing and a second machine's first answer take."""
+    one = _step(options, "publish", "publisher", store, version)
+    other = _step(options, "read", f"reader-{kind}", store, version)
+    assert one["hits"] == other["hits"]
     figures = (
-        first["upload s"], first["upload MB"], fresh["answer s"], fresh["fetch s"],
-        fresh["fetch MB"], edited["upload MB"], again["answer s"], again["fetch MB"],
+        one["upload s"], one["upload MB"], other["answer s"], other["fetch s"], other["fetch MB"]
     )  # fmt: skip
-    return [f"{chunks:,}", kind, *(f"{figure:,.1f}" for figure in figures)]
+    edits = f", {EDITED} edited" if version else ""
+    cells = [f"{options.size:,}", kind + edits, *(f"{figure:,.1f}" for figure in figures)]
+    print(_line(cells), flush=True)
 
 
 def publish(options: argparse.Namespace) -> Result:
-    """The first run puts all documents, the second some edited ones."""
+    """Puts all documents, or some edited ones; what is published already is only uploaded."""
     index, corpus = _opened(options)
     numbers = range(EDITED if options.version else corpus.documents)
+    if index.current(DOMAIN) and not options.version:
+        numbers = range(0)
     with capture_logs() as lines:
         with index.stage(DOMAIN) as staging:
             for number in numbers:
@@ -113,7 +112,7 @@ def read(options: argparse.Namespace) -> Result:
 
 
 def rate(options: argparse.Namespace) -> Result:
-    """Seconds that the local model takes for all texts, from a part of them."""
+    """Seconds of a core that the local model takes for all texts, from a part of them."""
     corpus = MadeUpCorpus(options.chunks[0], options.units)
     texts: list[str] = []
     for number in range(corpus.documents):
@@ -122,10 +121,10 @@ def rate(options: argparse.Namespace) -> Result:
             break
     model = MiniLM()
     model(texts[:8])
-    started = time.perf_counter()
+    started = time.process_time()
     model(texts[:EMBEDDED])
     of_all = options.chunks[0] * (1 + options.units) / EMBEDDED
-    return {"s": (time.perf_counter() - started) * of_all}
+    return {"s": (time.process_time() - started) * of_all}
 
 
 STEPS = {"publish": publish, "read": read, "rate": rate}
@@ -135,8 +134,7 @@ def _opened(options: argparse.Namespace) -> tuple[Index, MadeUpCorpus]:
     """This machine's index; its database is the one of all."""
     machine = options.folder / options.machine
     machine.mkdir(exist_ok=True)
-    kind = options.store.partition(":")[0] or "file"
-    database = options.folder / f"{kind}.db"
+    database = options.folder / "oncall.db"
     if not (machine / "oncall.db").is_symlink():
         database.touch(mode=0o600)
         (machine / "oncall.db").symlink_to(database)
@@ -160,12 +158,12 @@ def _figures(lines: Sequence[Any], name: str, event: str) -> Result:
     return {f"{name} s": line["seconds"], f"{name} MB": line["bytes"] / 1e6}
 
 
-def _step(options: argparse.Namespace, name: str, machine: str, *, version: int = 0) -> Result:
+def _step(options: argparse.Namespace, name: str, machine: str, store: str, version: int) -> Result:
     """What a process of its own finds out."""
     command = [
         *(sys.executable, "-m", "benchmarks.shared_index", "--step", name),
-        *("--chunks", str(options.chunks_now), "--units", str(options.units)),
-        *("--folder", str(options.place), "--machine", machine, "--store", options.address),
+        *("--chunks", str(options.size), "--units", str(options.units)),
+        *("--folder", options.place, "--machine", machine, "--store", store),
         *("--version", str(version), "--started", str(time.time())),
     ]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
@@ -203,7 +201,7 @@ def _s3() -> Iterator[str]:
 
 
 def _line(cells: Sequence[str]) -> str:
-    return "  ".join(cell.rjust(11) for cell in cells)
+    return "  ".join(cell.rjust(13) for cell in cells)
 
 
 def _options() -> argparse.Namespace:
