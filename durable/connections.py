@@ -19,7 +19,7 @@ import structlog
 from sqlalchemy import URL, Engine, NullPool, QueuePool, create_engine, event, make_url, text
 from sqlalchemy.engine.interfaces import Dialect
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.pool import ConnectionPoolEntry, Pool, PoolProxiedConnection
+from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 log = structlog.get_logger()
 
@@ -46,7 +46,7 @@ _RETRY_SECONDS = 0.5
 _BUDGET, _DIRECT = "oncall_connections", "oncall_direct_url"
 """Execution options of an engine, which a session of the same process takes over."""
 _PROCESS = secrets.token_hex(3)
-_NAME = re.compile(r"oncall (?P<process>(?:\w+ )?[0-9a-f]{6})/(?P<budget>\d+)")
+_NAME = re.compile(r"oncall (?P<process>(?:bot|jobs|serve) [0-9a-f]{6})/(?P<budget>\d+)")
 """How a connection is named in `pg_stat_activity`: the command, the process, its budget."""
 
 
@@ -174,7 +174,7 @@ def patient(engine: Engine, stopping: threading.Event, seconds: float) -> Engine
 
     A caller that fails at once retries after growing pauses, and may sleep for another minute
     after the database is back."""
-    pool = cast("Pool", _PatientPool(engine, stopping, seconds))
+    pool: Any = _PatientPool(engine, stopping, seconds)
     return Engine(pool, engine.dialect, engine.url, hide_parameters=True)
 
 
@@ -185,9 +185,9 @@ class ConnectionSum:
     allowed: int
     """Without those reserved for superusers, and within the limits of the role and database."""
     processes: Mapping[str, int]
-    """Process → its budget, or what it has open if that is more."""
+    """Bot, runner or API server → its budget, or what it has open if that is more."""
     others: int
-    """Connections of other programs now."""
+    """Connections of other programs and commands now."""
 
     @property
     def needed(self) -> int:
@@ -229,7 +229,14 @@ def warn_of_connections(engine: Engine) -> None:
     """Log the problem of the sum, if there is one; for the start of a process that stays."""
     with suppress(SQLAlchemyError):  # it is told by whatever needs the database next
         if (total := connection_sum(engine)) and (problem := total.problem()):
-            log.warning(problem[0], remedy=problem[1])
+            log.warning(
+                "processes may open more connections than the database allows",
+                allowed=total.allowed,
+                needed=total.needed,
+                processes=len(total.processes),
+                others=total.others,
+                remedy=problem[1],
+            )
 
 
 def connection_sum(engine: Engine) -> ConnectionSum | None:
