@@ -3,7 +3,7 @@ documents. The text is looked up by id in the published generation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -11,37 +11,60 @@ from pydantic import TypeAdapter
 from sqlalchemy import Connection, delete, select
 
 from agents.answer import Answer
-from agents.plan import Trace
+from agents.plan import Plan, SourceChoice, Trace
 from bot.questions.tables import ExplanationRow
 from durable.database import batches, now, read_stored, replace_row
 from enrichment.chunk import Chunk
+from index.search import Hit
 
-MAX_HITS = 20
-"""Best hits of an explanation; `oncall explain` prints fewer."""
+MAX_HITS = 12
+"""Best hits of an explanation, as many as `oncall explain` prints."""
+Place = tuple[str, str]
+"""Ids of a chunk and its document."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explanation:
-    trace: Trace
-    """Its chunks have ids and no text."""
-    context: tuple[Chunk, ...] = ()
-    """The answerer's passages, likewise."""
+class _Hit:
+    """See `index.search.Hit`."""
+
+    place: Place
+    score: float
+    similarity: float
+    ranks: Mapping[str, int]
+    escaped: bool = False
 
 
-_explanations = TypeAdapter(Explanation)
+@dataclass(frozen=True, kw_only=True)
+class _Explanation:
+    plan: Plan | None
+    sources: SourceChoice
+    hits: tuple[_Hit, ...]
+    dropped: Mapping[str, str]
+    notes: tuple[str, ...]
+    context: tuple[Place, ...]
+
+
+_explanations = TypeAdapter(_Explanation)
 
 
 def store_explanation(connection: Connection, question_id: str, answer: Answer) -> None:
     """In place of an earlier one; within a transaction."""
-    if answer.trace is None:
+    trace = answer.trace
+    if trace is None:
         return
-    hits = tuple(replace(hit, chunk=_bare(hit.chunk)) for hit in answer.trace.hits[:MAX_HITS])
-    ids = {hit.chunk.id for hit in hits}
-    dropped = {chunk: why for chunk, why in answer.trace.dropped.items() if chunk in ids}
-    explanation = Explanation(
-        trace=replace(answer.trace, hits=hits, dropped=dropped),
-        context=tuple(map(_bare, answer.context)),
-    )
+    hits = tuple(
+        _Hit(
+            place=(hit.chunk.id, hit.chunk.document_id), score=round(hit.score, 4),
+            similarity=round(hit.similarity, 3), ranks=hit.ranks, escaped=hit.escaped,
+        )
+        for hit in trace.hits[:MAX_HITS]
+    )  # fmt: skip
+    ids = {hit.place[0] for hit in hits}
+    explanation = _Explanation(
+        plan=trace.plan, sources=trace.sources, hits=hits, notes=trace.notes,
+        dropped={chunk: why for chunk, why in trace.dropped.items() if chunk in ids},
+        context=tuple((one.id, one.document_id) for one in answer.context),
+    )  # fmt: skip
     text = _explanations.dump_json(explanation, exclude_defaults=True).decode()
     replace_row(connection, ExplanationRow, question_id=question_id, at=now(), explanation=text)
 
@@ -59,27 +82,31 @@ def with_explanation(
     if not (text := connection.scalar(query)):
         return answer
     stored = read_stored(_explanations, text, "explanation")
-    places = (*(hit.chunk for hit in stored.trace.hits), *stored.context)
+    places = (*(hit.place for hit in stored.hits), *stored.context)
     published = {
         chunk.id: chunk
-        for document in dict.fromkeys(one.document_id for one in places)
+        for document in dict.fromkeys(document for _, document in places)
         for chunk in chunks(document)
     }
 
-    def whole(chunk: Chunk) -> Chunk:
-        missing = replace(chunk, document_title=f"{chunk.document_id} (changed or deleted since)")
-        return published.get(chunk.id, missing)
+    def chunk_at(place: Place) -> Chunk:
+        chunk, document = place
+        return published.get(chunk) or Chunk(
+            id=chunk, document_id=document, document_title=f"{document} (changed or deleted since)",
+            kind="text", position=0, heading_path=(), text="", index_text="", tokens=0,
+        )  # fmt: skip
 
-    hits = tuple(replace(hit, chunk=whole(hit.chunk)) for hit in stored.trace.hits)
-    context = tuple(map(whole, stored.context))
-    return replace(answer, trace=replace(stored.trace, hits=hits), context=context)
-
-
-def _bare(chunk: Chunk) -> Chunk:
-    return Chunk(
-        id=chunk.id, document_id=chunk.document_id, document_title="", kind=chunk.kind,
-        position=chunk.position, heading_path=(), text="", index_text="", tokens=0,
+    trace = Trace(
+        plan=stored.plan, sources=stored.sources, dropped=stored.dropped, notes=stored.notes,
+        hits=tuple(
+            Hit(
+                chunk=chunk_at(hit.place), score=hit.score, similarity=hit.similarity,
+                ranks=hit.ranks, escaped=hit.escaped,
+            )
+            for hit in stored.hits
+        ),
     )  # fmt: skip
+    return replace(answer, trace=trace, context=tuple(map(chunk_at, stored.context)))
 
 
 def forget_explanations(connection: Connection, ids: Collection[str]) -> None:
