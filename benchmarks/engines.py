@@ -4,14 +4,15 @@
 
 Vectors and questions are those of `benchmarks.sizing`: of each five vectors, one is a chunk's and
 four are units'. One folder is built for each size, and each engine is read by a process of its own,
-which searches everything, half of the documents, and ten of them. `fill s`: until Chroma has stored
-what the folder holds; `ready s`: until the next process searches by it. `recall`: share of the true
-nearest hundred units."""
+which searches everything, half of the documents, and ten of them. `CPU ms`: processor time of a
+search, the server's included. `fill s`: until Chroma has stored what the folder holds; `ready s`:
+until the next process searches by it. `recall`: share of the true nearest hundred units."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -43,7 +44,7 @@ ENGINES: dict[str, dict[str, Any]] = {
     "rank_bm25": {"keyword_engine": "rank_bm25"},
 }
 COLUMNS = (
-    "vectors", "engine", "p50 ms", "p95 ms", "half p50", "ten p50", "recall", "worker MB",
+    "vectors", "engine", "p50 ms", "p95 ms", "CPU ms", "half p50", "ten p50", "recall", "worker MB",
     "server MB", "fill s", "ready s",
 )  # fmt: skip
 Result = dict[str, Any]
@@ -60,8 +61,9 @@ def main() -> None:
             _step("build", size, "local", folder)
             for engine in options.engines:
                 with _server(folder, engine) as (url, process):
-                    first = _step("read", size, engine, folder, url)
-                    result = _step("read", size, engine, folder, url)
+                    server = process.pid if process else 0
+                    first = _step("read", size, engine, folder, url, server)
+                    result = _step("read", size, engine, folder, url, server)
                     result["fill s"] = first["ready s"]
                     if process:
                         result["server MB"] = memory_of(process.pid)["Rss"]
@@ -92,6 +94,11 @@ def read(options: argparse.Namespace) -> None:
         wait_for_chroma(snapshot, "d0")
     ready = time.perf_counter() - started
     documents = sorted(snapshot.documents)
+    before = _processor_seconds(options.server)
+    for number in range(QUESTIONS):
+        text = questions[number % len(questions)]
+        snapshot.search(SearchQuery(variants=(text,), keywords=(f"w{number}",)))
+    processor = 1_000 * (_processor_seconds(options.server) - before) / QUESTIONS
     times = {
         name: _times(snapshot, questions, readable)
         for name, readable in (
@@ -116,6 +123,7 @@ def read(options: argparse.Namespace) -> None:
         "engine": options.engines[0],
         "p50 ms": float(np.percentile(times["all"], 50)),
         "p95 ms": float(np.percentile(times["all"], 95)),
+        "CPU ms": processor,
         "half p50": float(np.percentile(times["half"], 50)),
         "ten p50": float(np.percentile(times["ten"], 50)),
         "recall": float(np.mean(shared)),
@@ -152,6 +160,14 @@ def _times(
     return taken[5:]
 
 
+def _processor_seconds(server: int) -> float:
+    """Of this process and the server's, all threads."""
+    if not server:
+        return time.process_time()
+    fields = Path(f"/proc/{server}/stat").read_text("ascii").rpartition(")")[2].split()
+    return time.process_time() + sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
 def _opened(options: argparse.Namespace) -> tuple[Index, MadeUpCorpus]:
     engine = options.engines[0]
     settings = Settings(
@@ -183,10 +199,11 @@ def _server(folder: str, engine: str) -> Iterator[tuple[str, subprocess.Popen[by
             process.terminate()
 
 
-def _step(name: str, size: int, engine: str, folder: str, url: str = "") -> Result:
+def _step(name: str, size: int, engine: str, folder: str, url: str = "", server: int = 0) -> Result:
     command = [sys.executable, "-m", "benchmarks.engines", "--step", name, "--folder", folder]
+    command += ["--vectors", str(size), "--engines", engine, "--url", url]
     done = subprocess.run(
-        [*command, "--vectors", str(size), "--engines", engine, "--url", url],
+        [*command, "--server", str(server)],
         stdout=subprocess.PIPE,
         text=True,
         check=True,
@@ -212,6 +229,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--step", choices=tuple(STEPS), help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--url", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--server", type=int, default=0, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
