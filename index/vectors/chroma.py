@@ -27,6 +27,9 @@ TIMEOUT_SECONDS = 60.0
 CONNECT_SECONDS = 5.0
 BATCH = 4_000
 """Chroma's limit is 5,461 for one call."""
+ADDED_AT_ONCE = 1_000
+"""Adding takes about a millisecond of processor time a vector; a busy server needs many times that
+and should still reply in TIMEOUT_SECONDS."""
 GRAPH = {"space": "ip", "max_neighbors": 32, "ef_search": 600}
 """The `cosine` space normalizes again and returns vectors whose last digits differ. With Chroma's
 defaults (16 and 100), a fifth of the true nearest three hundred is missed among 20,000 vectors;
@@ -46,8 +49,8 @@ class Collection:
 
     def add(self, keys: Sequence[str], vectors: Vectors) -> None:
         """Adds vectors; existing keys are replaced."""
-        for start in range(0, len(keys), BATCH):
-            part = slice(start, start + BATCH)
+        for start in range(0, len(keys), ADDED_AT_ONCE):
+            part = slice(start, start + ADDED_AT_ONCE)
             _call(self._vendor.upsert, ids=list(keys[part]), embeddings=vectors[part])
 
     def remove(self, keys: Sequence[str]) -> None:
