@@ -55,7 +55,8 @@ class Server:
     def _signal(self, number: int) -> None:
         main = psutil.Process(self._server.get_pid())
         for process in (main, *main.children(recursive=True)):
-            process.send_signal(number)
+            with suppress(psutil.NoSuchProcess):  # a client's process, which has just ended
+                process.send_signal(number)
 
 
 @contextmanager

@@ -155,19 +155,28 @@ def missing_at(port: int) -> str:
         return type(error).__name__
 
 
+BREAK_OFF = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE backend_type = 'client backend' AND pid <> ALL(%s)
+AND pid NOT IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted)
+"""
+
+
 @contextmanager
 def exhausted(url: str) -> Iterator[None]:
-    """Every connection that the server gives, and each that somebody else returns, is taken."""
+    """Every connection that the server gives is taken, and none is left to anybody else but their
+    session locks."""
     held: list[psycopg.Connection[Any]] = []
     stopping, full = threading.Event(), threading.Event()
 
     def take() -> None:
         while not stopping.is_set():
             try:
-                held.append(psycopg.connect(url))
+                held.append(psycopg.connect(url, autocommit=True))
             except psycopg.OperationalError:
                 full.set()
-                stopping.wait(0.01)
+                if not stopping.wait(0.01):
+                    held[0].execute(BREAK_OFF, [[one.info.backend_pid for one in held]])
 
     taking = threading.Thread(target=take, daemon=True)
     taking.start()

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from sqlalchemy import insert
 
-from durable.database import postgres_engine
+from durable.connections import postgres_engine
 from index.store.database import CurrentRow, create_index_tables
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.features.answering.test_bot_crash import up, worker
