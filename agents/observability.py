@@ -18,7 +18,7 @@ from agents.confidence import confidence_level
 from agents.ledger import QuestionOrigin
 from agents.steps import Progress
 from config.domain import Domain
-from config.models import Prices, Usage
+from config.models import Prices, Usage, model_time
 from telemetry import metrics
 from telemetry.tracing import span
 
@@ -135,6 +135,8 @@ class QuestionLog:
     words: bool = False
     """The line also contains the texts of question and answer."""
     prices: Prices | None = None
+    model_seconds: float = float("inf")
+    """That a question waits for the chat model; twice as many where a domain is `thorough`."""
 
     def answered(
         self, through: QuestionOrigin, domains: Sequence[Domain], ask: AskIn, among: Among
@@ -148,7 +150,9 @@ class QuestionLog:
             return answers[-1]
 
         about = {"oncall.question.id": through.id, "oncall.door": through.door}
-        with span("question", about) as traced:
+        thorough = any(domain.answer.effort == "thorough" for domain in domains)
+        seconds = self.model_seconds * (2 if thorough else 1)
+        with span("question", about) as traced, model_time(seconds):
             try:
                 answer, domain = among(ask_domain)
             except BaseException as error:

@@ -24,6 +24,7 @@ from config.models import (
     Usage,
     describe,
     messages_of,
+    model_time_left,
     parse_reply,
     response_format,
     with_schema,
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 VISION_MODEL = "ONCALL_VISION_MODEL"
 
+_FAIR_SECONDS = 10.0
+"""A call that was given less time says nothing about the model when it gets no reply."""
 _CHARACTERS_A_TOKEN = 8
 """Twice the usual number. A longer stream comes from a server that ignores `max_tokens`."""
 
@@ -155,6 +158,7 @@ def _build_model(settings: Settings, variable: str, model: str, patience: _Patie
         check=f"{variable} and OPENAI_BASE_URL",
         retries=patience.retries,
         pause_seconds=patience.pause_seconds,
+        timeout_seconds=timeout,
     )
 
 
@@ -174,8 +178,10 @@ class LangChainModel:
         check: str,
         retries: int,
         pause_seconds: float,
+        timeout_seconds: float = float("inf"),
         provider: str = OPENAI,
     ) -> None:
+        """`timeout_seconds`: the client's, which `model_time` may shorten for a call."""
         self.name = name
         self._provider = provider
         self._connect = connect
@@ -183,6 +189,7 @@ class LangChainModel:
         self._check = check
         self._retries = retries
         self._pause = pause_seconds
+        self._timeout = timeout_seconds
         self._paused_until = 0.0
         self._unsupported: set[str] = set()
         self._client: BaseChatModel | None = None
@@ -303,6 +310,8 @@ class LangChainModel:
             options["response_format"] = schema
         if streaming:
             options["stream_usage"] = True
+        if (left := model_time_left()) < self._timeout:
+            options["timeout"] = left
         return {name: value for name, value in options.items() if name not in self._unsupported}
 
     def _attempt(self, prompt: Prompt, call: Callable[[], T]) -> T:
@@ -313,6 +322,7 @@ class LangChainModel:
             )
         failures = 0
         while True:
+            left = model_time_left()
             try:
                 return call()
             except Exception as error:  # the one place that handles vendors' errors
@@ -321,7 +331,7 @@ class LangChainModel:
                 wait = wait_before_retry(error, failures)
                 failures += 1
                 if wait is None or failures > self._retries:
-                    self._fail(prompt, error)
+                    self._fail(prompt, error, patient=left >= _FAIR_SECONDS)
                 time.sleep(wait)
 
     def _leave_out(self, error: Exception) -> bool:
@@ -341,12 +351,12 @@ class LangChainModel:
                 return True
         return False
 
-    def _fail(self, prompt: Prompt, error: Exception) -> NoReturn:
+    def _fail(self, prompt: Prompt, error: Exception, *, patient: bool = True) -> NoReturn:
         if isinstance(error, ModelError):
             raise error
-        if is_outage(error):
-            self._paused_until = time.monotonic() + self._pause
         failure = as_model_error(prompt, error, check_key=self._check_key, check=self._check)
+        if is_outage(error) and (patient or failure.kind != "timeout"):
+            self._paused_until = time.monotonic() + self._pause
         # A server may echo the key in its error; then the cause must not reach a log.
         keys = secrets_of(self._client) if self._client else []
         leaks = any(key in repr(error) for key in keys)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
+
+from config.errors import ModelUnavailable
 
 Reply = TypeVar("Reply", bound=BaseModel)
 Vectors = NDArray[np.float32]
@@ -45,6 +50,29 @@ class Prompt:
     """The mark around untrusted text; random, so never part of a cache key."""
     pictures: tuple[ShownPicture, ...] = ()
     """Sent after the text, to a vision model."""
+
+
+_deadline: ContextVar[float] = ContextVar("model_deadline", default=float("inf"))
+"""By `time.monotonic`."""
+
+
+@contextmanager
+def model_time(seconds: float) -> Iterator[None]:
+    """Within the block, all waits for chat models together end after `seconds`: a call that has
+    begun to stream goes on, a later one raises ModelUnavailable. Nested blocks: the earlier end."""
+    token = _deadline.set(min(_deadline.get(), time.monotonic() + seconds))
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
+
+
+def model_time_left() -> float:
+    """Seconds; infinite outside of `model_time`. Raises ModelUnavailable when none are left."""
+    left = _deadline.get() - time.monotonic()
+    if left <= 0:
+        raise ModelUnavailable("the question waited for the model long enough", kind="timeout")
+    return left
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -77,6 +77,10 @@ class Settings(BaseSettings):
     chat_model: str | None = None
     """Chat model of that server, or `provider:name` of another (`anthropic:…`, `google_genai:…`,
     `ollama:…`, `azure_openai:…`, `bedrock:…`); without one, answers are extractive"""
+    model_seconds: float = Field(30.0, gt=0)
+    """Seconds that a question waits for the chat model, all its calls together, until the answer
+    begins; then it quotes the documents. Twice as many with `effort: thorough`. Of another provider
+    than an OpenAI-compatible server, the last call may take 45 more"""
     judge_model: str | None = None
     """Chat model that judges answers in `oncall evaluate --judge`, named like `ONCALL_CHAT_MODEL`;
     without one, the chat model judges its own answers, and the report says so"""

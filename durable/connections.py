@@ -16,7 +16,17 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import structlog
-from sqlalchemy import URL, Engine, NullPool, QueuePool, create_engine, event, make_url, text
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    NullPool,
+    QueuePool,
+    create_engine,
+    event,
+    make_url,
+    text,
+)
 from sqlalchemy.engine.interfaces import Dialect
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
@@ -237,6 +247,14 @@ def warn_of_connections(engine: Engine) -> None:
                 others=total.others,
                 remedy=problem[1],
             )
+
+
+def free_connections(connection: Connection) -> float:
+    """That the server has left now for its clients; NaN on SQLite."""
+    if connection.dialect.name != "postgresql":
+        return float("nan")
+    free = f"SELECT ({_ALLOWED}) - sum(count)::int FROM ({_OPEN}) AS o"  # noqa: S608 - constants
+    return float(connection.scalar(text(free)))
 
 
 def connection_sum(engine: Engine) -> ConnectionSum | None:

@@ -34,6 +34,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.errors import CopilotError
+from durable.connections import free_connections
 from durable.migration import migrate
 from telemetry import metrics
 
@@ -103,6 +104,7 @@ class Heartbeat:
         """Since when every beat of this process was in time; None after one that failed."""
         self._beaten_at = float("-inf")
         self._others: Sequence[Sign] = ()
+        self._free_connections = float("nan")
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -127,7 +129,8 @@ class Heartbeat:
         return {}
 
     def observe(self) -> None:
-        """Set the gauge of silent processes from the last beat."""
+        """Set the gauges of silent processes and of free connections from the last beat."""
+        metrics.CONNECTIONS_FREE.set(self._free_connections)
         metrics.SILENT.clear()
         for one in sorted(self._others, key=lambda sign: sign.age_seconds):
             silent = 0.0 if one.is_alive else one.age_seconds
@@ -157,6 +160,7 @@ class Heartbeat:
             if not connection.execute(mine).rowcount:
                 connection.execute(insert(HeartbeatRow).values(**self._mine, beat_at=at))
             rows = connection.execute(_ages(self._engine)).all()
+            self._free_connections = free_connections(connection)
         self._beaten_at = now
         # Nobody could give a sign while this process could not either.
         steady = now - self._steady_since
@@ -181,6 +185,7 @@ class Heartbeat:
             ) as error:  # whoever needs the database reports it
                 log.debug("no sign of life: database unavailable", cause=type(error).__name__)
                 self._steady_since, self._others = None, ()
+                self._free_connections = float("nan")
             if self._stopping.wait(BEAT_SECONDS):
                 return
 

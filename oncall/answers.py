@@ -46,7 +46,11 @@ class Answers:
             snapshot=self._documents.access.snapshot,
             model=lambda: self._models.chat,
             last_answered=lambda talk: self.threads.last_answered(talk),
-            log=QuestionLog(words=self._settings.log_words, prices=self._settings.read_prices()),
+            log=QuestionLog(
+                words=self._settings.log_words,
+                prices=self._settings.read_prices(),
+                model_seconds=self._settings.model_seconds,
+            ),
             ledger=lambda: self.ledger,
         )
 

@@ -154,6 +154,11 @@ SILENT = gauge(
     "process",
     "host",
 )
+CONNECTIONS_FREE = gauge(
+    "oncall_database_connections_free",
+    "Connections that PostgreSQL has left for all its clients; NaN with SQLite, and in an outage",
+)
+CONNECTIONS_FREE.set(float("nan"))
 BACKLOG = gauge("oncall_inbox_backlog", "Stored items not yet worked off")
 OLDEST = gauge(
     "oncall_inbox_oldest_seconds", "Age of the stored item that waits longest; 0 for none"

@@ -22,6 +22,7 @@ from pytest_httpserver import HTTPServer
 from cli.commands.run import health
 from config.errors import CopilotError
 from config.parsing.secret_files import SUFFIX
+from config.settings import Settings
 from tests.settings_known import VARIABLES
 
 pytestmark = pytest.mark.trial
@@ -153,6 +154,14 @@ def test_nothing_of_compose_fills_the_disk_with_logs_or_takes_all_memory() -> No
     for name, service in COMPOSE["services"].items():
         assert set(service["logging"]["options"]) == {"max-size", "max-file"}, name
         assert re.fullmatch(r"\d+[mg]", service["mem_limit"]), name
+
+
+def test_compose_s_processes_and_their_successors_find_connections() -> None:
+    (limit,) = re.findall(r"max_connections=(\d+)", str(COMPOSE["services"]["postgres"]["command"]))
+    processes = sum(one.get("deploy", {}).get("replicas", 1) for one in OURS.values())
+    each = Settings.model_fields["database_connections"].default
+    # PostgreSQL keeps three for its administrator.
+    assert 2 * processes * each <= int(limit) - 3
 
 
 def test_prometheus_scrapes_what_compose_runs_where_it_listens() -> None:

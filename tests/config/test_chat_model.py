@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from config.chat_model import build_chat_model
 from config.errors import InvalidModelOutput, ModelError, ModelUnavailable
-from config.models import ChatModel, Prompt, Usage, parse_reply
+from config.models import ChatModel, Prompt, Usage, model_time, parse_reply
 from config.settings import Settings
 from playground.openai_stand_in import ModelFault, OpenAIStandIn, Script
 from telemetry.metrics import registry
@@ -199,6 +199,21 @@ def test_after_a_timeout_calls_fail_at_once_until_the_pause_is_over() -> None:
         with pytest.raises(ModelUnavailable, match="not asked again yet"):
             streamed(model)
     assert len(server.requests) == 1
+
+
+def test_a_question_s_calls_share_its_time_and_what_is_cut_short_pauses_nobody() -> None:
+    with OpenAIStandIn({"colour": {"colour": "blue"}}) as server:
+        model = model_at(server, pause=60)
+        with model_time(60):
+            model.structured(PROMPT, Colour)
+            server.faults.append(ModelFault(kind="slow", seconds=1.0))
+            with model_time(0.2):
+                with pytest.raises(ModelUnavailable, match="no reply in time"):
+                    model.structured(PROMPT, Colour)
+                with pytest.raises(ModelUnavailable, match="long enough"):
+                    streamed(model)
+            assert len(server.requests) == 2
+            assert model.structured(PROMPT, Colour)[0].colour == "blue"
 
 
 def test_a_server_that_is_gone_is_an_outage() -> None:

@@ -44,7 +44,7 @@ from loaders.google.drive.source import open_drive
 from oncall import Copilot
 from playground.google.memory_drive import FOLDER
 from playground.google_stand_in import GoogleStandIn, StoredFile
-from playground.openai_stand_in import OpenAIStandIn, Request
+from playground.openai_stand_in import ModelFault, OpenAIStandIn, Request
 from playground.slack_stand_in import SlackStandIn
 from telemetry.metrics import exposition
 from telemetry.tracing import carried, span
@@ -189,6 +189,18 @@ def model_calls(town: Town, settings: Settings) -> object:
         for one in server.requests
     }
     return degraded, sorted(calls)
+
+
+def calls_of_a_slow_model(town: Town, settings: Settings) -> object:
+    """How many are made for a question when each reply takes a quarter of a second."""
+    server, copilot = town.servers["server"], Copilot(settings)
+    copilot.ingest("tea")
+    server.requests.clear()
+    server.faults += [ModelFault(kind="slow", seconds=0.25)] * 20
+    asked = {"query": "how long does tea steep?", "domain": "tea"}
+    answer = here(copilot.api(slack=False)).post("/api/agentic_qna", json=asked)
+    server.faults.clear()
+    return answer.status_code, len(server.requests)
 
 
 def vision_calls(town: Town, settings: Settings) -> object:
@@ -518,6 +530,9 @@ PROBES = {
         one="{server}", other="{other_server}", observe=model_calls, besides=MODEL
     ),
     "ONCALL_CHAT_MODEL": Probe(one="scripted", other=None, observe=model_calls, besides=MODEL),
+    "ONCALL_MODEL_SECONDS": Probe(
+        one="30", other="0.2", observe=calls_of_a_slow_model, besides=MODEL
+    ),
     "ONCALL_VISION_MODEL": Probe(one=None, other="seer", observe=vision_calls, besides=MODEL),
     "ONCALL_JUDGE_MODEL": Probe(one=None, other="stricter", observe=judge_calls, besides=MODEL),
     "ONCALL_EMBEDDINGS_AT_ONCE": Probe(one="4", other="1", observe=embedded_side_by_side),

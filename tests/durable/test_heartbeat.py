@@ -8,9 +8,11 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import Engine, create_engine, select, update
 
+from durable.connections import postgres_engine
 from durable.database import insert_once
 from durable.heartbeat import (
     BEAT_SECONDS,
@@ -114,6 +116,22 @@ def test_killed_processes_of_this_machine_and_lost_machines_are_forgotten(engine
     Heartbeat(engine, "bot").prepare()
     assert {one.host for one in last_signs(engine, "bot")} == {"other"}
     assert {one.pid for one in last_signs(engine, "jobs")} == {os.getpid()}
+
+
+def test_free_connections_are_those_that_others_could_still_open(server: str) -> None:
+    engine = postgres_engine(server)
+    watcher = Watcher(engine)
+
+    def free() -> float:
+        watcher.beat()
+        watcher.observe()
+        (family,) = metrics.CONNECTIONS_FREE.collect()
+        return family.samples[0].value
+
+    before = free()
+    with psycopg.connect(server), psycopg.connect(server):
+        assert free() == before - 2
+    engine.dispose()
 
 
 def test_where_no_process_ever_ran_there_are_no_signs(tmp_path: Path) -> None:
