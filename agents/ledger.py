@@ -5,6 +5,7 @@ is repeated after a crash: it stays one question, and the tokens of all its atte
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -47,6 +48,7 @@ asked again by nobody."""
 _IN_CHANNELS = frozenset(("mention", "follow_up", "channel", "alert", "direct_message"))
 _LOCK = 5053
 """PostgreSQL's advisory lock of admissions."""
+TURN_SECONDS = 2.0
 TOKENS_OF_A_RUN = 11_000
 """What an unfinished run counts before a day's first one has cost anything: the mean of the
 evaluation in docs/measuring-answers.md."""
@@ -136,6 +138,7 @@ class RunLedger:
         self._engine = engine
         self._tokens_of_a_run = TOKENS_OF_A_RUN if has_model else 0
         self._has_table = False
+        self._turns = threading.Lock()
 
     def admit(
         self, through: QuestionOrigin, domains: Sequence[Domain], *, limited: bool = True
@@ -146,12 +149,23 @@ class RunLedger:
         `limited`: False admits it everywhere. Raises LimitReached when no domain allows it; then
         the run is not recorded."""
         try:
-            with self._transaction() as connection:
+            with self._turn(), self._transaction() as connection:
                 _wait_for_turn(connection, through)
                 return self._admit(connection, through, domains, limited=limited)
         except SQLAlchemyError as error:
             _raise_unless_away(error)
             return list(domains)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Whoever waits for a turn in the database holds one of the process's few connections, so
+        threads wait here first; not for long, as the database may hang."""
+        is_mine = self._turns.acquire(timeout=TURN_SECONDS)
+        try:
+            yield
+        finally:
+            if is_mine:
+                self._turns.release()
 
     @contextmanager
     def attempt(self, through: QuestionOrigin) -> Iterator[Attempt]:
