@@ -96,6 +96,8 @@ class Question:
     """Stored turns of the thread, oldest first."""
     by_bot: bool = False
     """Posted by an alerting bot."""
+    quotes: bool = False
+    """No model may be called for it: a budget is spent."""
 
     @property
     def stands_alone(self) -> bool:
@@ -197,6 +199,14 @@ class Fallback:
     """The model failed; False: its reply was rejected."""
 
 
+Budget = Literal["domain", "person"]
+"""Whose tokens or dollars of a day; see `limits` in the domain file."""
+BUDGET_NOTICES: Mapping[Budget, str] = {
+    "domain": "The daily budget for the language model is used up: the documents were searched and "
+    "quoted without it.",
+    "person": "Your daily budget for the language model is used up: the documents were searched "
+    "and quoted without it.",
+}
 RefusalReason = Literal["", "nothing_found", "too_little", "not_in_documents"]
 """Why there is no answer: no passages, passages with too little on the question, or a model that
 read them and found no answer."""
@@ -255,6 +265,24 @@ class Answer:
     restated_from: frozenset[str] | None = None
     """Documents whose title or text may occur in `standalone_question`; empty: all its naming words
     are people's. None: unknown, as in answers of older releases."""
+    spent: Budget | None = None
+    """The budget that kept the model from answering; `degraded` then names the answerer."""
+
+    unread_since: datetime | None = None
+    """UTC. Since then a source of `documents` can't be read; None: all sources can."""
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What every reader has to know of how it was made, one sentence each."""
+        notices = []
+        if self.spent:
+            notices.append(BUDGET_NOTICES[self.spent])
+        if self.unread_since:
+            notices.append(
+                f"A source of this answer can't be read since {self.unread_since:%Y-%m-%d %H:%M} "
+                "UTC: its documents may have changed since, or be withdrawn."
+            )
+        return tuple(notices)
 
     @property
     def drawn_from(self) -> frozenset[str]:

@@ -50,7 +50,8 @@ def extractive_draft(
     aspects = aspects_of(state["plan"], snapshot, domain.glossary)
     units = quotable(state["scored"], state["context"], aspects[0], snapshot.documents)
     why = HELD_BACK if held_back else MODEL_AWAY if has_model else NO_MODEL
-    lead = f"{why}, so {_SPEAK}"
+    is_spent = state["question"].quotes  # of which the answer's notice tells
+    lead = _SPEAK.capitalize() if is_spent else f"{why}, so {_SPEAK}"
     language = foreign_language(state["plan"].question, snapshot)
     if language and not held_back:
         lead = f"{foreign_notice(language, snapshot)}\n\n{_SPEAK.capitalize()}"
@@ -65,7 +66,7 @@ def extractive_draft(
         elif language:
             text = f"{foreign_notice(language, snapshot)}\n\n{draft.text}"
         else:
-            text = draft.text if has_model else f"{draft.text} {BY_WORDS}"
+            text = draft.text if has_model or is_spent else f"{draft.text} {BY_WORDS}"
         return replace(draft, text=text)
     parts["share shown"] = share_visible
     return Draft(

@@ -6,8 +6,9 @@ is switched on."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from threading import Lock
 from typing import Any
 
@@ -15,10 +16,12 @@ import structlog
 
 from agents.answer import Answer, Ask, AskWrapper, Fallback, Question
 from agents.confidence import confidence_level
-from agents.ledger import QuestionOrigin
+from agents.ledger.ledger import QuestionOrigin
 from agents.steps import Progress
 from config.domain import Domain
 from config.models import Prices, Usage, model_time
+from enrichment.chunk import DocumentCard
+from index.search import Snapshot
 from telemetry import metrics
 from telemetry.tracing import span
 
@@ -85,6 +88,26 @@ def with_metrics(
                     warn(domain, fallback)
                 traced.set(_span_attributes(answer))
                 return answer
+
+        return run
+
+    return wrap
+
+
+def with_unread_sources(
+    documents: Callable[[], Snapshot],
+    unread_since: Callable[[Iterable[DocumentCard]], datetime | None],
+) -> AskWrapper:
+    """Answers say since when a source of theirs can't be read. `unread_since`: of the earliest of
+    these documents' sources; None where all can be read."""
+
+    def wrap(ask: Ask) -> Ask:
+        def run(question: Question, progress: Progress | None = None) -> Answer:
+            answer = ask(question, progress)
+            places = {one.document for one in (*answer.citations, *answer.nearest)}
+            cards = documents().documents if places else {}
+            named = [cards[one] for one in places if one in cards]
+            return replace(answer, unread_since=unread_since(named)) if named else answer
 
         return run
 
@@ -199,6 +222,7 @@ def _about(answer: Answer) -> dict[str, Any]:
         "confidence_level": confidence_level(answer.confidence),
         "cached": answer.path == "cached",
         "refusal": answer.refusal,
+        "spent": answer.spent or "",
         "fallbacks": [f"{one.node}: {one.reason}" for one in answer.fallbacks],
         "generation": answer.generation,
         "documents": sorted({one.document for one in answer.citations if one.document}),

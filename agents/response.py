@@ -12,7 +12,7 @@ from index.pipelines import highlight, shorten
 
 def to_response(answer: Answer) -> dict[str, Any]:
     """{agent_path_taken, answer, cache_similarity, cached, confidence_score, sources, captions,
-    degraded}.
+    degraded, notices}.
 
     `sources`: the answer's citations, or the nearest documents of a refusal. `captions`: an excerpt
     of each source."""
@@ -35,6 +35,7 @@ def to_response(answer: Answer) -> dict[str, Any]:
         ],
         "captions": _captions(places, answer.standalone_question),
         "degraded": list(answer.degraded),
+        "notices": list(answer.notices),
     }
 
 

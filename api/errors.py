@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
-from agents.ledger import LimitReached
+from agents.ledger.ledger import LimitReached
 from api.auth.routes import RequestRejected
 from config.errors import (
     CopilotError,
@@ -70,11 +70,8 @@ _AWAY = (
 
 
 def limit_reached(reached: LimitReached) -> RequestRejected:
-    if reached.limit == "budget":
-        detail = "the daily budget for the language model is used up; ask again tomorrow"
-    else:
-        most = reached.domain.limits.questions_per_user_per_hour
-        detail = f"{most} questions in an hour are the limit for one person; try again later"
+    most = reached.domain.limits.questions_per_user_per_hour
+    detail = f"{most} questions in an hour are the limit for one person; try again later"
     seconds = max(1, round((reached.free_at - now()).total_seconds()))
     return RequestRejected(429, detail, retry_after=seconds)
 
@@ -152,9 +149,7 @@ PROBLEMS: Mapping[int | str, dict[str, Any]] = {
     ),
     403: problem("The token may not do this, or the person that it names may not ask here"),
     422: _NO_SUCH,
-    429: problem(
-        "Too many requests or questions, or a used-up budget; `Retry-After` says when to come again"
-    ),
+    429: problem("Too many requests or questions; `Retry-After` says when to come again"),
     503: problem("It can't be answered just now, or too much is asked at once"),
 }
 """Error responses of every route."""

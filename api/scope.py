@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from agents.answer import Answer, Conversation, document_uses_by_domain
-from agents.ledger import LimitReached, QuestionOrigin
+from agents.ledger.ledger import LimitReached, QuestionOrigin
 from agents.routing.router import DomainRouter
 from api.auth.routes import RequestRejected
 from api.auth.tokens import Caller

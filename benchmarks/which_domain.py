@@ -32,7 +32,7 @@ from rich.table import Table
 
 from agents.answer import Answer
 from agents.extractive.conversation import self_contained
-from agents.ledger import QuestionOrigin
+from agents.ledger.ledger import QuestionOrigin
 from agents.routing import candidates as weighing
 from agents.routing.candidates import features, search_domain
 from agents.routing.router import MAX_COMPARED

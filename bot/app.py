@@ -290,6 +290,7 @@ class Bot:
             token=self._settings.slack_bot_token,
             api_url=self._settings.slack_api_url,
             model=build_vision_model(self._settings, someone_waits=True),
+            prices=self._settings.read_prices(self._settings.vision_model),
         )
 
     def _listen(self) -> None:

@@ -339,7 +339,14 @@ class Limits(Section):
     """Of this domain; questions to others don't count"""
     questions_per_channel_per_hour: WholeNumber = Field(600, ge=1)
     tokens_per_day: WholeNumber = Field(2_000_000, ge=0)
-    """0: no limit"""
+    """Of all its questions; beyond it they are answered by quoting, without the model. 0: no
+    limit"""
+    dollars_per_day: Annotated[float, Strict()] | None = Field(None, gt=0)
+    """Likewise, US dollars; needs `ONCALL_PRICES`"""
+    tokens_per_user_per_day: WholeNumber = Field(0, ge=0)
+    """Likewise, of one person's questions to this domain. 0: no limit"""
+    dollars_per_user_per_day: Annotated[float, Strict()] | None = Field(None, gt=0)
+    """Likewise, US dollars"""
 
 
 class Access(Section):
@@ -377,6 +384,9 @@ class EvaluationPolicy(Section):
 class RetentionPolicy(Section):
     days: WholeNumber = Field(180, ge=1, le=3_650)
     """Questions are kept this long, with their answers, feedback and hand-offs"""
+    lost_source_days: WholeNumber = Field(7, ge=0, le=365)
+    """Documents of a source that can't be read any more are answered from so much longer, with a
+    note that says so; then they are withdrawn"""
 
 
 class AgingPolicy(Section):

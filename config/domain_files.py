@@ -62,6 +62,17 @@ def unset(domain: Domain, settings: Settings) -> Iterator[Problem]:
         if server.token and not settings.tool_token(server.token):
             message = f"tools.token: {server.token} is not set; export it or put it in .env"
             yield problem_at(domain.path, [*at, "token"], message)
+    limits = domain.limits
+    dollars = {
+        name for name in ("dollars_per_day", "dollars_per_user_per_day") if getattr(limits, name)
+    }
+    if dollars and (unpriced := settings.unpriced_models()):
+        yield problem_at(
+            domain.path,
+            ["limits", min(dollars)],
+            f"limits.{min(dollars)}: {', '.join(unpriced)} has no price; set ONCALL_PRICES, or "
+            "write a limit in tokens",
+        )
     if domain.tools and domain.answer.effort == "fast":
         yield problem_at(
             domain.path,

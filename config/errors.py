@@ -78,9 +78,19 @@ class DatabaseAway(StorageFailed):
 class LoadError(CopilotError):
     """One document can't be read. The job reports it and continues.
 
-    `document`: Google id or path; `place`: position in the document, if known."""
+    `document`: Google id or path; `place`: position in the document, if known. `refused`: its
+    source did not hand it out, and nothing of it was seen."""
 
-    def __init__(self, document: str, reason: str, *, place: str = "", remedy: str = "") -> None:
+    def __init__(
+        self,
+        document: str,
+        reason: str,
+        *,
+        place: str = "",
+        remedy: str = "",
+        refused: bool = False,
+    ) -> None:
+        self.refused = refused
         self.document = document
         self.reason = reason
         self.place = place

@@ -212,6 +212,23 @@ class Prices:
         return round(spent / 1_000_000, 6)
 
 
+def read_price_list(text: str) -> dict[str, Prices]:
+    """Parses `0.25/2.00`, for all models, or `NAME=0.25/2.00, …`, for each. Returns name → prices,
+    '' for any other model. Raises ValueError."""
+    prices: dict[str, Prices] = {}
+    for entry in filter(None, map(str.strip, text.split(","))):
+        name, _, price = entry.rpartition("=")
+        if name.strip() in prices:
+            raise ValueError(f"{name.strip() or 'all models'}: prices are given twice")
+        prices[name.strip()] = read_prices(price)
+    return prices
+
+
+def dearest(prices: Sequence[Prices]) -> Prices:
+    """The dearer price of each kind of token, where it is unknown which model took it."""
+    return Prices(input=max(one.input for one in prices), output=max(one.output for one in prices))
+
+
 def read_prices(text: str) -> Prices:
     """Parses `0.25/2.00`: dollars for a million input and output tokens. Raises ValueError."""
     try:

@@ -214,8 +214,9 @@ class Settings(BaseSettings):
     """`on` puts the words of questions and answers into the log's line of each question; whoever
     reads the log then reads what people asked"""
     prices: str | None = None
-    """US dollars for a million tokens of the chat model, in and out, as `0.25/2.00`: costs are then
-    logged and counted"""
+    """US dollars for a million tokens, in and out, as `0.25/2.00`, or by model, as
+    `gpt-5-mini=0.25/2.00, gpt-5=1.25/10.00`: costs are then logged, counted, and limited by
+    `limits` of domain files"""
     traces: str | None = Field(
         None, validation_alias=AliasChoices("ONCALL_TRACES", "OTEL_EXPORTER_OTLP_ENDPOINT")
     )
@@ -226,10 +227,10 @@ class Settings(BaseSettings):
     @field_validator("prices")
     @classmethod
     def _are_prices(cls, value: str | None) -> str | None:
-        from config.models import read_prices
+        from config.models import read_price_list
 
         if value:
-            read_prices(value)
+            read_price_list(value)
         return value
 
     @field_validator("traces")
@@ -290,11 +291,26 @@ class Settings(BaseSettings):
         """Of a domain's tool server; empty when it is not set."""
         return _tool_tokens().get(variable, "")
 
-    def read_prices(self) -> Prices | None:
-        """None when they are not set."""
-        from config.models import read_prices
+    def read_prices(self, model: str | None = None) -> Prices | None:
+        """Of a model, as a setting names it; without one, of the chat model. None when they are
+        not set."""
+        from config.models import read_price_list
 
-        return read_prices(self.prices) if self.prices else None
+        prices = read_price_list(self.prices or "")
+        return prices.get(model or self.chat_model or "") or prices.get("")
+
+    def ingest_prices(self) -> Prices | None:
+        """A run's tokens are counted together: the dearer prices of its chat and vision models."""
+        from config.models import dearest
+
+        models = filter(self.can_ask, (self.chat_model, self.vision_model))
+        prices = [one for model in models if (one := self.read_prices(model))]
+        return dearest(prices) if prices else None
+
+    def unpriced_models(self) -> list[str]:
+        """Models that questions use, and `ONCALL_PRICES` has no prices for."""
+        used = filter(self.can_ask, (self.chat_model, self.vision_model))
+        return sorted({str(one) for one in used if self.read_prices(one) is None})
 
     def secrets(self) -> frozenset[str]:
         """What no log line may hold: keys and tokens of ours, those that providers' integrations
@@ -335,6 +351,11 @@ def read_settings() -> Settings:
             if provider_and_model(name)[0] != OPENAI:
                 # Its integration reads its key from the environment, and knows no .env.
                 load_dotenv(".env")
+        if settings.enrich_dollars is not None and (unpriced := settings.unpriced_models()):
+            raise ConfigError(
+                f"ONCALL_ENRICH_DOLLARS: {', '.join(unpriced)} has no price",
+                remedy="set ONCALL_PRICES, or limit ONCALL_ENRICH_TOKENS instead",
+            )
         return settings
     except ValidationError as error:
         problems = "; ".join(

@@ -291,8 +291,9 @@ ROWS = (
             ),
             plot(
                 "Documents that can't be read",
-                "Three runs in a row; `oncall jobs history` names them.",
+                "Three runs in a row, and refusals in a day; `oncall jobs history` names them.",
                 highest("oncall_documents_failing"),
+                in_a_day("oncall_source_refused_total", "domain, source", DOMAIN),
             ),
             plot(
                 "Generation that answers",

@@ -104,6 +104,7 @@ def metrics() -> str:
     from prometheus_client import Counter, Gauge, Histogram
 
     import bot.features.registry  # noqa: F401 - features define their own
+    import jobs.schedule.freshness  # noqa: F401 - as jobs do
     from telemetry.metrics import registry
 
     rows = []

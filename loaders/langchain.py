@@ -53,7 +53,7 @@ class LangChainSource:
             for page in self._loader.lazy_load():
                 pages[str(page.metadata.get("source") or "")].append(page)
         except Exception as error:  # a loader raises whatever its vendor's client does
-            failed = LoadError(self.name, f"its loader failed: {error}")
+            failed = LoadError(self.name, f"its loader failed: {error}", refused=True)
             return SourceChanges(changed={}, failed=(failed,), complete=False)
         nameless = len(pages.pop("", ()))
         return SourceChanges(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from config.domain import Domain
+from config.errors import ConfigError
 from config.settings import Settings
-from loaders.source import DocumentSource
+from loaders.source import DocumentSource, IndexedDocument, SourceChanges
 
 if TYPE_CHECKING:
     from loaders.pictures.document_pictures import PictureCollector
@@ -16,14 +18,32 @@ OpenSource = Callable[[Domain, Settings, "PictureCollector | None"], DocumentSou
 """Without a collector, pictures are not fetched. Raises ConfigError for a missing setting."""
 
 
+@dataclass(frozen=True)
+class UnopenedSource:
+    """A source that a setting or a key keeps closed: reading it raises the reason."""
+
+    name: str
+    reason: ConfigError
+
+    def changes(
+        self, *, cursor: str, indexed: Mapping[str, IndexedDocument], settled: Collection[str]
+    ) -> SourceChanges:
+        raise self.reason
+
+
 def open_sources(
     domain: Domain, settings: Settings, pictures: PictureCollector | None = None
 ) -> list[DocumentSource]:
-    """Opens the sources that the domain configures. Raises ConfigError."""
+    """Opens the sources that the domain configures."""
     configured = domain.sources.used_keys()
-    return [
-        open_(domain, settings, pictures) for key, open_ in SOURCES.items() if key in configured
-    ]
+    opened: list[DocumentSource] = []
+    for key, open_ in SOURCES.items():
+        if key in configured:
+            try:
+                opened.append(open_(domain, settings, pictures))
+            except ConfigError as error:
+                opened.append(UnopenedSource(key, error))
+    return opened
 
 
 # Google's client takes a second to import, so each source is imported only when a domain uses it.

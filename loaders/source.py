@@ -46,6 +46,9 @@ class SourceChanges:
     """Ids whose indexed version is current."""
     failed: tuple[LoadError, ...] = ()
     """Folders and documents that can't be read."""
+    moved_away: frozenset[str] = frozenset()
+    """Ids of documents that somebody took away, as the source shows: it can be read, though
+    nothing may be left in it."""
     skipped: tuple[str, ...] = ()
     """Files that are not read, one line each."""
     cursor: str = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from agents.answer_cache.cache import AnswerCache
     from agents.answer_cache.store import CachedAnswerStore
     from agents.confidence import ThresholdStore
-    from agents.ledger import RunLedger
+    from agents.ledger.ledger import RunLedger
     from agents.requests import Toolbox
     from agents.routing.router import DomainRouter
     from agents.thread.memory import ThreadMemory
     from config.domain import Domain
     from config.settings import Settings
     from index.search import Snapshot
+    from jobs.ingest.lost_sources import LostSourceStore
     from oncall.documents import Documents
     from oncall.models import Models
 
@@ -56,10 +57,19 @@ class Answers:
 
     @cached_property
     def ledger(self) -> RunLedger:
-        from agents.ledger import RunLedger
+        from agents.ledger.ledger import RunLedger
 
-        has_model = self._models.chat is not None
-        return RunLedger(self._documents.index.engine, has_model=has_model)
+        return RunLedger(
+            self._documents.index.engine,
+            has_model=self._models.chat is not None,
+            prices=self._settings.read_prices(),
+        )
+
+    @cached_property
+    def _lost_sources(self) -> LostSourceStore:
+        from jobs.ingest.lost_sources import LostSourceStore
+
+        return LostSourceStore(self._documents.index.engine)
 
     @cached_property
     def threads(self) -> ThreadMemory:
@@ -70,9 +80,13 @@ class Answers:
     @cached_property
     def thresholds(self) -> ThresholdStore:
         """Stores each domain's confidence threshold for answers without reserve."""
+        return self._thresholds_of(self._models.chat_name)
+
+    def _thresholds_of(self, model: str) -> ThresholdStore:
+        """`model`: its name; '' for answers without one."""
         from agents.confidence import ThresholdStore
 
-        return ThresholdStore(self._documents.index.engine, self._models.chat_name)
+        return ThresholdStore(self._documents.index.engine, model)
 
     @cached_property
     def cached(self) -> CachedAnswerStore:
@@ -101,36 +115,50 @@ class Answers:
         built = self._asks.get((name, unattended))
         if built is None or built[0] is not domain:
             cache = None if unattended else self.cache(domain)
-            built = (domain, self.ask_as(domain, cache=cache, for_people=not unattended))
+            asks = [
+                self.ask_as(domain, cache=cache, for_people=not unattended, quotes=quotes)
+                for quotes in (False, True)
+            ]
+            built = (domain, lambda question, progress: asks[question.quotes](question, progress))
             self._asks[name, unattended] = built
         return built[1]
 
     def ask_as(
-        self, domain: Domain, *, cache: AnswerCache | None = None, for_people: bool = True
+        self,
+        domain: Domain,
+        *,
+        cache: AnswerCache | None = None,
+        for_people: bool = True,
+        quotes: bool = False,
     ) -> Ask:
         """The agents over a domain's published documents by this domain file, which need not be
-        the one in use."""
+        the one in use. `quotes`: without the model; they read the cache and never write it."""
         from agents.graph import build_ask
-        from agents.observability import with_metrics
+        from agents.observability import with_metrics, with_unread_sources
         from agents.runbooks.matching import with_runbook_lookup
         from agents.thorough.gates import with_buffered_progress
         from agents.thread.memory import with_thread_memory
 
         name, max_wrong = domain.domain, domain.answer.max_wrong
         models, access = self._models, self._documents.access
+        model = None if quotes else models.chat
+        thresholds = self._thresholds_of("") if quotes else self.thresholds
         ask = build_ask(
             snapshot=lambda: access.snapshot(name),
             domain=domain,
-            model=models.chat,
+            model=model,
             cache=cache,
             entails=models.entails,
-            reranker=models.reranker_of(domain),
-            needed=lambda: self.thresholds.needed(name, max_wrong),
-            toolbox=self._toolbox_of(domain),
+            reranker=models.reranker_of(domain, model),
+            needed=lambda: thresholds.needed(name, max_wrong),
+            toolbox=self._toolbox_of(domain) if model else None,
         )
         wrappers = (  # innermost first
-            with_buffered_progress(domain, models.chat),
+            with_buffered_progress(domain, model),
             with_runbook_lookup(domain, lambda: access.snapshot(name)),
+            with_unread_sources(
+                lambda: access.snapshot(name), partial(self._lost_sources.unread_since, name)
+            ),
             with_metrics(name, prices=self._settings.read_prices(), for_people=for_people),
             with_thread_memory(name, lambda: self.threads),
         )

@@ -144,11 +144,12 @@ class Documents:
         *,
         readers: frozenset[str] | None = None,
         top_k: int | None = None,
+        without_model: bool = False,
         **options: Any,
     ) -> dict[str, Any]:
         """The `/api/retrieve` response; `options` are those of `index.pipelines.retrieve`.
 
-        `top_k` defaults to the domain's own."""
+        `top_k` defaults to the domain's own. `without_model`: a budget is spent."""
         from index.permissions.rules import visible_to
 
         domain = self.domain(name)
@@ -156,12 +157,13 @@ class Documents:
         from agents.query_optimizer import search_planner
         from index.pipelines import retrieve
 
+        models = self._models
         return retrieve(
             snapshot,
             question,
             top_k=domain.retrieval.top_k if top_k is None else top_k,
-            plan=search_planner(domain, self._models.chat, snapshot),
-            reranker=self._models.reranker,
+            plan=search_planner(domain, None if without_model else models.chat, snapshot),
+            reranker=models.reranker_without_model if without_model else models.reranker,
             **options,
         )
 
@@ -224,7 +226,7 @@ class Documents:
     def _budget(self, ledger: Ledger | None, variable: str = "ONCALL_CHAT_MODEL") -> Budget:
         from enrichment.llm.budget import Budget
 
-        settings, prices = self._settings, self._settings.read_prices()
+        settings, prices = self._settings, self._settings.ingest_prices()
         return Budget(
             variable=variable,
             calls=settings.enrich_calls,

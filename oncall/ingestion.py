@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from durable.heartbeat import Sign
     from jobs.canary.canary import Canary
     from jobs.ingest.executors import PreparationExecutor
+    from jobs.ingest.lost_sources import LostSourceStore
     from jobs.ingest.progress import IngestProgress, IngestReport
     from jobs.ingest.shared_queue import Assign
     from jobs.schedule.freshness import Freshness, FreshnessGauges
@@ -71,7 +72,7 @@ class Ingestion:
 
     def _cost(self, usage: Usage) -> float | None:
         """US dollars; None if no prices are set."""
-        prices = self._settings.read_prices()
+        prices = self._settings.ingest_prices()
         return prices.of(usage) if prices else None
 
     def _ingest(
@@ -88,9 +89,11 @@ class Ingestion:
         from index.publish import WAIT_SECONDS
         from jobs.ingest.handoff_store import CrashSuspects
         from jobs.ingest.job import ingest
+        from jobs.ingest.lost_sources import LostSources
 
         name, models, index = domain.domain, self._models, self._documents.index
         current = partial(self._documents.current, name)
+        lost = LostSources(self.lost_sources, name, days=domain.retention.lost_source_days)
         pipeline = f"{VERSION} {domain.chunks!r} {models.embedder.name}"
         return ingest(
             name,
@@ -98,13 +101,15 @@ class Ingestion:
             stage=partial(
                 index.stage,
                 wait_seconds=WAIT_SECONDS if started.waits else 0.0,
-                accepts=lambda following: canary.accepts(following, current),
+                # A withdrawal costs golden questions, and happens all the same.
+                accepts=lambda following: lost.withdraws or canary.accepts(following, current),
             ),
             executor=self._executor(domain, started, assign),
             pipeline=" ".join(filter(None, (pipeline, models.vision_name))),
             model=models.chat_name or models.vision_name,
             store=self._documents.preparing.store_of(name),
             suspects=lambda: CrashSuspects(index.engine, name, pardon=full),
+            lost=lost,
             reads=canary.reads,
             spent=lambda: self._documents.preparing.spent(started.id),
             full=full,
@@ -163,7 +168,15 @@ class Ingestion:
 
         from jobs.schedule.freshness import freshness
 
-        return freshness(self._documents.domain(name), self.runs.of(name), datetime.now(UTC))
+        fresh = freshness(self._documents.domain(name), self.runs.of(name), datetime.now(UTC))
+        return replace(fresh, lost=tuple(self.lost_sources.of(name)))
+
+    @cached_property
+    def lost_sources(self) -> LostSourceStore:
+        """Sources of which nothing can be read."""
+        from jobs.ingest.lost_sources import LostSourceStore
+
+        return LostSourceStore(self._documents.index.engine)
 
     def runners(self) -> Sequence[Sign]:
         """The last signs of life of job runners, of any machine."""

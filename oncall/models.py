@@ -76,8 +76,13 @@ class Models:
 
         return build_reranker(self._settings.cross_encoder, self.chat)
 
-    def reranker_of(self, domain: Domain) -> Reranker | None:
-        """Returns the reranker of `retrieval.rerank`; None for the chat model if none is set.
+    @property
+    def reranker_without_model(self) -> Reranker | None:
+        """The same where the chat model may not be asked."""
+        return self._cross_encoder if self._settings.cross_encoder else None
+
+    def reranker_of(self, domain: Domain, model: ChatModel | None) -> Reranker | None:
+        """Returns the reranker of `retrieval.rerank`; None for the chat model without a `model`.
 
         Raises ConfigError for a cross-encoder that is missing from the settings."""
         from index.ranking.rerank import ModelReranker
@@ -88,7 +93,7 @@ class Models:
                 cross_encoder=f"the cross-encoder that retrieval.rerank of {domain.domain} names"
             )
             return self._cross_encoder
-        return ModelReranker(self.chat) if choice == "model" and self.chat else None
+        return ModelReranker(model) if choice == "model" and model else None
 
     @cached_property
     def _cross_encoder(self) -> Reranker:

@@ -6,13 +6,13 @@ answering there unless it finds nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from agents.answer import Answer, Conversation, Fallback, Question
+from agents.answer import Answer, Budget, Conversation, Fallback, Question
 from agents.extractive.conversation import clean_message, self_contained, small_talk_reply
-from agents.ledger import Attempt, QuestionOrigin, RunLedger
+from agents.ledger.ledger import Attempt, QuestionOrigin, RunLedger
 from agents.observability import AskIn, QuestionLog
 from agents.routing.candidates import DomainScore, choose_by_model, close_ones, score_domains
 from agents.routing.rules import (
@@ -62,12 +62,12 @@ class DomainRouter:
         return self.ledger().admit(through, domains, limited=limited)
 
     @contextmanager
-    def attempt(self, through: QuestionOrigin) -> Iterator[Attempt]:
+    def attempt(self, through: QuestionOrigin, domains: Sequence[Domain]) -> Iterator[Attempt]:
         """See `RunLedger.attempt`."""
         if self.ledger is None or through.door == "cli":
             yield Attempt()
             return
-        with self.ledger().attempt(through) as attempt:
+        with self.ledger().attempt(through, domains) as attempt:
             yield attempt
 
     def __call__(
@@ -79,22 +79,24 @@ class DomainRouter:
     ) -> tuple[Answer, Domain]:
         """The answer and its domain, with one log line and one run in the ledger.
 
-        Raises LimitReached unless the run was admitted before, IndexUnavailable when no domain has
+        A domain whose budget is spent is asked without the model, and its answer says so. Raises
+        LimitReached unless the run was admitted before, IndexUnavailable when no domain has
         published documents, and PermissionsUnknown when nothing was found while one domain could
         not be searched."""
 
         def among(ask: AskIn) -> tuple[Answer, Domain]:
             if len(domains) == 1:
                 return ask(domains[0], question_in(domains[0])), domains[0]
-            return _Routing(self, domains, question_in, ask).answer()
+            return _Routing(self, domains, question_in, ask, attempt.spent).answer()
 
         domains = self.admit(through, domains)
-        with self.attempt(through) as attempt:
+        with self.attempt(through, domains) as attempt:
 
             def ask_counted(domain: Domain, question: Question) -> Answer:
-                answer = ask(domain, question)
+                spent = attempt.spent.get(domain.domain)
+                answer = ask(domain, replace(question, quotes=spent is not None))
                 attempt.add(answer.usage)
-                return answer
+                return _without_the_model(answer, spent) if spent else answer
 
             answer, domain = self.log.answered(through, domains, ask_counted, among)
             attempt.usage, attempt.domain = answer.usage, domain.domain
@@ -113,8 +115,8 @@ class DomainRouter:
         close = close_ones(scores, MAX_COMPARED)
         if here.domain not in {one.domain.domain for one in close}:
             return False
-        with self.attempt(through) as attempt:
-            choice = self.choose(question_in(here), close)
+        with self.attempt(through, [one.domain for one in close]) as attempt:
+            choice = self.choose(question_in(here), close, attempt.spent)
             attempt.usage = choice.usage
         return [one.domain.domain for one in choice.close] == [here.domain]
 
@@ -139,9 +141,13 @@ class DomainRouter:
         scores, unchecked = score_domains(words, readable)
         return scores, unchecked or unavailable
 
-    def choose(self, question: Question, close: Sequence[DomainScore]) -> _Choice:
-        """One domain, or several for the user to choose from; all of them without a model."""
-        model = self.model() if len(close) > 1 else None
+    def choose(
+        self, question: Question, close: Sequence[DomainScore], spent: Collection[str] = ()
+    ) -> _Choice:
+        """One domain, or several for the user to choose from; all of them without a model. `spent`:
+        domains for which none may be asked."""
+        may_ask = len(close) > 1 and not any(one.domain.domain in spent for one in close)
+        model = self.model() if may_ask else None
         if model is None:
             return _Choice(close=tuple(close))
         try:
@@ -150,6 +156,13 @@ class DomainRouter:
             failed = Fallback(node="which_domain", reason=error.kind)
             return _Choice(close=tuple(close), failed=(failed,))
         return _Choice(close=domains, usage=usage, asks_back=len(domains) > 1)
+
+
+def _without_the_model(answer: Answer, spent: Budget) -> Answer:
+    """Marks an answer that the model would have given; one of its own from the cache is as good."""
+    if answer.path in ("small_talk", "cached"):
+        return answer
+    return replace(answer, spent=spent, degraded=(*answer.degraded, "answer"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,6 +180,8 @@ class _Routing:
     domains: Sequence[Domain]
     question_in: QuestionIn
     ask: AskIn
+    spent: Collection[str] = ()
+    """Domains for which no model may be asked."""
 
     def answer(self) -> tuple[Answer, Domain]:
         question = self._question()
@@ -231,7 +246,7 @@ class _Routing:
         scores, unavailable = self.answering.score(self.domains, self.question_in)
         if not scores:
             raise unavailable or IndexUnavailable("no domain is configured")
-        choice = self.answering.choose(question, close_ones(scores, MAX_COMPARED))
+        choice = self.answering.choose(question, close_ones(scores, MAX_COMPARED), self.spent)
         if choice.asks_back:
             answer = ask_which_domain([one.domain for one in choice.close])
             return replace(answer, usage=choice.usage), choice.close[0].domain

@@ -147,7 +147,8 @@ def with_second_domain(answer: Answer, other: Answer, domain: Domain) -> Answer:
         domain=domain.domain, title=domain.title, generation=other.generation, passages=passages
     )
     text = f"{answer.text}\n\n{passages_text(f'From *{domain.title}*:', passages)}"
-    return replace(answer, text=text, beside=(second,))
+    unread_since = min(filter(None, (answer.unread_since, other.unread_since)), default=None)
+    return replace(answer, text=text, beside=(second,), unread_since=unread_since)
 
 
 def ask_which_domain(domains: Sequence[Domain]) -> Answer:

@@ -105,6 +105,7 @@ class AskResult(BaseModel):
     domain_title: str
     sources: list[CitedPlace] = Field(description="Cited; or only near, where nothing was found")
     options: list[str] = Field(description="Readings to choose from; ask one of them instead")
+    notices: list[str] = Field(description="What the reader has to know of how it was made")
     conversation_id: str
 
 
@@ -149,6 +150,7 @@ def ask_result(answer: Answer, domain: Domain, conversation_id: str) -> AskResul
         domain_title=domain.title,
         sources=[_cited(number, one) for number, one in enumerate(cited, start=1)],
         options=list(answer.options),
+        notices=list(answer.notices),
         conversation_id=conversation_id,
     )
 
@@ -158,6 +160,7 @@ def ask_text(result: AskResult) -> str:
     if result.confidence != "none":
         about.append(f"confidence {result.confidence}")
     lines = [result.answer, "", f"({'; '.join(about)}; domain: {result.domain_title})"]
+    lines += result.notices
     if result.sources:
         lines += ["", "Sources:"]
     for one in result.sources:

@@ -15,7 +15,7 @@ from agents.answer import (
     Question,
 )
 from agents.answerer.lookups import document_meant
-from agents.ledger import QuestionOrigin
+from agents.ledger.ledger import QuestionOrigin
 from agents.routing.router import DomainRouter
 from agents.steps import Progress, SilentProgress
 from api.auth.routes import RequestRejected

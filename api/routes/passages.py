@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Query, Request
 
-from agents.ledger import QuestionOrigin
+from agents.ledger.ledger import QuestionOrigin
 from agents.routing.router import DomainRouter
 from api.auth.routes import RequestRejected
 from api.errors import NO_DOCUMENT, RETRIEVE_PROBLEMS
@@ -64,7 +64,8 @@ def passage_routes(
         body: Annotated[RetrieveRequest, Body(openapi_examples=RETRIEVE_ASKED)], request: Request
     ) -> dict[str, Any]:
         """A switch that is set wins over the pipeline; one that is left out is as the pipeline has
-        it. What was wanted and could not be done stands in `degraded`."""
+        it. What was wanted and could not be done stands in `degraded`, also where the daily
+        budget for the model is used up."""
         opened = served.to(request.state.caller, Act.API_RETRIEVE, body.asker_email)
         domain = opened.one(body.domain)
         search = partial(
@@ -77,8 +78,9 @@ def passage_routes(
         if body.asks_a_model:
             question = QuestionOrigin(id=secrets.token_hex(8), door="retrieve", text=body.query)
             origin, _ = opened.admitted(answering, question, domain.domain)
-            with answering.attempt(origin) as attempt:
-                response = search(spent=attempt.add)
+            with answering.attempt(origin, [domain]) as attempt:
+                attempt.domain = domain.domain
+                response = search(spent=attempt.add, without_model=bool(attempt.spent))
         else:
             response = search()
         passages = [one["source"] for one in response["documents"]]

@@ -16,7 +16,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from agents.answer import Answer, Ask, Question
-from agents.ledger import QuestionDoor, QuestionOrigin
+from agents.ledger.ledger import QuestionDoor, QuestionOrigin
 from agents.response import to_response
 from agents.routing.router import DomainRouter
 from agents.steps import SilentProgress, Step

@@ -120,4 +120,7 @@ class QnaResponse(BaseModel):
     degraded: list[str] = Field(
         description="Agents that went on without the model that is configured"
     )
+    notices: list[str] = Field(
+        description="What its readers have to know of how it was made, such as a used-up budget"
+    )
     conversation_id: str = Field(description="As it was sent")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sqlalchemy import Engine
 
 from agents.answer import Ask
-from agents.ledger import RunLedger
+from agents.ledger.ledger import RunLedger
 from agents.routing.router import DomainRouter
 from bot.app import Agents, Bot, Documents
 from config.domain import Domain

@@ -250,7 +250,8 @@ def _sources(answer: Answer, now: datetime) -> Iterator[Json]:
 
 def _context(answer: Answer, notes: Sequence[str]) -> Iterator[Json]:
     lines = [sanitize_mrkdwn(note)[:500] for note in notes]
-    if answer.degraded and not answer.passages:  # their lead says it
+    lines += [f":warning: {sanitize_mrkdwn(notice)}" for notice in answer.notices]
+    if answer.degraded and not (answer.spent or answer.passages):  # their lead says it
         lines.append(f":warning: {_degraded(answer)}")
     if answer.path == "general_llm_knowledge" and "general knowledge" not in answer.text.lower():
         lines.append(":warning: General knowledge, not from your team's documents.")

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from agents.answer import Ask
-from agents.ledger import create_run_table
+from agents.ledger.ledger import RunLedger
+from agents.ledger.runs import create_run_table
 from bot.feature import AnswerGate, DocumentOwners, Feature, FeatureContext
 from bot.features.alerts import store as alert_store
 from bot.features.alerts.feature import build_alerts
@@ -19,6 +21,7 @@ from bot.features.answering.ask import RUNS
 from bot.features.answering.earlier_threads import EarlierThreads
 from bot.features.answering.feature import build_answering
 from bot.features.answering.intake import Intake
+from bot.features.budgets.feature import build_budgets
 from bot.features.checklists import store as checklist_store
 from bot.features.checklists.feature import build_checklists
 from bot.features.digest import store as digest_store
@@ -98,6 +101,7 @@ def build_features(context: FeatureContext, services: FeatureServices) -> tuple[
     handoffs, intake = services.handoffs, services.intake
     records, asking = intake.records, intake.attempts.asking
     report = HandoffReport(context, records, handoffs)
+    ledger = (asking.router.ledger or partial(RunLedger, context.engine))()
     answers = AnswerGate(context=context, records=records, is_private=asking.is_private)
     built = (
         build_answering(intake, services.abandoned, context.identity.user),
@@ -107,8 +111,9 @@ def build_features(context: FeatureContext, services: FeatureServices) -> tuple[
         build_checklists(context, records, asking.is_private, intake.say_why_not),
         build_handoff(context, records, handoffs, report, intake.say_why_not),
         build_owner_drafts(context, services.owners),
-        build_gaps(context, records, services.ask_unattended),
+        build_gaps(context, records, services.ask_unattended, ledger),
         build_freshness(context, records, answers),
+        build_budgets(context, ledger),
     )
     # Last: these two show what the others have to say.
     digest = build_digest(

@@ -60,7 +60,7 @@ class QuestionRow(Base):
     confidence: Mapped[float] = mapped_column(Float, default=0.0)
     generation: Mapped[int] = mapped_column(default=0)
     tokens: Mapped[int] = mapped_column(default=0)
-    """Of rows that older releases wrote; see `agents.ledger`."""
+    """Of rows that older releases wrote; see `agents.ledger.ledger`."""
     reference: Mapped[str] = mapped_column(String(16), default="")
     resolved_by: Mapped[str] = mapped_column(String(40), default="")
     asked_at: Mapped[datetime]

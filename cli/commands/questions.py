@@ -40,7 +40,7 @@ def ask(
 ) -> None:
     """Answer a question in the terminal."""
     from agents.answer import Question
-    from agents.ledger import QuestionOrigin
+    from agents.ledger.ledger import QuestionOrigin
     from agents.response import to_full_response
     from agents.thread.turns import zone_of_this_machine
     from config.errors import new_reference

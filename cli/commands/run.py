@@ -64,7 +64,7 @@ def ingest_command(
         print_json([to_json(report) for report in reports])
     else:
         print_reports(reports)
-    if any(report.failed or report.alarms for report in reports):
+    if any(report.failed or report.lost or report.alarms for report in reports):
         raise typer.Exit(1)
 
 

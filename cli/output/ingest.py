@@ -71,6 +71,8 @@ def print_reports(reports: Sequence[IngestReport]) -> None:
         )
     table_console().print(table)
     for report in reports:
+        for line in report.lost:
+            console.print(f"[red]lost[/] {report.domain}: {escape(line)}")
         for error in report.failed:
             console.print(f"[red]failed[/] {report.domain}: {escape(str(error))}")
         for warning in report.warnings:
@@ -144,6 +146,7 @@ def to_json(report: IngestReport) -> dict[str, Any]:
             {"document": error.document, "reason": error.reason, "remedy": error.remedy}
             for error in report.failed
         ],
+        "lost": list(report.lost),
         "warnings": list(report.warnings),
         "tables": {**asdict(report.tables), "rejected": dict(report.tables.rejected)},
         "pictures": {**asdict(report.pictures), "passed_over": dict(report.pictures.passed_over)},

@@ -226,5 +226,6 @@ def _notes(answer: Answer) -> Iterator[str]:
         yield "General knowledge, not from your team's documents."
     if answer.path == "cached":
         yield "The same was asked before."
-    if answer.degraded and not answer.passages:
+    yield from answer.notices
+    if answer.degraded and not (answer.spent or answer.passages):
         yield "The language model didn't answer, so this may be less than it could be."

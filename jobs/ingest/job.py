@@ -10,6 +10,7 @@ from config.models import Usage
 from index.generations.staging import Staging
 from jobs.ingest.executors import PreparationExecutor
 from jobs.ingest.handoff_store import CrashSuspects, PreparationStore
+from jobs.ingest.lost_sources import LostSources
 from jobs.ingest.progress import IngestProgress, IngestReport, PublishSchedule
 from jobs.ingest.run import RunInProgress
 from loaders.document import Document
@@ -28,6 +29,7 @@ def ingest(
     model: str = "",
     store: PreparationStore | None = None,
     suspects: Callable[[], CrashSuspects | None] = lambda: None,
+    lost: LostSources | None = None,
     reads: Callable[[Document], object] = lambda document: None,
     spent: Callable[[], Usage] = Usage,
     full: bool = False,
@@ -40,7 +42,8 @@ def ingest(
     A long run publishes in `steps`: first without the model's descriptions, then with them.
     `pipeline` identifies how documents are split, enriched and embedded; documents prepared
     differently are prepared again. `model`: its name, empty for none. `store` holds loaded
-    documents while they are needed; a model requires it. `reads` gets each document that is read.
+    documents while they are needed; a model requires it. `lost`: without it, a source of which
+    nothing can be read ends the run. `reads` gets each document that is read.
     `spent` is called at the end. `document_seconds`: computing time for loading one document. A
     document that takes longer or breaks its loader is reported as unreadable, its last good
     version stays, and the run continues.
@@ -59,6 +62,7 @@ def ingest(
             model=model,
             store=store,
             suspects=suspected,
+            lost=lost,
             reads=reads,
             full=full,
             seconds=document_seconds,
@@ -73,4 +77,6 @@ def ingest(
             if suspected:
                 suspected.close()
         published = run.publish()
+        if lost:
+            lost.store()
     return run.report(domain, published, usage=spent(), seconds=time.monotonic() - started)

@@ -24,6 +24,8 @@ class IngestReport:
     unchanged: int = 0
     removed: tuple[str, ...] = ()
     failed: tuple[LoadError, ...] = ()
+    lost: tuple[str, ...] = ()
+    """A line for each source of which nothing could be read: the run failed."""
     warnings: tuple[str, ...] = ()
     """`document: reason`. Content skipped while loading, or withheld because it addresses an AI."""
     chunks: int = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -20,6 +20,7 @@ from index.store.documents import GenerationInfo
 from jobs.ingest.executors import PreparationExecutor, Prepared, Way, attempt, map_in_order
 from jobs.ingest.handoff_store import CrashSuspects, PreparationStore
 from jobs.ingest.ids import IdOwners, own_documents
+from jobs.ingest.lost_sources import LostSources
 from jobs.ingest.progress import IngestProgress, IngestReport, PublishSchedule
 from loaders.document import Document
 from loaders.source import DocumentSource, Load, SourceChanges
@@ -43,6 +44,7 @@ class RunInProgress:
     model: str
     store: PreparationStore | None
     suspects: CrashSuspects | None
+    lost: LostSources | None
     reads: Callable[[Document], object]
     full: bool
     """Prepare every document again, even if unchanged."""
@@ -56,10 +58,12 @@ class RunInProgress:
     failed: list[LoadError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     present: set[str] = field(default_factory=set)
+    confirmed: int = 0
+    """Documents that were loaded."""
+    unlisted: set[str] = field(default_factory=set)
+    """Documents that stay because their source could not be listed completely."""
     cursors: dict[str, str] = field(default_factory=dict)
     """By source name."""
-    complete: bool = True
-    """Whether every source was listed completely."""
     embedded: int = 0
     tables: TableReport = field(default_factory=TableReport)
     pictures: PictureReport = field(default_factory=PictureReport)
@@ -111,24 +115,58 @@ class RunInProgress:
         names = [source.name for source in sources]
         listed = []
         for source in sources:
-            changes = source.changes(
-                cursor="" if self.full else self.staging.cursors.get(source.name, ""),
-                indexed=own_documents(self.before, source.name, names),
-                settled=self.settled | self.read_before,
-            )
-            listed.append((source.name, changes))
+            indexed = own_documents(self.before, source.name, names)
+            changes = self._changes(source, indexed)
+            listed.append((source.name, changes, indexed.keys()))
             self.ids.add(source.name, changes)
         for name in self.ids.usurped():
             log.warning("a document had the id of another, and leaves", document=name)
             self.staging.remove(name)
-        for name, changes in listed:
+        for name, changes, own in listed:
+            failed, confirmed = len(self.failed), self.confirmed
             self._read(name, changes)
+            if not changes.complete:
+                self.unlisted |= own
+            if self.lost:
+                failures = self.failed[failed:]
+                self.lost.refused(name, failures)
+                readable = changes.unchanged or changes.moved_away or self.confirmed > confirmed
+                if not readable:
+                    self._lose(name, failures, own, self.lost)
+
+    def _changes(
+        self, source: DocumentSource, indexed: Mapping[str, DocumentCard]
+    ) -> SourceChanges:
+        cursor = "" if self.full else self.staging.cursors.get(source.name, "")
+        try:
+            return source.changes(
+                cursor=cursor, indexed=indexed, settled=self.settled | self.read_before
+            )
+        except CopilotError as error:
+            if not (self.lost and (indexed or self.lost.was_lost(source.name))):
+                raise
+            refused = LoadError(source.name, error.problem, remedy=error.remedy, refused=True)
+            return SourceChanges(changed={}, failed=(refused,), cursor=cursor, complete=False)
+
+    def _lose(
+        self, source: str, failures: Sequence[LoadError], own: Set[str], lost: LostSources
+    ) -> None:
+        """None of the source's documents was confirmed. What is only damaged isn't lost."""
+        if not all(one.refused for one in failures):
+            return
+        if not (failures or own or lost.was_lost(source)):
+            return  # a source that is still empty
+        if lost.lose(source, failures, len(own)):
+            self.unlisted |= own
+            self.cursors[source] = self.staging.cursors.get(source, "")
+        else:
+            self.present -= own
+            self.unlisted -= own
 
     def _read(self, source: str, changes: SourceChanges) -> None:
         self.failed += changes.failed
         self.warnings += changes.skipped
         self.present |= changes.unchanged
-        self.complete &= changes.complete
         self.cursors[source] = changes.cursor
         again = sorted(self.read_before & changes.unchanged)
         self.watch.loading(len(changes.changed) + len(again))
@@ -147,8 +185,7 @@ class RunInProgress:
 
     def finish(self) -> None:
         self._wait_until_at_work(0)
-        if self.complete:
-            self.removed = sorted(self.staging.documents.keys() - self.present)
+        self.removed = sorted(self.staging.documents.keys() - self.present - self.unlisted)
         for document_id in self.removed:
             self.staging.remove(document_id)
 
@@ -169,6 +206,7 @@ class RunInProgress:
         """Load and submit documents. Returns those whose id another one may have."""
         undecided: list[str] = []
         for name, document in map_in_order(self._load, loads.items(), at_once):
+            self.confirmed += not isinstance(document, LoadError)
             if isinstance(document, LoadError):
                 self._fail(name, document)
             elif (verdict := self.ids.ask(source, name, document.id)) == "undecided":
@@ -334,6 +372,7 @@ class RunInProgress:
             unchanged=len(self.present - self.added - self.changed),
             removed=tuple(self.removed),
             failed=tuple(self.failed),
+            lost=tuple(self.lost.lines) if self.lost else (),
             warnings=tuple(self.warnings),
             chunks=published.chunks,
             embedded=self.embedded,

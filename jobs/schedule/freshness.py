@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 import structlog
 
 from config.domain import Domain
+from jobs.ingest.lost_sources import LostSource
 from jobs.schedule.runs import GOOD, UNDECIDED, IngestRun, in_zone, is_overdue, upcoming
 from telemetry import metrics
 
@@ -36,6 +37,8 @@ class Freshness:
     overdue: bool = False
     failing: Mapping[str, str] = field(default_factory=dict)
     """Documents that three runs in a row could not read → the last reason."""
+    lost: Sequence[LostSource] = ()
+    """Sources of which nothing can be read."""
 
     def complaints(self) -> tuple[str, ...]:
         """Problems for the domain's admins, one line each; stable until something changes."""
@@ -51,6 +54,8 @@ class Freshness:
                 text += f": {done}"
         if self.failing:
             text += f"; {len(self.failing)} can't be read"
+        for one in self.lost:
+            text += f"; {one.source} can't be read since {one.since:%Y-%m-%d %H:%M} UTC"
         if self.overdue:
             text += "; overdue"
         if self.running and self.last:
@@ -107,6 +112,12 @@ def _counts(run: IngestRun) -> str:
 log = structlog.get_logger()
 
 LOOK_SECONDS = 10.0
+LOST = metrics.gauge(
+    "oncall_source_lost_seconds",
+    "Since a run could read nothing of a source; no value while it can be read",
+    "domain",
+    "source",
+)
 
 
 class FreshnessGauges:
@@ -137,7 +148,7 @@ class FreshnessGauges:
         if is_old and self._looking.acquire(blocking=False):
             threading.Thread(target=self._look_once, name="freshness", daemon=True).start()
         now, domains = self._now(), self._domains()
-        for gauge in (metrics.INDEX_AGE, metrics.INDEX_OVERDUE, metrics.DOCUMENTS_FAILING):
+        for gauge in (metrics.INDEX_AGE, metrics.INDEX_OVERDUE, metrics.DOCUMENTS_FAILING, LOST):
             gauge.clear()
         for name, fresh in self._by_domain.items():
             if name not in domains:
@@ -145,6 +156,8 @@ class FreshnessGauges:
             if fresh.fresh_at:
                 age = (now - fresh.fresh_at).total_seconds()
                 metrics.INDEX_AGE.labels(name).set(max(0.0, age))
+            for one in fresh.lost:
+                LOST.labels(name, one.source).set(max(0.0, (now - one.since).total_seconds()))
             refresh = domains[name].refresh
             late = bool(refresh and is_overdue(refresh, fresh.fresh_at, now))
             metrics.INDEX_OVERDUE.labels(name).set(late)

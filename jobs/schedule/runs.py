@@ -195,9 +195,11 @@ class IngestRun:
         """Returns the run with the results of `report`. `before`: the generation before the run."""
         refused = any(one.refused for one in report.canaries)
         done = self.ended("published" if report.generation != before else "unchanged")
+        outcome: Outcome = "held back" if refused else done.outcome
         return replace(
             done,
-            outcome="held back" if refused else done.outcome,
+            outcome="failed" if report.lost else outcome,
+            problem="; ".join(report.lost),
             generation=report.generation,
             added=len(report.added),
             changed=len(report.changed),

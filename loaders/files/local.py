@@ -98,7 +98,8 @@ def _read(path: Path, root: Path) -> tuple[bytes, datetime]:
     except ReadRefused as refused:
         cause = refused.__cause__
         reason = cause.strerror if isinstance(cause, OSError) else f"it {refused.reason}"
-        raise LoadError(str(path), reason or "an error") from None
+        is_refused = isinstance(cause, OSError)
+        raise LoadError(str(path), reason or "an error", refused=is_refused) from None
     return data, datetime.fromtimestamp(changed, UTC)
 
 

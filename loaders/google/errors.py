@@ -30,7 +30,8 @@ WORDS: Mapping[str, str] = {
     "insufficientPermissions": "the credentials' scopes don't reach Drive",
     "ACCESS_TOKEN_SCOPE_INSUFFICIENT": "the credentials' scopes don't reach Drive",
 }
-OF_ACCOUNT = WORDS.keys() - {"exportSizeLimitExceeded", "cannotExportFile", "cannotDownloadFile"}
+OF_FILE = frozenset({"exportSizeLimitExceeded", "cannotExportFile", "cannotDownloadFile"})
+OF_ACCOUNT = WORDS.keys() - OF_FILE
 
 
 class GoogleRefused(Exception):

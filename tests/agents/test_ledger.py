@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,17 +12,12 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, create_engine, update
 
-from agents.ledger import (
-    TOKENS_OF_A_RUN,
-    LimitReached,
-    QuestionDoor,
-    QuestionOrigin,
-    RunLedger,
-    RunRow,
-)
+from agents.answer import Budget
+from agents.ledger.ledger import LimitReached, QuestionDoor, QuestionOrigin, RunLedger
+from agents.ledger.runs import TOKENS_OF_A_RUN, RunRow
 from config.domain import Domain
 from config.errors import IndexUnavailable
-from config.models import Usage
+from config.models import Prices, Usage
 from durable.database import now
 from tests.bot.fakes import domain
 from tests.databases import engine_of, postgresql_database
@@ -61,8 +57,24 @@ def is_admitted(ledger: RunLedger, origin: QuestionOrigin, file: Domain) -> bool
 
 def spend(ledger: RunLedger, origin: QuestionOrigin, file: Domain, tokens: int) -> None:
     ledger.admit(origin, [file])
-    with ledger.attempt(origin) as attempt:
-        attempt.usage = Usage(calls=1, input_tokens=tokens)
+    with ledger.attempt(origin, [file]) as attempt:
+        attempt.usage, attempt.domain = Usage(calls=1, input_tokens=tokens), file.domain
+
+
+def break_off(ledger: RunLedger, origin: QuestionOrigin, file: Domain) -> Mapping[str, Budget]:
+    """What was spent before an attempt whose worker dies."""
+    ledger.admit(origin, [file])
+    with suppress(KeyboardInterrupt), ledger.attempt(origin, [file]) as attempt:
+        raise KeyboardInterrupt
+    return attempt.spent
+
+
+def spent_for(ledger: RunLedger, origin: QuestionOrigin, file: Domain) -> Budget | None:
+    """The budget that keeps the model from an admitted question, which ends without any tokens."""
+    ledger.admit(origin, [file])
+    with ledger.attempt(origin, [file]) as attempt:
+        attempt.domain = file.domain
+    return attempt.spent.get(file.domain)
 
 
 def test_of_questions_at_the_same_moment_no_more_are_admitted_than_the_limit(
@@ -122,7 +134,7 @@ def test_a_run_that_is_repeated_is_one_question_and_costs_every_attempt(
         spend(ledger, run(0), TWO_AN_HOUR, 400)
     assert is_admitted(ledger, run(1), TWO_AN_HOUR)
     assert not is_admitted(ledger, run(2), TWO_AN_HOUR)
-    assert is_admitted(ledger, run(3, asker="U0DANA"), A_THOUSAND) is False
+    assert spent_for(ledger, run(3, asker="U0DANA"), A_THOUSAND) == "domain"
 
 
 def test_a_run_that_is_repeated_is_admitted_where_it_was(ledger: RunLedger) -> None:
@@ -145,13 +157,12 @@ def test_an_attempt_that_breaks_off_costs_what_the_others_do(
     file, tokens = domain(limits={"tokens_per_day": 5 * TOKENS_OF_A_RUN}), 2 * TOKENS_OF_A_RUN
     spend(ledger, run(0), file, tokens)
     ledger.admit(run(1), [file])
-    with pytest.raises(broke_off), ledger.attempt(run(1)):
+    with pytest.raises(broke_off), ledger.attempt(run(1), [file]):
         raise broke_off
     assert not ledger.has_used(1, file)
     spend(ledger, run(1), file, tokens)  # again, after the crash
     assert ledger.has_used(1, file)
-    assert not is_admitted(ledger, run(2), file)
-    assert is_admitted(ledger, run(1), file)  # begun before
+    assert spent_for(ledger, run(2), file) == "domain"
 
 
 def test_cheap_runs_make_attempts_that_break_off_no_cheaper(ledger: RunLedger) -> None:
@@ -159,10 +170,8 @@ def test_cheap_runs_make_attempts_that_break_off_no_cheaper(ledger: RunLedger) -
     for number in range(20):  # a refusal of the planner takes some 300
         spend(ledger, run(number), file, 300)
     for number in range(20, 23):
-        assert is_admitted(ledger, run(number), file)
-        with pytest.raises(KeyboardInterrupt), ledger.attempt(run(number)):
-            raise KeyboardInterrupt
-    assert not is_admitted(ledger, run(23), file)
+        assert break_off(ledger, run(number), file) == {}
+    assert spent_for(ledger, run(23), file) == "domain"
 
 
 def test_attempts_that_break_off_are_never_free(ledger: RunLedger, engine: Engine) -> None:
@@ -171,18 +180,16 @@ def test_attempts_that_break_off_are_never_free(ledger: RunLedger, engine: Engin
     for number in range(5):
         spend(ledger, run(number), file, 0)
     for number in (5, 6):
-        assert is_admitted(ledger, run(number), file)
-        with pytest.raises(KeyboardInterrupt), ledger.attempt(run(number)):
-            raise KeyboardInterrupt
-    assert not is_admitted(ledger, run(7), file)
-    assert is_admitted(RunLedger(engine, has_model=False), run(7), file)
+        assert break_off(ledger, run(number), file) == {}
+    assert spent_for(ledger, run(7), file) == "domain"
+    assert spent_for(RunLedger(engine, has_model=False), run(7), file) is None
 
 
 def test_an_attempt_without_documents_costs_what_it_used(ledger: RunLedger) -> None:
     spend(ledger, run(0), A_THOUSAND, 400)
     for number in range(1, 5):
         ledger.admit(run(number), [A_THOUSAND])
-        with pytest.raises(IndexUnavailable), ledger.attempt(run(number)):
+        with pytest.raises(IndexUnavailable), ledger.attempt(run(number), [A_THOUSAND]):
             raise IndexUnavailable("nothing published")
     assert not ledger.has_used(1, A_THOUSAND)
 
@@ -190,9 +197,59 @@ def test_an_attempt_without_documents_costs_what_it_used(ledger: RunLedger) -> N
 def test_tokens_belong_to_the_domain_that_answered(ledger: RunLedger) -> None:
     both = [domain("privacy", "C0PRIVACY"), A_THOUSAND]
     ledger.admit(run(0), both)
-    with ledger.attempt(run(0)) as attempt:
+    with ledger.attempt(run(0), both) as attempt:
         attempt.usage, attempt.domain = Usage(calls=1, output_tokens=1_000), "security"
-    assert ledger.admit(run(1), both) == [both[0]]
+    ledger.admit(run(1), both)
+    with ledger.attempt(run(1), both) as attempt:
+        assert attempt.may_cost
+    assert attempt.spent == {"security": "domain"}
+
+
+def test_a_budget_in_dollars_counts_each_model_at_its_price(engine: Engine) -> None:
+    """And runs whose cost nobody knows, as of an older release, at the dearest."""
+    file = domain(limits={"dollars_per_day": 0.5})
+    ledger = RunLedger(engine, prices=Prices(input=1.0, output=10.0))
+    spend(ledger, run(0), file, 200_000)
+    assert ledger.use(file).share == pytest.approx(0.4)
+    ledger.admit(run(1), [file])
+    with ledger.attempt(run(1), [file]) as attempt:
+        attempt.prices, attempt.usage = Prices(input=2.0, output=2.0), Usage(output_tokens=100_000)
+    assert ledger.use(file).share == pytest.approx(0.8)
+    assert spent_for(ledger, run(2), file) is None
+    spend(RunLedger(engine), run(3), file, 10_000)
+    assert ledger.use(file).share == pytest.approx(1.0)
+    assert spent_for(ledger, run(4), file) == "domain"
+    assert ledger.quoted(file, now() - timedelta(hours=1)) == 1
+
+
+def test_one_persons_budget_leaves_the_others_alone(ledger: RunLedger) -> None:
+    file = domain(limits={"tokens_per_user_per_day": 1_000})
+    spend(ledger, run(0), file, 1_000)
+    assert spent_for(ledger, run(1), file) == "person"
+    assert spent_for(ledger, run(2, "alert"), file) is None
+    assert spent_for(ledger, run(3, asker="U0DANA"), file) is None
+    assert spent_for(ledger, run(4, "api", asker=""), file) is None
+    assert spent_for(ledger, run(5), domain("privacy", "C0PRIVACY")) is None
+
+
+def test_of_attempts_at_the_same_moment_no_more_may_cost_than_the_budget_has_room_for(
+    ledger: RunLedger,
+) -> None:
+    file = domain(limits={"tokens_per_day": 2 * TOKENS_OF_A_RUN})
+    at_work, spent = threading.Barrier(8), list[bool]()
+
+    def ask(number: int) -> None:
+        ledger.admit(run(number), [file])
+        with ledger.attempt(run(number), [file]) as attempt:
+            at_work.wait()
+            spent.append(bool(attempt.spent))
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert spent.count(False) == 2
 
 
 def test_what_runs_outside_all_limits_counts_for_the_others(ledger: RunLedger) -> None:
@@ -204,5 +261,6 @@ def test_what_runs_outside_all_limits_counts_for_the_others(ledger: RunLedger) -
 def test_questions_are_answered_while_the_database_is_away(tmp_path: Path) -> None:
     ledger = RunLedger(create_engine(f"sqlite:///{tmp_path / 'no folder' / 'state.db'}"))
     assert is_admitted(ledger, run(0), TWO_AN_HOUR)
-    with ledger.attempt(run(0)) as attempt:
+    with ledger.attempt(run(0), [TWO_AN_HOUR]) as attempt:
         attempt.usage = Usage(calls=1, input_tokens=1)
+    assert not attempt.spent

@@ -74,6 +74,7 @@ def test_a_question_leaves_one_line_with_what_it_took_and_no_word_of_it() -> Non
         "generation": 7,
         "documents": ["key-rotation-standard"],
         "node_ms": {"retrieval": 15.0},
+        "spent": "",
         "calls": 3,
         "input_tokens": 2_000,
         "output_tokens": 100,

@@ -11,11 +11,11 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from agents.answer import Answer, Ask, Citation, Passage, Question
-from agents.ledger import RunLedger
+from agents.ledger.ledger import RunLedger
 from agents.routing.router import DomainRouter
 from agents.steps import Progress
 from config.domain import Domain
-from config.models import ChatModel
+from config.models import ChatModel, Prices
 from config.settings import Settings
 from index.permissions.rules import by_email
 
@@ -172,7 +172,7 @@ def bot_of(
     }  # fmt: skip
     assert more.keys() <= agents.keys() | documents.keys()
     agents |= {name: more[name] for name in agents.keys() & more.keys()}
-    ledger = RunLedger(engine)
+    ledger = RunLedger(engine, prices=Prices(input=1.0, output=1.0))
     agents["router"] = replace(agents["router"], ledger=lambda: ledger)
     return app.Bot(
         settings,

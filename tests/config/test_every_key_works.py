@@ -24,7 +24,7 @@ import yaml
 from sqlalchemy import delete, insert, text, update
 
 from agents.answer import Answer, Question
-from agents.ledger import RunRow
+from agents.ledger.runs import RunRow
 from bot.bus.events import Suggestion
 from bot.feature import PublishedIndex
 from bot.features.digest.service import next_due
@@ -42,6 +42,7 @@ from index.search import Snapshot
 from jobs.schedule.recorded_run import as_planned
 from jobs.schedule.runs import GOOD
 from oncall import Copilot
+from playground.google.google_faults import GoogleFault
 from playground.google.memory_drive import FOLDER
 from playground.google_stand_in import GoogleStandIn, StoredFile
 from playground.openai_stand_in import OpenAIStandIn, Request
@@ -386,13 +387,13 @@ def followed_up(house: House, values: Mapping[str, Any]) -> object:
 
 
 def answered_of_three(house: House, values: Mapping[str, Any]) -> object:
-    """Questions of one person that reach the agents."""
+    """Questions of one person that reach the agents, and which of them may ask no model."""
     desk = house.in_slack(values)
     desk.agents.reply = answer(usage=Usage(calls=1, input_tokens=900, output_tokens=200))
     for _ in range(3):
         desk.slack.post_as_user(CHANNEL, f"{desk.at} how long?", user="U0DANA")
         desk.settle()
-    return len(desk.agents.asked)
+    return [one.quotes for one in desk.agents.asked]
 
 
 def called(house: House, values: Mapping[str, Any]) -> object:
@@ -513,6 +514,17 @@ def kept(house: House, values: Mapping[str, Any]) -> object:
         connection.execute(update(QuestionRow).values(asked_at=asked))
     desk.bot.retention.purge()
     return len(desk.bot.records.recent(limit=5))
+
+
+def kept_of_a_lost_source(house: House, values: Mapping[str, Any]) -> object:
+    """The documents that are answered from once Google refuses all of its own."""
+    copilot = house.ingested(values)
+    house.google.faults.add(GoogleFault(status=403, reason="forbidden", times=None))
+    copilot.ingest("tea")
+    house.google.faults.clear()
+    documents = sorted(copilot.index.snapshot("tea").documents)
+    copilot.index.close()
+    return documents
 
 
 def watched(house: House, values: Mapping[str, Any]) -> object:
@@ -647,11 +659,15 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "limits.questions_per_user_per_hour": (1, 2, answered_of_three),
     "limits.questions_per_channel_per_hour": (1, 2, answered_of_three),
     "limits.tokens_per_day": (2_000, 0, answered_of_three),
+    "limits.dollars_per_day": (0.002, None, answered_of_three),
+    "limits.tokens_per_user_per_day": (2_000, 0, answered_of_three),
+    "limits.dollars_per_user_per_day": (0.002, None, answered_of_three),
     "access.audience": ("channel", "asker", passages),
     "access.external": (False, True, answered_to_a_guest),
     "access.files": ("nobody", "everyone", passages),
     "access.groups": ({}, {TASTERS: ["mei@elsewhere.example"]}, passages_for_mei),
     "retention.days": (30, 60, kept),
+    "retention.lost_source_days": (0, 7, kept_of_a_lost_source),
     "evaluation.golden": ([], ["../../golden.yaml"], watched),
     "evaluation.canary.max_drop": (0.0, 1.0, watched),
     "evaluation.canary.min_lost": (1, 3, watched),

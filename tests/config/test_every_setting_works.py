@@ -29,7 +29,7 @@ from sqlalchemy import insert, select
 
 from agents.answer import Question
 from agents.judging.judge import AnswerJudge, JudgeRequest
-from agents.ledger import QuestionOrigin
+from agents.ledger.ledger import QuestionOrigin
 from bot.connection import connect
 from bot.questions.tables import ExplanationRow
 from cli.setup.checks import all_problems

@@ -26,6 +26,7 @@ from jobs.evaluation.agreement import JudgeCardStore, ScoredTwice, agreement
 from jobs.evaluation.history import keep_run
 from jobs.evaluation.reply_store import SqlReplyStore
 from jobs.ingest.handoff_store import CrashSuspects, PreparationStore
+from jobs.ingest.lost_sources import LostSourceStore
 from jobs.schedule.recorded_run import NoticeStore
 from jobs.schedule.runner import RunAttemptStore
 from jobs.schedule.runs import RunStore
@@ -75,6 +76,7 @@ def make_every_table(folder: Path, engine: Engine) -> None:
     NoticeStore(engine).make_room()
     Heartbeat(engine, "bot").prepare()
     assert RunStore(engine).find("none") is None
+    LostSourceStore(engine).forget_all_but("none", ())
     SqlReplyStore(engine, "security", "v")
     keep_run(engine, made_up_report(4, judged=False, beside=False))
     CanaryStore(engine, "security").keep(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agents.answer import Question
-from agents.ledger import QuestionOrigin
+from agents.ledger.ledger import QuestionOrigin
 from agents.observability import with_metrics
 from agents.routing.router import DomainRouter
 from config.chat_model import build_chat_model

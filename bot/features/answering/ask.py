@@ -8,11 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from agents.answer import Answer, Ask, Conversation, Question, Turn
-from agents.ledger import LimitReached, QuestionDoor, QuestionOrigin, RunRow
+from agents.ledger.ledger import LimitReached, QuestionDoor, QuestionOrigin
+from agents.ledger.runs import RunRow
 from agents.routing.router import DomainRouter
 from agents.steps import Progress
 from agents.thread.store import slack_place
-from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.feature import FeatureContext
 from bot.questions.personal import Authors, PersonalTable
 from bot.questions.store import QuestionRecord, QuestionStore, decode_answer
@@ -145,14 +145,9 @@ def refusal(reached: LimitReached) -> str:
             f"You have asked {limits.questions_per_user_per_hour} questions in the last hour, "
             "which is as many as I may answer for one person. Please try again a little later."
         )
-    if reached.limit == "channel":
-        return (
-            "This channel has asked as many questions in the last hour as I may answer. "
-            "Please try again a little later."
-        )
     return (
-        f"{sanitize_mrkdwn(reached.domain.title)} has used up its daily budget for the language "
-        "model. Please ask a human today, or ask me again tomorrow."
+        "This channel has asked as many questions in the last hour as I may answer. "
+        "Please try again a little later."
     )
 
 

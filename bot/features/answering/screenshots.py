@@ -16,7 +16,7 @@ from bot.questions.store import QuestionStore
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from bot.slack.events import AttachedFile, IncomingMessage
 from config.errors import ModelError
-from config.models import ChatModel, Usage
+from config.models import ChatModel, Prices, Usage
 from durable.database import read_stored
 from enrichment.safety.injection import REDACTED, redacted
 from loaders.pictures.image import MAX_PICTURE_BYTES, kind_of, read_picture
@@ -96,10 +96,13 @@ class Screenshots:
     token: SecretStr | None = field(repr=False)
     api_url: str = ""
     model: ChatModel | None = None
+    prices: Prices | None = None
+    """Of the model."""
 
-    def of(self, event: IncomingMessage) -> Attachments:
+    def of(self, event: IncomingMessage, *, may_ask: bool = True) -> Attachments:
         """The attachments of a message. The text is stored with the question: a worker that takes
-        over after a crash neither downloads nor reads them again, and pays nothing."""
+        over after a crash neither downloads nor reads them again, and pays nothing. `may_ask`:
+        False where the budget for models is spent."""
         question = event.again or event.id
         if (stored := self.records.screenshots(question)) is not None:
             return Attachments(
@@ -109,7 +112,7 @@ class Screenshots:
             )
         if not event.attached:
             return Attachments()
-        files = [self._read(file) for file in event.attached[:MAX_SCREENSHOTS]]
+        files = [self._read(file, may_ask) for file in event.attached[:MAX_SCREENSHOTS]]
         files += [
             ReadFile(name=file.name, why_not=f"I look at {MAX_SCREENSHOTS} files at most")
             for file in event.attached[MAX_SCREENSHOTS : MAX_SCREENSHOTS + 1]
@@ -118,13 +121,16 @@ class Screenshots:
             self.records.store_screenshots(question, _files.dump_json(tuple(files)).decode())
         return Attachments(files=tuple(files))
 
-    def _read(self, file: AttachedFile) -> ReadFile:
+    def _read(self, file: AttachedFile, may_ask: bool) -> ReadFile:
         read = partial(ReadFile, name=file.name)
         if not file.is_picture:
             lines = "the lines that matter into your message"
             return read(why_not=f"it isn't a picture. Please paste {lines}")
         if self.model is None:
             return read(why_not=f"no model that looks at pictures is set up here. {_IN_WORDS}")
+        if not may_ask:
+            why = "the daily budget for the model that looks at pictures is used up"
+            return read(why_not=f"{why}. {_IN_WORDS}")
         try:
             picture = read_picture(self._download(file))
         except ReadRefused as refused:

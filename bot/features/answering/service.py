@@ -9,7 +9,7 @@ import structlog
 
 from agents.answer import MAX_QUESTION_CHARS, Answer, document_uses_by_domain, shorten
 from agents.confidence import is_confident_enough
-from agents.ledger import LimitReached
+from agents.ledger.ledger import LimitReached
 from bot.blocks.kit import short
 from bot.blocks.render import SlackMessage, apology, render, text_message, waiting_line
 from bot.blocks.sanitize.text import sanitize_mrkdwn
@@ -197,9 +197,9 @@ class AnsweringService:
     def _read_files(self, job: AnswerJob) -> Attachments:
         if not job.event.attached:
             return self.screenshots.of(job.event)
-        with self.asking.router.attempt(origin_of(job.event, job.record)) as attempt:
-            files = self.screenshots.of(job.event)
-            attempt.usage = files.usage
+        with self.asking.router.attempt(origin_of(job.event, job.record), job.domains) as attempt:
+            files = self.screenshots.of(job.event, may_ask=attempt.may_cost)
+            attempt.usage, attempt.prices = files.usage, self.screenshots.prices
         return files
 
     def _render(

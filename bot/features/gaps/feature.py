@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from agents.answer import Ask
-from agents.ledger import RunLedger
+from agents.ledger.ledger import RunLedger
 from bot.bus.events import SuggestionDecided
 from bot.feature import Feature, FeatureContext
 from bot.features.gaps.collect import GapCollector
@@ -20,7 +20,10 @@ from bot.questions.store import QuestionStore
 
 
 def build_gaps(
-    context: FeatureContext, records: QuestionStore, ask_anew: Callable[[str], Ask] | None
+    context: FeatureContext,
+    records: QuestionStore,
+    ask_anew: Callable[[str], Ask] | None,
+    ledger: RunLedger,
 ) -> Feature:
     """`ask_anew`: domain name → its agents, answering from today's documents and never from a
     cache. Does nothing without it, or without a published index."""
@@ -40,7 +43,7 @@ def build_gaps(
             published=published,
             store=store,
             drafts=drafts,
-            ledger=RunLedger(context.engine, has_model=context.model is not None),
+            ledger=ledger,
             ask_anew=ask_anew,
         ),
         where=partial(where, published.snapshot),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -23,7 +23,7 @@ from bot.features.gaps.question_store import question_texts, question_words_of
 from bot.features.gaps.questions import UNANSWERED, GapState, is_of_alerts
 from bot.features.gaps.store import GapChangeRow, GapQuestionRow, GapStore
 from config.errors import CopilotError, ModelError
-from config.models import ChatModel, Vectors
+from config.models import ChatModel, Usage, Vectors
 from config.prompts import Foreign
 from durable.database import batches
 from enrichment.language.words import written_out
@@ -220,17 +220,24 @@ class GapName(BaseModel):
     name: str = Field(description="Three to eight words")
 
 
-def name_gaps(store: GapStore, model: ChatModel, domain: str) -> None:
-    """Name gaps that were asked more than once. The next run retries failures."""
+def unnamed_questions(store: GapStore, domain: str) -> list[UnansweredQuestion]:
+    """The leading questions of gaps that were asked more than once and have no name."""
     leaders = (gap.questions[0] for gap in gaps_of(store, domain) if gap.times > 1)
-    unnamed = [one for one in leaders if one.text and not one.name]
-    for one in unnamed[:MAX_NAMES]:
+    return [one for one in leaders if one.text and not one.name][:MAX_NAMES]
+
+
+def name_gaps(
+    store: GapStore, model: ChatModel, unnamed: Sequence[UnansweredQuestion]
+) -> Iterator[Usage]:
+    """Yields what each name took. The next run retries failures."""
+    for one in unnamed:
         question = Foreign("question", one.text[:_MAX_QUESTION_CHARS])
         try:
-            reply, _ = model.structured(render("gap_name", question=question), GapName)
+            reply, usage = model.structured(render("gap_name", question=question), GapName)
         except ModelError as error:
             log.info("gap could not be named by the model", reason=error.kind)
             return
+        yield usage
         if name := " ".join(reply.name.split())[:MAX_NAME_CHARS]:
             store.update_question(one.question_id, name=name)
 

@@ -7,7 +7,8 @@ that was closed too early."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from secrets import token_hex
@@ -18,13 +19,13 @@ import structlog
 from agents.answer import Answer, Ask, Passage, Question
 from agents.checks.groundedness import FINE, groundedness
 from agents.context.sources import Source
-from agents.ledger import QuestionOrigin, RunLedger
+from agents.ledger.ledger import Attempt, QuestionOrigin, RunLedger
 from bot.feature import FeatureContext, PublishedIndex
 from bot.features.gaps.gap import Gap, UnansweredQuestion, gaps_of, nearest_place, state_of
 from bot.features.gaps.question_store import GapDraftStore, answered_questions
 from bot.features.gaps.questions import UNANSWERED
 from bot.features.gaps.store import GapDraftRow, GapRow, GapStore
-from config.errors import CopilotError
+from config.errors import CopilotError, ModelUnavailable
 from enrichment.chunk import Chunk
 from enrichment.chunking.chunker import split
 from enrichment.language.words import naming_words, stems
@@ -151,7 +152,7 @@ class GapRecheck:
     def plan(self, domain: str) -> None:
         """Set a timer for each gap that the new documents may answer, or no longer answer."""
         snapshot = self.published.snapshot(domain)
-        if self.store.progress(domain)[0] == snapshot.generation or self._must_wait(domain):
+        if self.store.progress(domain)[0] == snapshot.generation or self.must_wait(domain):
             return
         waiting = [
             gap
@@ -174,7 +175,7 @@ class GapRecheck:
         )
         if gap is None:
             return
-        if self._must_wait(row.domain):
+        if self.must_wait(row.domain):
             self.context.timers.set(ASK_GAP, gap_id, datetime.now(UTC) + OUTAGE_DELAY)
             return
         try:
@@ -190,16 +191,25 @@ class GapRecheck:
         self._move(row, outcome, snapshot)
         self.store.set(gap_id, asked_of=fingerprint)
 
-    def _must_wait(self, name: str) -> bool:
+    def must_wait(self, name: str) -> bool:
         """The rest of the day's tokens is for people."""
         domain = self.context.domains().get(name)
         return domain is not None and self.ledger.has_used(MAX_SHARE, domain)
 
-    def _ask(self, gap: Gap, question: UnansweredQuestion) -> Answer:
-        domain = self.context.domains()[gap.domain]
-        run = QuestionOrigin(id=f"recheck-{token_hex(8)}", door="recheck", text=question.text)
+    @contextmanager
+    def attempt(self, name: str) -> Iterator[Attempt]:
+        """A run that nobody asked for, which counts for the domain's budget. Raises
+        ModelUnavailable once that is spent."""
+        domain = self.context.domains()[name]
+        run = QuestionOrigin(id=f"recheck-{token_hex(8)}", door="recheck", text="")
         self.ledger.admit(run, [domain], limited=False)
-        with self.ledger.attempt(run) as attempt:
+        with self.ledger.attempt(run, [domain]) as attempt:
+            if attempt.spent:
+                raise ModelUnavailable("the daily budget for the language model is used up")
+            yield attempt
+
+    def _ask(self, gap: Gap, question: UnansweredQuestion) -> Answer:
+        with self.attempt(gap.domain) as attempt:
             answer = self.ask_anew(gap.domain)(Question(text=question.text), None)
             attempt.add(answer.usage)
         return answer

@@ -14,7 +14,7 @@ from bot.bus.events import SuggestionDecided
 from bot.feature import DigestPart, FeatureContext
 from bot.features.gaps import views
 from bot.features.gaps.collect import GapCollector
-from bot.features.gaps.gap import Gap, name_gaps, relevant_gaps
+from bot.features.gaps.gap import Gap, name_gaps, relevant_gaps, unnamed_questions
 from bot.features.gaps.question_store import GapDraftStore
 from bot.features.gaps.questions import UNANSWERED, state_after
 from bot.features.gaps.recheck import ASK_GAP, GapRecheck
@@ -24,6 +24,7 @@ from bot.showing import Showing
 from bot.slack.client import SlackBusy, SlackUnsure
 from config.domain import Domain
 from config.errors import CopilotError, IndexUnavailable
+from config.models import ChatModel
 from durable.database import naive_utc
 from telemetry import metrics
 
@@ -68,9 +69,16 @@ class GapService:
         try:
             self.collector.collect(domain)
             if self.context.model:
-                name_gaps(self.store, self.context.model, domain)
+                self._name(domain, self.context.model)
         except (CopilotError, SlackBusy, SlackUnsure) as error:
             log.info("gap collection failed, retrying later", domain=domain, reason=str(error))
+
+    def _name(self, domain: str, model: ChatModel) -> None:
+        unnamed = unnamed_questions(self.store, domain)
+        if unnamed and not self.recheck.must_wait(domain):
+            with self.recheck.attempt(domain) as attempt:
+                for usage in name_gaps(self.store, model, unnamed):
+                    attempt.add(usage)
 
     def recheck_domain(self, domain: str) -> None:
         try:

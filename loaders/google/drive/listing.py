@@ -10,7 +10,7 @@ from typing import TypeVar
 from config.domain import GoogleDriveSource
 from config.errors import ConfigError, LoadError
 from loaders.google.drive.calls import FOLDER, SHORTCUT, DriveCalls, DriveFile
-from loaders.google.errors import GoogleRefused
+from loaders.google.errors import OF_FILE, GoogleRefused
 
 CALLS_AT_ONCE = 6
 MAX_FOLDERS = 20_000
@@ -145,7 +145,8 @@ def _note_failure(name: str, refused: GoogleRefused, account: str, listing: List
 def load_error(name: str, refused: GoogleRefused, account: str) -> LoadError:
     """An error for reports: the file, the reason, and the account to share it with."""
     remedy = f"share it with {account}" if refused.no_access else ""
-    return LoadError(name, refused.in_words(), remedy=remedy)
+    is_refused = refused.reason not in OF_FILE
+    return LoadError(name, refused.in_words(), remedy=remedy, refused=is_refused)
 
 
 def in_parallel(

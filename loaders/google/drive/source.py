@@ -105,10 +105,7 @@ class GoogleDrive:
             )
         except GoogleRefused as refused:
             error = load_error("google_drive", refused, self.account)
-            current = indexed.keys() & last.files if last else ()
-            return SyncPlan(
-                unchanged=tuple(sorted(current)), cursor=cursor, failed=(error,), complete=False
-            )
+            return SyncPlan(cursor=cursor, failed=(error,), complete=False)
 
     def load(self, file: DriveFile) -> Document:
         """Loads a document with its Drive metadata. Raises LoadError, which names the document."""
@@ -211,6 +208,7 @@ class DriveSource:
             unchanged=frozenset(plan.unchanged),
             failed=plan.failed,
             skipped=plan.skipped,
+            moved_away=plan.moved_away,
             cursor=plan.cursor,
             complete=plan.complete,
         )

@@ -76,6 +76,8 @@ class SyncPlan:
     """Ids whose indexed version is current."""
     removed: tuple[str, ...] = ()
     """Ids of indexed documents that are deleted, trashed, moved away or no longer shared."""
+    moved_away: frozenset[str] = frozenset()
+    """Those among them that Drive still shows, as trashed or elsewhere."""
     cursor: str = ""
     """The cursor for the next run. Store it only together with what this run publishes."""
     skipped: tuple[str, ...] = ()
@@ -179,6 +181,7 @@ def plan_from_changes(
         changed=tuple(changed),
         unchanged=tuple(sorted((files & indexed.keys()) - loading)),
         removed=tuple(sorted(indexed.keys() & absent)),
+        moved_away=frozenset(one.id for one in changes if one.file) & indexed.keys() & absent,
         skipped=tuple(str(Skipped(file, LOCKED)) for file in locked if scope.is_ours(file)),
         cursor=replace(last, tokens=tokens, files=frozenset(files)).to_text(),
         failed=tuple(failed),

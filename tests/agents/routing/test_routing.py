@@ -11,7 +11,7 @@ import pytest
 from agents.answer import Answer, AnswerPath, Citation, Conversation, Passage, Question, Turn
 from agents.confidence import CONFIDENT, is_confident_enough
 from agents.graph import build_ask
-from agents.ledger import QuestionOrigin
+from agents.ledger.ledger import QuestionOrigin
 from agents.routing.router import DomainRouter
 from config.domain import Domain, Sources
 from config.errors import CopilotError, IndexUnavailable, ModelUnavailable, PermissionsUnknown

@@ -1,4 +1,4 @@
-CREATE TABLE agent_runs ( id VARCHAR(120) NOT NULL, domain VARCHAR(64) NOT NULL, door VARCHAR(16) NOT NULL, asker VARCHAR(320) NOT NULL, place VARCHAR(80) NOT NULL, tokens INTEGER NOT NULL, attempts INTEGER NOT NULL, finished INTEGER NOT NULL, started_at DATETIME NOT NULL, PRIMARY KEY (id) );
+CREATE TABLE agent_runs ( id VARCHAR(120) NOT NULL, domain VARCHAR(64) NOT NULL, door VARCHAR(16) NOT NULL, asker VARCHAR(320) NOT NULL, place VARCHAR(80) NOT NULL, tokens INTEGER NOT NULL, attempts INTEGER NOT NULL, finished INTEGER NOT NULL, started_at DATETIME NOT NULL, dollars FLOAT, quoted VARCHAR(8) DEFAULT '' NOT NULL, PRIMARY KEY (id) );
 CREATE TABLE agent_thread_people ( place VARCHAR(64) NOT NULL, person VARCHAR(320) NOT NULL, PRIMARY KEY (place, person) );
 CREATE TABLE agent_threads ( place VARCHAR(64) NOT NULL, domain VARCHAR(64) NOT NULL, format INTEGER NOT NULL, checkpoint_id VARCHAR(64) NOT NULL, checkpoint TEXT NOT NULL, begun_at DATETIME NOT NULL, PRIMARY KEY (place, domain, format) );
 CREATE TABLE audit_purges ( id INTEGER NOT NULL, at DATETIME NOT NULL, "before" DATETIME NOT NULL, PRIMARY KEY (id) );
@@ -61,6 +61,7 @@ CREATE TABLE ingest_runs ( id VARCHAR(200) NOT NULL, domain VARCHAR(63) NOT NULL
 CREATE TABLE ingest_told ( domain VARCHAR(63) NOT NULL, complaints TEXT NOT NULL, PRIMARY KEY (domain) );
 CREATE TABLE judge_cards ( domain VARCHAR(64) NOT NULL, judge VARCHAR(200) NOT NULL, card TEXT NOT NULL, PRIMARY KEY (domain, judge) );
 CREATE TABLE judge_corrections ( domain VARCHAR(64) NOT NULL, corrections TEXT NOT NULL, PRIMARY KEY (domain) );
+CREATE TABLE lost_sources ( domain VARCHAR(63) NOT NULL, source VARCHAR(64) NOT NULL, since DATETIME NOT NULL, tried_at DATETIME NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (domain, source) );
 CREATE TABLE process_heartbeats ( process VARCHAR(16) NOT NULL, host VARCHAR(80) NOT NULL, pid INTEGER NOT NULL, beat_at FLOAT NOT NULL, PRIMARY KEY (process, host, pid) );
 CREATE TABLE schema_floors ( part VARCHAR(64) NOT NULL, oldest INTEGER NOT NULL, PRIMARY KEY (part) );
 CREATE TABLE schema_versions ( part VARCHAR(64) NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (part) );
@@ -106,7 +107,7 @@ CREATE TRIGGER audit_purges_kept BEFORE DELETE ON audit_purges BEGIN SELECT RAIS
 CREATE TRIGGER audit_purges_late BEFORE INSERT ON audit_purges WHEN NEW.before > datetime('now', '-30 days') BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 CREATE TRIGGER audit_shown_fixed BEFORE UPDATE ON audit_shown BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 CREATE TRIGGER audit_shown_kept BEFORE DELETE ON audit_shown WHEN OLD.at >= coalesce((SELECT max(before) FROM audit_purges), '') BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
-INSERT INTO schema_versions VALUES ('agent runs', 1);
+INSERT INTO schema_versions VALUES ('agent runs', 2);
 INSERT INTO schema_versions VALUES ('aging', 1);
 INSERT INTO schema_versions VALUES ('alerts', 1);
 INSERT INTO schema_versions VALUES ('answer cache', 1);
@@ -138,6 +139,7 @@ INSERT INTO schema_versions VALUES ('ingest-progress', 1);
 INSERT INTO schema_versions VALUES ('ingest-runs', 1);
 INSERT INTO schema_versions VALUES ('judge_cards', 1);
 INSERT INTO schema_versions VALUES ('judge_corrections', 1);
+INSERT INTO schema_versions VALUES ('lost sources', 1);
 INSERT INTO schema_versions VALUES ('threads', 1);
 INSERT INTO schema_versions VALUES ('timers', 1);
 INSERT INTO schema_versions VALUES ('upkeep', 1);

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
-from typing import Any
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
 
 import pytest
 from sqlalchemy import select, update
 
-from agents.ledger import LimitReached, RunRow
-from bot.features.answering.ask import refusal
+from agents.ledger.runs import RunRow
+from bot.features.budgets.service import WARN
 from config.models import Usage
 from durable.database import now
+from playground.slack.workspace import SlackError
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, answered, running
 from tests.bot.fakes import CHANNEL, Agents, answer, domain
@@ -22,6 +24,9 @@ DOMAINS = {
     "security": domain(limits=TWO_AN_HOUR),
     "privacy": domain("privacy", "C0PRIVACY"),
     "platform": domain("platform", "C0PLATFORM", limits={"tokens_per_day": 2_000}),
+    "identity": domain(
+        "identity", "C0GENERAL", limits={"tokens_per_day": 2_000}, admins=["U0PRIYA"]
+    ),
 }
 
 
@@ -82,19 +87,45 @@ def test_an_edit_is_a_question_like_any_other(desk: Desk) -> None:
     assert len(desk.agents.asked) == 4
 
 
-def test_a_budget_holds_for_edits(desk: Desk) -> None:
+def test_beyond_a_budget_edits_and_questions_are_quoted_and_say_so(desk: Desk) -> None:
     desk.agents.reply = answer(usage=Usage(calls=1, input_tokens=900, output_tokens=200))
     ts, _ = desk.ask("how often do we rotate?", channel="C0PLATFORM", user="U0INES")
     for number in range(3):
         desk.slack.edit_message("C0PLATFORM", ts, f"{desk.at} how often, in words no. {number}?")
         desk.settle()
-    assert len(desk.agents.asked) == 2
-    assert "daily budget" in desk.slack.ephemerals("U0INES")[0]["text"]
+    assert [one.quotes for one in desk.agents.asked] == [False, False, True, True]
+    (post,) = [message for message in desk.said("C0PLATFORM", ts) if answered(message)]
+    assert "daily budget for the language model is used up" in str(post["blocks"])
+    assert "wasn't available" not in str(post["blocks"])
+    assert not desk.slack.ephemerals("U0INES")
 
 
-def test_a_refusal_that_names_its_domain_pings_nobody() -> None:
-    titled = domain(title="<!channel> evil.com", limits={"tokens_per_day": 1})
-    why = refusal(LimitReached("budget", titled, now()))
-    assert "daily budget" in why
-    assert "<!channel>" not in why
-    assert "evil.com" not in why
+def test_admins_hear_once_a_day_of_a_budget_that_is_nearly_spent(desk: Desk) -> None:
+    """And see it in App Home; the digest tells what was answered without the model."""
+    budgets = next(one for one in desk.bot.features if WARN in one.timers)
+    service = cast("Any", budgets.plan).__self__
+    identity, anyone = DOMAINS["identity"], cast("Any", None)
+
+    def look() -> list[Any]:
+        service._looked_at = float("-inf")
+        service.plan()
+        desk.settle()
+        with suppress(SlackError):  # no conversation with her yet
+            return desk.slack.messages("U0PRIYA")
+        return []
+
+    desk.agents.reply = answer(usage=Usage(calls=1, input_tokens=1_500, output_tokens=90))
+    desk.ask("how often do we rotate?", channel="C0GENERAL", user="U0DANA")
+    assert look() == []
+    desk.ask("and who rotates?", channel="C0GENERAL", user="U0DANA")
+    desk.slack.wait_for(look)
+    desk.agents.reply = answer()
+    desk.ask("and why?", channel="C0GENERAL", user="U0DANA")
+    look()
+    (message,) = look()
+    assert "159% of its daily budget" in message["text"]
+    assert "(3,180 of 2,000 tokens)" in message["text"]
+    (line,) = service.home(anyone, [identity])
+    assert "3,180 of 2,000 tokens" in str(line)
+    (part,) = service.digest(identity, datetime(2020, 1, 1, tzinfo=UTC), anyone)
+    assert part.lines == ["1 question was answered without the language model"]

@@ -12,7 +12,7 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import create_engine, func, select
 
-from agents.ledger import RunRow
+from agents.ledger.runs import RunRow
 from bot.features.answering.screenshots import Screenshots
 from bot.questions.store import QuestionStore
 from bot.questions.tables import ScreenshotRow, create_tables

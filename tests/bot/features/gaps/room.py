@@ -17,6 +17,7 @@ from sqlalchemy.pool import StaticPool
 
 from agents.answer import Answer, Ask, Question
 from agents.graph import build_ask
+from agents.ledger.ledger import RunLedger
 from agents.runbooks.matching import with_runbook_lookup
 from bot.bus.events import SuggestionDecided
 from bot.bus.timers import TimerStore
@@ -158,7 +159,8 @@ class GapRoom:
             identities=by_email,
             model=self.model,
         )
-        return build_gaps(self.context, self.records, self._ask_anew)
+        ledger = RunLedger(self.engine)
+        return build_gaps(self.context, self.records, self._ask_anew, ledger)
 
     def publish(self, *texts: str) -> None:
         self.snapshot = published(*texts, generation=self.snapshot.generation + 1)

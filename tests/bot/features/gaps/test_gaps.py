@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, select
 
-from agents.ledger import RunRow
+from agents.ledger.runs import RunRow
 from bot.bus.events import SuggestionDecided
 from bot.features.gaps.recheck import GAPS_CLOSED, outcome_of
 from bot.features.gaps.service import GAPS_OPEN
@@ -578,7 +578,7 @@ def test_without_documents_the_bot_has_no_gaps() -> None:
     from bot.features.gaps.feature import build_gaps
 
     tools: Any = SimpleNamespace(published=None)
-    feature = build_gaps(tools, tools, None)
+    feature = build_gaps(tools, tools, None, tools)
     assert feature.plan is None
     assert not feature.timers
     assert domain().gaps.report is None

@@ -1,7 +1,8 @@
 """One row for each run of the agents: who asked through which door, and how many tokens it took.
 
-A domain's `limits` are computed from these rows and from nothing else. A run keeps its id when it
-is repeated after a crash: it stays one question, and the tokens of all its attempts add up."""
+A domain's `limits` are computed from these rows and from nothing else. Beyond a limit of questions
+a run is refused; beyond a budget it goes on without the model. A run keeps its id when it is
+repeated after a crash: it stays one question, and the tokens of all its attempts add up."""
 
 from __future__ import annotations
 
@@ -17,9 +18,6 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Engine,
-    Index,
-    String,
-    case,
     func,
     insert,
     select,
@@ -27,14 +25,14 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from agents.answer import Budget
+from agents.ledger.runs import Budgets, BudgetUse, RunRow, create_run_table
 from config.domain import Domain
 from config.errors import CopilotError
-from config.models import Usage
+from config.models import Prices, Usage
 from durable.database import now
 from durable.failures import storage_failure
-from durable.migration import migrate
 from telemetry import metrics
 
 log = structlog.get_logger()
@@ -49,9 +47,6 @@ _IN_CHANNELS = frozenset(("mention", "follow_up", "channel", "alert", "direct_me
 _LOCK = 5053
 """PostgreSQL's advisory lock of admissions."""
 TURN_SECONDS = 2.0
-TOKENS_OF_A_RUN = 11_000
-"""What an unfinished run counts before a day's first one has cost anything: the mean of the
-evaluation in docs/measuring-answers.md."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +66,14 @@ class QuestionOrigin:
         return self.run or self.id
 
 
-Limit = Literal["person", "channel", "budget"]
+Limit = Literal["person", "channel"]
+
+QUOTED = metrics.counter(
+    "oncall_questions_quoted_total",
+    "Questions answered without the model because a budget of the day was spent",
+    "domain",
+    "budget",
+)
 
 
 class LimitReached(Exception):
@@ -92,39 +94,15 @@ class Attempt:
     usage: Usage = field(default_factory=Usage)
     domain: str = ""
     """The answering domain; empty: none yet."""
+    spent: dict[str, Budget] = field(default_factory=dict)
+    """Domain → the budget that is used up there: no model may be asked for it."""
+    may_cost: bool = True
+    """Whether a model may be asked for any of the domains."""
+    prices: Prices | None = None
+    """Of the model that it asks; None without prices."""
 
     def add(self, usage: Usage) -> None:
         self.usage += usage
-
-
-class _Base(DeclarativeBase):
-    pass
-
-
-class RunRow(_Base):
-    __tablename__ = "agent_runs"
-    __table_args__ = (
-        Index("agent_runs_asker", "asker", "started_at"),
-        Index("agent_runs_place", "place", "started_at"),
-        # Covers the sums of the budget: 20,000 runs a day are read in 2 ms instead of 7.
-        Index("agent_runs_domain", "domain", "started_at", "tokens", "attempts", "finished"),
-    )
-    id: Mapped[str] = mapped_column(
-        String(120), primary_key=True, comment="the event or request that asked"
-    )
-    domain: Mapped[str] = mapped_column(String(64))
-    door: Mapped[str] = mapped_column(String(16))
-    asker: Mapped[str] = mapped_column(String(320), comment="Slack id or e-mail; '' for a program")
-    place: Mapped[str] = mapped_column(String(80), comment="Slack channel or name of a token")
-    tokens: Mapped[int] = mapped_column(comment="of all finished attempts")
-    attempts: Mapped[int] = mapped_column(comment="begun")
-    finished: Mapped[int] = mapped_column(comment="attempts whose tokens are known")
-    started_at: Mapped[datetime] = mapped_column(comment="UTC")
-
-
-def create_run_table(engine: Engine) -> None:
-    """Safe when several workers start at once."""
-    migrate(engine, _Base.metadata, "agent runs")
 
 
 class RunLedger:
@@ -133,10 +111,12 @@ class RunLedger:
     While the database is away or can't be written, questions are answered and not counted, and the
     log says so: people on call ask during outages. Any other error of the database is raised."""
 
-    def __init__(self, engine: Engine, *, has_model: bool = True) -> None:
-        """`has_model`: False where no run costs anything."""
+    def __init__(
+        self, engine: Engine, *, has_model: bool = True, prices: Prices | None = None
+    ) -> None:
+        """`has_model`: False where no run costs anything. `prices` of the chat model."""
         self._engine = engine
-        self._tokens_of_a_run = TOKENS_OF_A_RUN if has_model else 0
+        self._budgets = Budgets(prices=prices, has_model=has_model)
         self._has_table = False
         self._turns = threading.Lock()
 
@@ -168,14 +148,15 @@ class RunLedger:
                 self._turns.release()
 
     @contextmanager
-    def attempt(self, through: QuestionOrigin) -> Iterator[Attempt]:
-        """Counts an attempt at an admitted run, with what it reports in the end.
+    def attempt(self, through: QuestionOrigin, domains: Sequence[Domain]) -> Iterator[Attempt]:
+        """Counts an attempt at an admitted run, with what it reports in the end; its `spent` says
+        for which of `domains` it may ask no model.
 
         One that breaks off, by a crash or because its client leaves, stays unfinished: it counts
         as much as a run of the same day that cost something, on average, and at least half of
         `TOKENS_OF_A_RUN`."""
-        attempt = Attempt()
-        is_counted = self._change(through, attempts=RunRow.attempts + 1)
+        attempt = Attempt(prices=self._budgets.prices)
+        is_counted = self._begin(through, domains, attempt)
         try:
             yield attempt
         except CopilotError:  # an honest end: what was used is known
@@ -186,10 +167,22 @@ class RunLedger:
             self._finish(through, attempt)
 
     def has_used(self, share: float, domain: Domain) -> bool:
-        """Whether at least this share of the day's tokens is used up. `share`: 0–1."""
-        limit = domain.limits.tokens_per_day
+        """Whether at least this share of the domain's budget of the day is used up."""
+        return 0 < share <= self.use(domain).share
+
+    def use(self, domain: Domain) -> BudgetUse:
+        """What the domain used in the last day. Raises database errors."""
         with self._transaction() as connection:
-            return limit > 0 and self._tokens_of_today(connection, domain) >= share * limit
+            return self._budgets.of_domain(connection, domain)
+
+    def quoted(self, domain: Domain, since: datetime) -> int:
+        """Questions that were answered without the model because of a budget. `since`: UTC without
+        a zone. Raises database errors."""
+        count = select(func.count()).where(
+            RunRow.domain == domain.domain, RunRow.started_at >= since, RunRow.quoted != ""
+        )
+        with self._transaction() as connection:
+            return connection.scalar(count) or 0
 
     def _admit(
         self,
@@ -204,8 +197,7 @@ class RunLedger:
         for domain in domains if limited else ():
             if domain.domain == own:
                 continue
-            reached = _reached(connection, through, domain) or self._over_budget(connection, domain)
-            if reached:
+            if reached := _reached(connection, through, domain):
                 allowed.remove(domain)
                 refused.append(reached)
         if not allowed:
@@ -215,32 +207,44 @@ class RunLedger:
             return allowed
         row = insert(RunRow).values(
             id=through.run_id, domain=allowed[0].domain, door=through.door, asker=through.asker,
-            place=through.place, tokens=0, attempts=0, finished=0, started_at=now(),
+            place=through.place, tokens=0, attempts=0, finished=0, started_at=now(), quoted="",
         )  # fmt: skip
         connection.execute(row)
         return allowed
 
-    def _over_budget(self, connection: Connection, domain: Domain) -> LimitReached | None:
-        limit = domain.limits.tokens_per_day
-        if not limit or self._tokens_of_today(connection, domain) < limit:
-            return None
-        return LimitReached("budget", domain, now() + timedelta(hours=1))
-
-    def _tokens_of_today(self, connection: Connection, domain: Domain) -> int:
-        of_today = select(
-            func.coalesce(func.sum(RunRow.tokens), 0),
-            func.coalesce(func.sum(RunRow.attempts - RunRow.finished), 0),
-            func.count(case((RunRow.tokens > 0, 1))),
-        ).where(RunRow.domain == domain.domain, RunRow.started_at >= now() - timedelta(days=1))
-        tokens, unfinished, paid = map(int, connection.execute(of_today).one())
-        # Many cheap runs, such as a planner's refusals, make an unfinished one no cheaper.
-        mean = max(tokens // paid, self._tokens_of_a_run // 2) if paid else self._tokens_of_a_run
-        return tokens + unfinished * mean
+    def _begin(self, through: QuestionOrigin, domains: Sequence[Domain], attempt: Attempt) -> bool:
+        """Whether the database counts the attempt. One that can cost nothing is not in progress."""
+        try:
+            with self._turn(), self._transaction() as connection:
+                # Attempts take turns, so that simultaneous ones count each other.
+                _wait_for_turn(connection, through)
+                asker = "" if through.door == "alert" else through.asker
+                for one in domains:
+                    if budget := self._budgets.spent(connection, one, asker):
+                        attempt.spent[one.domain] = budget
+                attempt.may_cost = not domains or len(attempt.spent) < len(domains)
+                this = update(RunRow).where(RunRow.id == through.run_id)
+                if attempt.may_cost:
+                    connection.execute(this.values(attempts=RunRow.attempts + 1))
+        except SQLAlchemyError as error:
+            _raise_unless_away(error)
+            return False
+        return True
 
     def _finish(self, through: QuestionOrigin, attempt: Attempt) -> None:
         used = attempt.usage.input_tokens + attempt.usage.output_tokens
-        domain = {"domain": attempt.domain} if attempt.domain else {}
-        self._change(through, finished=RunRow.finished + 1, tokens=RunRow.tokens + used, **domain)
+        values: dict[str, Any] = {"tokens": RunRow.tokens + used}
+        if attempt.may_cost:
+            values["finished"] = RunRow.finished + 1
+        if attempt.domain:
+            values["domain"] = attempt.domain
+        if attempt.prices:
+            cost = attempt.prices.of(attempt.usage)
+            values["dollars"] = func.coalesce(RunRow.dollars, 0.0) + cost
+        if budget := attempt.spent.get(attempt.domain):
+            values["quoted"] = budget
+            QUOTED.labels(attempt.domain, budget).inc()
+        self._change(through, **values)
 
     def _change(self, through: QuestionOrigin, **values: Any) -> bool:
         """Whether the database took it."""

@@ -1,0 +1,1 @@
+"""One row for each run of the agents, its limits and its budgets."""

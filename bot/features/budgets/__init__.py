@@ -1,0 +1,1 @@
+"""Warns of a daily budget for the language model that is nearly spent, and reports a spent one."""

@@ -1,0 +1,102 @@
+"""Beyond a budget the whole product quotes: no request to the model, an answer from the documents,
+and a line that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from fastapi.testclient import TestClient
+
+from agents.answer import BUDGET_NOTICES
+from config.domain_files import load_domains
+from config.errors import ConfigError
+from config.settings import Settings
+from oncall import Copilot
+from oncall.documents import runtime_checks
+from playground.openai_stand_in import OpenAIStandIn, Request
+from telemetry import metrics
+from tests.api.front import here
+
+KETTLE = "# Kettle\n\n## Descaling\n\nThe kettle is descaled every Friday by the kitchen team.\n"
+ASKED = "on which day is the kettle descaled?"
+
+
+def model(request: Request) -> str | dict[str, Any]:
+    if request.name == "plan":
+        return {"question": "", "kind": "in_domain"}
+    return "NO_ANSWER"
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIStandIn]:
+    with OpenAIStandIn(model) as started:
+        yield started
+
+
+def settings_of(folder: Path, server: OpenAIStandIn, limits: dict[str, Any]) -> Settings:
+    domains = folder / "config" / "domains"
+    domains.mkdir(parents=True)
+    (domains / "kettle.md").write_text(KETTLE, "utf-8")
+    values = {
+        "domain": "tea", "title": "Tea help", "channels": ["C0TEA"], "limits": limits,
+        "sources": {"files": ["kettle.md"]}, "answer": {"effort": "fast"},
+    }  # fmt: skip
+    (domains / "tea.yaml").write_text(yaml.safe_dump(values), "utf-8")
+    return Settings(_env_file=None).model_copy(
+        update={
+            "config_dir": folder / "config", "data_dir": folder / "var", "chat_model": "scripted",
+            "embedding_model": "hashed", "openai_base_url": server.base_url,
+        }
+    )  # fmt: skip
+
+
+def ask(client: TestClient) -> dict[str, Any]:
+    sent = client.post("/api/agentic_qna", json={"query": ASKED})
+    assert sent.status_code == 200
+    body: dict[str, Any] = sent.json()
+    return body
+
+
+def test_a_spent_budget_is_answered_without_one_request_to_the_model(
+    tmp_path: Path, server: OpenAIStandIn
+) -> None:
+    copilot = Copilot(settings_of(tmp_path, server, {"tokens_per_day": 10}))
+    copilot.settings.enrich_calls = 0  # the documents are read without the model
+    copilot.ingest("tea")
+    with here(copilot.api(slack=False)) as client:
+        ingested = len(server.requests)
+        first = ask(client)
+        assert len(server.requests) > ingested
+        assert first["notices"] == []
+        asked = len(server.requests)
+        second = ask(client)
+    assert len(server.requests) == asked
+    assert second["notices"] == [BUDGET_NOTICES["domain"]]
+    assert second["degraded"] == ["answer"]
+    assert not second["cached"]
+    assert "Friday" in second["answer"]
+    assert "model" not in second["answer"]
+    quoted = {"domain": "tea", "budget": "domain"}
+    assert metrics.registry.get_sample_value("oncall_questions_quoted_total", quoted) == 1
+    copilot.index.close()
+
+
+def test_a_budget_in_dollars_needs_the_price_of_each_model(
+    tmp_path: Path, server: OpenAIStandIn
+) -> None:
+    settings = settings_of(tmp_path, server, {"dollars_per_day": 5.0})
+    for prices in (None, "another=0.25/2.00"):
+        unpriced = settings.model_copy(update={"prices": prices})
+        with pytest.raises(ConfigError) as refused:
+            load_domains(settings.config_dir, runtime_checks(unpriced))
+        (line,) = refused.value.problem.splitlines()
+        assert "limits.dollars_per_day: scripted has no price; set ONCALL_PRICES" in line
+    for prices in ("0.25/2.00", "scripted=0.25/2.00, another=1/2"):
+        priced = settings.model_copy(update={"prices": prices})
+        assert load_domains(settings.config_dir, runtime_checks(priced))
+    without_model = settings.model_copy(update={"chat_model": None})
+    assert load_domains(settings.config_dir, runtime_checks(without_model))
