@@ -146,7 +146,7 @@ def containers(made: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]
     [
         {"replicaz": 3},
         {"bot": {"replicas": 10}},
-        {"settings": {"SLACK_BOT_TOKEN": "xoxb-1"}},
+        *({"settings": {name: "x"}} for name in sorted(SECRETS)),
         {"settings": {"ONCALL_ENRICH_TOKENS": 50000000}},
         {"secretKeys": ["DATABASE_URL"]},
         {"image": {"digest": "latest"}},
