@@ -170,17 +170,21 @@ def exhausted(url: str) -> Iterator[None]:
     stopping, full = threading.Event(), threading.Event()
 
     def take() -> None:
+        is_alone = False
         while not stopping.is_set():
             try:
                 held.append(psycopg.connect(url, autocommit=True))
             except psycopg.OperationalError:
-                full.set()
-                if not stopping.wait(0.01):
+                if is_alone:
+                    full.set()
+                    stopping.wait(0.01)
+                else:
                     held[0].execute(BREAK_OFF, [[one.info.backend_pid for one in held]])
+                    is_alone = True
 
     taking = threading.Thread(target=take, daemon=True)
     taking.start()
-    full.wait(30)
+    full.wait(60)
     try:
         yield
     finally:
