@@ -23,7 +23,7 @@ from index.generations.folder import FORMAT, MANIFEST, mapped, read_manifest
 
 LIST_NAME = "parts.json"
 """Stands in a folder beside its manifest, which doesn't list it."""
-LEAST_BYTES, MEAN_BYTES, MOST_BYTES = 512 * 1024, 2 * 1024 * 1024, 8 * 1024 * 1024
+LEAST_BYTES, MEAN_BYTES, MOST_BYTES = 128 * 1024, 512 * 1024, 2 * 1024 * 1024
 WIDE_ROW = 16
 """Bytes. Narrower rows repeat too often to choose boundaries by them."""
 HASHED_ROWS = 65_536

@@ -30,8 +30,8 @@ from index.generations.folder import FORMAT, Damaged
 from index.generations.parts import LIST_NAME, PartList, Place, digest_of, parts_of, places_in
 from telemetry.metrics import INDEX_STORE_ERRORS
 
-AT_ONCE = 8
-"""Parts in flight; each takes up to 8 MB of memory."""
+AT_ONCE = 16
+"""Parts in flight; each takes up to 2 MB of memory."""
 ATTEMPTS = 3
 PAUSE_SECONDS = 0.2
 REST_SECONDS = 5.0
