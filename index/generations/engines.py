@@ -32,6 +32,9 @@ SEARCH_SECONDS = 5.0
 RETRY_SECONDS = 10.0
 SPARE, SPARE_SHARE = 16, 0.25
 """Extra neighbors asked for: some belong to other generations or are not allowed."""
+NARROW = 10_000
+"""Up to this number of allowed rows, an exact pass over them reads a few megabytes of the mapped
+files. Chroma would walk its whole graph to find so few (docs/decisions/137)."""
 WIDE = 0.2
 """Share of allowed rows from which Chroma is asked for more neighbors rather than for the nearest
 among a list of keys."""
@@ -115,16 +118,19 @@ class ChromaSearch:
         reach = len(self._keys.by_row) if allowed is None else int(allowed.sum())
         if reach == 0:
             return [NONE for _ in queries]
+        if allowed is not None and reach <= NARROW:
+            return self._local(queries, depth, allowed)
         collection = self._chroma.collection(self._kind)
         if collection is not None:
             try:
                 best = self._nearest(collection, queries, min(depth, reach), allowed, reach)
             except IndexUnavailable as error:
-                self._chroma.lose(error)
+                self._chroma.lose(error, is_away=not is_reply(error))
             else:
                 if best:
                     observe_vector_search(self._chroma.domain, "chroma")
                     return best
+                self._chroma.lose(IndexUnavailable("it lacks vectors"), is_away=False)
         observe_vector_search(self._chroma.domain, "local")
         return self._local(queries, depth, allowed)
 
@@ -197,13 +203,14 @@ class GenerationInChroma:
         parts = (weakref.ref(self), self._closed, after_seconds)
         Thread(target=_prepare, args=parts, name="chroma", daemon=True).start()
 
-    def lose(self, error: IndexUnavailable) -> None:
-        """A search failed: the mapped files are searched until Chroma is back."""
+    def lose(self, error: IndexUnavailable, *, is_away: bool) -> None:
+        """A search failed: the mapped files are searched until Chroma is back. One that isn't away
+        is checked for missing vectors first."""
         with self._lock:
             if not self._collections or self._closed.is_set():
                 return
             self._collections = {}
-            self._is_trusted = not is_reply(error)
+            self._is_trusted = is_away
         self.warn(error)
         self.start(RETRY_SECONDS)
 
