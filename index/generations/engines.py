@@ -11,7 +11,7 @@ import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 import structlog
@@ -24,8 +24,6 @@ from index.vectors.chroma import ChromaDatabase, ChromaFolder, ChromaServer, Col
 from index.vectors.quantized import NONE, Best, Mask, ordered
 from index.vectors.search import LocalSearch, VectorSearch
 from telemetry.metrics import observe_vector_search
-
-VectorEngineName = Literal["local", "chroma"]
 
 SEARCH_SECONDS = 5.0
 """Time for one reply of a Chroma server to a question; the mapped files answer after that."""
