@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from index.generations.folder import FORMAT, MANIFEST, mapped, read_manifest
+from index.generations.folder import FORMAT, MANIFEST, read_manifest
+from index.memory_map import mapped
 
 LIST_NAME = "parts.json"
 """Stands in a folder beside its manifest, which doesn't list it."""
