@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import redirect_stderr, suppress
+from contextlib import ExitStack, closing, redirect_stderr, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,6 +26,7 @@ import structlog
 from fastapi.testclient import TestClient
 from pydantic import BaseModel
 from sqlalchemy import insert, select
+from sqlalchemy.exc import TimeoutError as NoFreeConnection
 
 from agents.answer import Question
 from agents.judging.judge import AnswerJudge, JudgeRequest
@@ -38,6 +39,7 @@ from config.errors import CopilotError
 from config.models import Prompt, Usage, Vectors
 from config.settings import Settings, read_settings
 from durable.database import now
+from durable.failures import told_plainly
 from enrichment.llm.budget import BudgetSpent
 from index.audit import AuditEntry, days_ago
 from loaders.google.drive.source import open_drive
@@ -50,6 +52,7 @@ from telemetry.metrics import exposition
 from telemetry.tracing import carried, span
 from tests.api.front import here
 from tests.cross_encoder import tiny_cross_encoder
+from tests.databases import postgresql_database
 from tests.loaders.google.source import Clock
 
 BOSS, TASTERS = "boss@tidewater.example", "tasters@tidewater.example"
@@ -404,6 +407,29 @@ def published(town: Town, settings: Settings) -> object:
     return outcome(act)
 
 
+def ingested_by_sessions(town: Town, settings: Settings) -> object:
+    """Why an ingestion fails, which locks its domain in a session past any pooler."""
+    with closing(Copilot(settings).index) as index:
+
+        def act() -> object:
+            with told_plainly(()), index.stage("tea") as staging:
+                return staging.commit({}).documents
+
+        return outcome(act)
+
+
+def connections_at_once(town: Town, settings: Settings) -> object:
+    """Whether three threads find a connection of the pool."""
+    with closing(Copilot(settings).index) as index, ExitStack() as held:
+        index.engine.pool._timeout = 0.01  # type: ignore[attr-defined]
+        try:
+            for _ in range(3):
+                held.enter_context(index.engine.connect())
+        except NoFreeConnection:
+            return False
+        return True
+
+
 def open_indexes(town: Town, settings: Settings) -> object:
     """How many of two domains stay open when both are asked."""
     index = Copilot(settings).index
@@ -515,6 +541,7 @@ GOOGLE = {
     "GOOGLE_API_URL": "{google}",
     "ONCALL_CONFIG_DIR": "{folder}/drive",
 }
+POSTGRESQL = {"DATABASE_URL": "{postgresql}"}
 ROTAS = {"ONCALL_CONFIG_DIR": "{folder}/rotas"}
 MODEL = {"ONCALL_CHAT_MODEL": "scripted", "OPENAI_API_KEY": "k"}
 
@@ -571,6 +598,15 @@ PROBES = {
     "ONCALL_DOCUMENT_SECONDS": Probe(one="120", other="0.0001", observe=ingested_tea),
     "DATABASE_URL": Probe(
         one=None, other="postgresql://nobody@127.0.0.1:9/none", observe=published
+    ),
+    "DATABASE_DIRECT_URL": Probe(
+        one=None,
+        other="postgresql://nobody@127.0.0.1:9/none",
+        observe=ingested_by_sessions,
+        besides=POSTGRESQL,
+    ),
+    "ONCALL_DATABASE_CONNECTIONS": Probe(
+        one="10", other="5", observe=connections_at_once, besides=POSTGRESQL
     ),
     "CHROMA_URL": Probe(one=None, other="http://127.0.0.1:9", observe=published),
     "ONCALL_INDEX_STORE": Probe(one=None, other="file://{folder}/kept/store", observe=published),
@@ -635,12 +671,18 @@ def test_a_setting_changes_what_the_product_does(
     }
 
     def seen(value: str | None, run: int) -> object:
+        if probe.besides is not POSTGRESQL:
+            return under(value, run, town.places)
+        with postgresql_database() as url:
+            return under(value, run, {**town.places, "postgresql": url})
+
+    def under(value: str | None, run: int, places: Mapping[str, str]) -> object:
         given = {"ONCALL_DATA_DIR": str(tmp_path / str(run)), **base, name: value}
         for variable in names():
             monkeypatch.delenv(variable, raising=False)
         for variable, text in given.items():
             if text is not None:
-                monkeypatch.setenv(variable, text.format(**town.places))
+                monkeypatch.setenv(variable, text.format(**places))
         return probe.observe(town, read_settings())
 
     first = seen(probe.one, 1)

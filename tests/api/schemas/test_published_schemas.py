@@ -45,7 +45,7 @@ KEY = SecretStr("scripted")
 QNA, RETRIEVE = "/api/agentic_qna", "/api/retrieve"
 FIELDS = {
     "agent_path_taken", "answer", "cache_similarity", "cached", "confidence_score", "sources",
-    "captions", "degraded", "conversation_id",
+    "captions", "degraded", "notices", "conversation_id",
 }  # fmt: skip
 
 

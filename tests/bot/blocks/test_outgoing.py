@@ -405,6 +405,7 @@ CALLS = {
         "chat.postEphemeral",
     ): "a_refusal, and gate.py's own sentences",
     ("features/answering/service.py", "chat.postMessage"): "a_refusal, and gate.py's own sentences",
+    ("features/budgets/service.py", "chat.postMessage"): "mrkdwn",
     ("features/checklists/feature.py", "chat.postEphemeral"): "the bot's own sentences",
     ("features/checklists/feature.py", "views.open"): "the bot's own sentences",
     ("features/checklists/posts.py", "chat.update"): "test_outgoing_features.py: checklists",
