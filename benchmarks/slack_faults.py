@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from playground.openai_stand_in import ModelFault, OpenAIStandIn, Request, Scripted
 from playground.slack_stand_in import SlackStandIn
@@ -42,6 +42,11 @@ LATER = 5.0
 """Seconds in which a second answer would show."""
 
 
+class HasSlack(Protocol):
+    @property
+    def slack(self) -> SlackStandIn: ...
+
+
 @dataclass(frozen=True)
 class Stage:
     slack: SlackStandIn
@@ -49,14 +54,14 @@ class Stage:
 
 
 class Model:
-    """Plans nothing, writes a sentence in a second; down on demand."""
+    """Plans nothing, writes a sentence in a second; fails on demand."""
 
     def __init__(self) -> None:
-        self.down = False
+        self.fault: ModelFault | None = None
 
     def __call__(self, request: Request) -> Scripted:
-        if self.down:
-            return ModelFault(kind="status", status=500)
+        if self.fault:
+            return self.fault
         if request.name == "plan":
             return {"question": "", "kind": "in_domain"}
         return {"documents": []} if request.name == "sources" else ANSWER * 2
@@ -82,11 +87,11 @@ def expired_streams(stage: Stage) -> None:
 
 
 def no_model(stage: Stage) -> None:
-    stage.model.down = True
+    stage.model.fault = ModelFault(kind="status", status=500)
 
 
 @contextmanager
-def cut_sockets(stage: Stage, seconds: float = 2.0) -> Iterator[None]:
+def cut_sockets(stage: HasSlack, seconds: float = 2.0) -> Iterator[None]:
     """Every connection is cut again and again, without a word."""
     over = threading.Event()
 

@@ -21,6 +21,7 @@ from playground.slack.workspace import WorkspaceChange
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import answered, words
 from tests.bot.fakes import CHANNEL
+from tests.databases import Server
 
 FALSE_WORDS = ("have not been read", "oncall ingest", "Sorry", "went wrong")
 NOTICE_SECONDS = 3.5
@@ -47,10 +48,11 @@ class Crowd:
 
     def wait_until_answered(self, timeout: float) -> float:
         """Seconds until every mention has an answer; raises TimeoutError."""
-        began = time.monotonic()
-        self._slack.wait_for(
-            lambda: all(any(map(answered, self.posts(ts))) for ts in self.asked), timeout
-        )
+        began, waiting = time.monotonic(), self.asked
+        while waiting := [ts for ts in waiting if not any(map(answered, self.posts(ts)))]:
+            if time.monotonic() - began > timeout:
+                raise TimeoutError([self.posts(ts) for ts in waiting])
+            time.sleep(0.25)
         return time.monotonic() - began
 
     def posts(self, ts: str) -> list[dict[str, Any]]:
@@ -58,8 +60,9 @@ class Crowd:
         thread = self._slack.thread(CHANNEL, ts)
         return [one for one in thread if one.get("user") == self._slack.bot_user_id]
 
-    def verdict(self, right: Callable[[str], bool]) -> Verdict:
-        """`right`: whether these are the words of an answer to one of the mentions."""
+    def verdict(self, right: Callable[[str], bool], never: Sequence[str] = FALSE_WORDS) -> Verdict:
+        """`right`: whether these are the words of an answer to one of the mentions. `never`: words
+        that are false whenever they are shown."""
         verdict = Verdict(asked=len(self.asked))
         for ts in self.asked:
             posts = self.posts(ts)
@@ -67,7 +70,7 @@ class Crowd:
             verdict.twice += len(posts) > 1
             verdict.stale += sum(not answered(one) for one in posts)
             verdict.wrong += any(answered(one) and not right(words(one)) for one in posts)
-        verdict.false = sum(any(word in text for word in FALSE_WORDS) for text in self.shown)
+        verdict.false = sum(any(word in text for word in never) for text in self.shown)
         return verdict
 
     def _note(self, change: WorkspaceChange) -> None:
@@ -153,6 +156,13 @@ def missing_at(port: int) -> str:
         return str(json.load(error)["detail"])
     except OSError as error:
         return type(error).__name__
+
+
+def limit_connections(server: Server, connections: int) -> None:
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(f"ALTER SYSTEM SET max_connections = {connections}")
+    server.stop()
+    server.start()
 
 
 BREAK_OFF = """

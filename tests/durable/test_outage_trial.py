@@ -7,7 +7,6 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-import psycopg
 import pytest
 from sqlalchemy import insert
 
@@ -15,8 +14,8 @@ from durable.connections import postgres_engine
 from index.store.database import CurrentRow, create_index_tables
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.features.answering.test_bot_crash import up, worker
-from tests.databases import Server, breakable_postgresql
-from tests.outage_trial import Crowd, Readiness, exhausted, free_port
+from tests.databases import breakable_postgresql
+from tests.outage_trial import Crowd, Readiness, exhausted, free_port, limit_connections
 
 pytestmark = pytest.mark.outage
 
@@ -32,17 +31,10 @@ def published(url: str) -> None:
     engine.dispose()
 
 
-def limit_connections(server: Server) -> None:
-    with psycopg.connect(server.url, autocommit=True) as connection:
-        connection.execute(f"ALTER SYSTEM SET max_connections = {CONNECTIONS}")
-    server.stop()
-    server.start()
-
-
 def test_a_faltering_database_delays_answers_and_changes_none(tmp_path: Path) -> None:
     with ExitStack() as stack:
         server = stack.enter_context(breakable_postgresql())
-        limit_connections(server)
+        limit_connections(server, CONNECTIONS)
         published(server.url)
         slack = stack.enter_context(SlackStandIn(enforce_rate_limits=False))
         slack.retry_delays = (0.5, *[1.0] * 60)
