@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from config.errors import LoadError
 from loaders.assemble import Metadata
 from loaders.docs.response import parse_document
 from loaders.document import MAX_BYTES, Document, check_size
+from loaders.files.decoding import check_words, decode
 from loaders.files.html import parse_html
 from loaders.files.markdown import parse_markdown
 from loaders.files.patterns import entry_roots, expand_paths
@@ -126,24 +126,15 @@ def load_bytes(
 
 def _text(parse: Callable[..., Document]) -> Parse:
     def from_bytes(data: bytes, *, url: str, **metadata: Unpack[Metadata]) -> Document:
-        text, warning = decode(data)
+        name = metadata.get("id") or url or "file"
+        text, warning = decode(data, name)
         document = parse(text, url=url, **metadata)
+        check_words(document.blocks, name)
         if warning:
             document = replace(document, warnings=(*document.warnings, warning))
         return document
 
     return from_bytes
-
-
-def decode(data: bytes) -> tuple[str, str]:
-    """Returns the text, and a warning when the encoding is a guess."""
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return data.decode("utf-16", "replace"), ""
-    try:
-        return data.decode("utf-8-sig"), ""
-    except UnicodeDecodeError as error:
-        warning = f"not UTF-8 at byte {error.start}: read as Windows-1252"
-        return data.decode("cp1252", "replace"), warning
 
 
 def _google_json(text: str, *, url: str, **metadata: Unpack[Metadata]) -> Document:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import random
@@ -245,6 +246,52 @@ def test_other_encodings_are_read_with_a_warning() -> None:
     document = load_bytes("Café".encode("cp1252"), suffix=".txt", id="x")
     assert document.blocks[0].text == "Café"
     assert "Windows-1252" in document.warnings[0]
+
+
+PROSE = "The kettle is descaled every Friday by the kitchen team (see the list). "
+NO_TEXT = {
+    "a picture": b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40,
+    "a program": b"\x7fELF" + bytes(400) + b"main printf " * 50,
+    "an old Word file": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600) + b"Kettle" * 50,
+    "a PDF": b"%PDF-1.7\n1 0 obj\nstream\n" + bytes(range(256)) * 40,
+    "one letter": b"a" * 100_000,
+    "base64": b"\n".join([b"TGlrZSBhIHBpY3R1cmUgaW4gYW4gZS1tYWlsLCB3cmFwcGVkLiAg" * 2] * 400),
+    "a minified script": b"function a(b,c){return b+c};var x=[1,2,3];" * 1_000,
+    "minified JSON": b'{"name":"kettle","day":5,"team":["a b","c d"]},' * 1_000,
+    "half a pair of bytes": codecs.BOM_UTF16_LE + b"\x00\xd8\x01\x00" * 500,
+}
+TEXT = {
+    "one line": PROSE.encode() * 1_000,
+    "Chinese without spaces": "茶壶每周五由厨房团队除垢。".encode() * 4_000,
+    "Thai without spaces": "กาน้ำชาถูกล้างทุกวันศุกร์".encode() * 2_000,
+    "Japanese of an old system": "急須は毎週金曜日に洗われる。\n".encode("shift_jis") * 50,
+    "Russian of an old system": "Чайник очищают по пятницам.\n".encode("koi8-r") * 50,
+    "UTF-16 without a mark": f"# Kettle\r\n{PROSE}".encode("utf-16-le"),
+    "UTF-16, the other way": f"# Kettle\r\n{PROSE}".encode("utf-16-be"),
+    "UTF-32": f"# Kettle\r\n{PROSE}".encode("utf-32"),
+    "a minified reply in a code block": b"# API\n```json\n" + b'{"k":[1,2]},' * 5_000 + b"\n```\n",
+    "a picture within": b"# Kettle\n![it](data:image/png;base64," + b"QUJD" * 9_000 + b")\nText.\n",
+    "a manual page": b"N\bNA\bAM\bME\bE\n  kettle - boils water\n\x1b[1mSEE\x1b[0m\n\x0c" * 90,
+    "YAML": b"```yaml\n" + b"- name: kettle-1\n  url: https://a.b/c?d=e\n" * 900 + b"```\n",
+}
+
+
+@pytest.mark.parametrize("suffix", [".md", ".txt", ".html"])
+@pytest.mark.parametrize("kind", NO_TEXT)
+def test_what_is_no_text_is_refused_whatever_its_name(kind: str, suffix: str) -> None:
+    with pytest.raises(LoadError, match=r"it is no text: |are no words in lines"):
+        load_bytes(NO_TEXT[kind], suffix=suffix, id="x")
+
+
+@pytest.mark.parametrize("kind", TEXT)
+def test_text_is_read_in_any_script_and_encoding(kind: str) -> None:
+    document = load_bytes(TEXT[kind], suffix=".md", id="x")
+    text = "".join(block.text for block in document.blocks)
+    assert text
+    assert "\0" not in text
+    if kind.startswith("UTF"):
+        assert text.startswith("Kettle")
+        assert PROSE.strip() in text
 
 
 def test_word_files_keep_merged_cells_lists_and_headings(tmp_path: Path) -> None:
