@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import select
 import sys
 import threading
 import time
@@ -28,7 +29,7 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.engine.interfaces import Dialect
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import InvalidatePoolError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 log = structlog.get_logger()
@@ -53,6 +54,9 @@ published, and the connection of a health check."""
 POOL_SECONDS = 10.0
 """A thread waits this long for a connection of the pool."""
 _RETRY_SECONDS = 0.5
+_FRESH_SECONDS = 10.0
+"""A pooled connection that was used within this time is not asked whether it still works.
+Keepalives need as long to notice a server that vanished."""
 _BUDGET, _DIRECT = "oncall_connections", "oncall_direct_url"
 """Execution options of an engine, which a session of the same process takes over."""
 _PROCESS = secrets.token_hex(3)
@@ -93,6 +97,7 @@ def postgres_engine(
         pool_timeout=POOL_SECONDS,
         pool_use_lifo=True,
     )
+    _check_in_doubt(engine)
     connecting = threading.Lock()
 
     # A server that stalls answers all attempts of that time when it goes on, also those that were
@@ -107,6 +112,31 @@ def postgres_engine(
             connecting.release()
 
     return engine
+
+
+def _check_in_doubt(engine: Engine) -> None:
+    """Ask the server about a pooled connection that was long idle, or whose server has sent
+    something, as it does when it breaks the connection off.
+
+    Asking at each use (`pool_pre_ping`) is one more round trip for each transaction."""
+    ended = "ended"
+
+    @event.listens_for(engine, "checkin")
+    def _note(_connection: Any, record: ConnectionPoolEntry) -> None:
+        record.info[ended] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def _check(connection: Any, record: ConnectionPoolEntry, _proxy: Any) -> None:
+        at = record.info.get(ended)
+        if at is None:  # it has just been opened
+            return
+        try:
+            watched = select.poll()
+            watched.register(connection.fileno(), select.POLLIN)
+            if time.monotonic() - at > _FRESH_SECONDS or watched.poll(0):
+                engine.dialect.do_ping(connection)
+        except engine.dialect.loaded_dbapi.Error as error:
+            raise InvalidatePoolError from error  # the pool opens another
 
 
 def session_engine(engine: Engine) -> Engine:
@@ -128,7 +158,6 @@ def _engine(url: URL, connections: int, direct_url: str | None = None, **options
     return create_engine(
         url.set(drivername="postgresql+psycopg"),
         hide_parameters=True,
-        pool_pre_ping=True,
         connect_args={**NOTICES, "application_name": _name_of(connections), **more},
         execution_options={_BUDGET: connections, _DIRECT: direct_url},
         **options,
@@ -138,6 +167,22 @@ def _engine(url: URL, connections: int, direct_url: str | None = None, **options
 def _name_of(connections: int) -> str:
     command = next((f"{one} " for one in sys.argv[1:2] if one.isalpha()), "")
     return f"oncall {command[:20]}{_PROCESS}/{connections}"
+
+
+def fresh_connection(engine: Engine, seconds: int) -> Any:
+    """A connection of the driver, past the pool, to where the pool's lead. Raises its errors, after
+    `seconds` at the latest."""
+    _, options = engine.dialect.create_connect_args(engine.url)
+    name = _name_of(engine.get_execution_options().get(_BUDGET, DEFAULT_CONNECTIONS))
+    own = {**NOTICES, "connect_timeout": seconds, "application_name": name, "autocommit": True}
+    return engine.dialect.connect(**{**options, **own})
+
+
+def is_of_the_server(connection: Any) -> bool:
+    """Whether no pooler stands between. Asks the server for its process, which a pooler replaces by
+    a number of its own. `connection`: of the driver, autocommit."""
+    (process,) = connection.execute("SELECT pg_backend_pid()").fetchone()
+    return bool(process == connection.info.backend_pid)
 
 
 def autocommit(engine: Engine) -> Engine:

@@ -62,25 +62,33 @@ class WaitingWork:
     """When the oldest item was stored, in seconds since 1970."""
     is_any_started: bool = False
     """Whether any was started, in any queue."""
+    startable: frozenset[str] = frozenset()
+    """Queues with work that a worker of this format may start."""
 
 
-def waiting_work(client: Any, queues: Collection[str]) -> WaitingWork:
-    """Raises SQLAlchemyError in an outage.
+def waiting_work(client: Any, queues: Collection[str], version: str) -> WaitingWork:
+    """`version`: the format of the worker's application. Raises SQLAlchemyError in an outage.
 
     DBOS's own list would load every row of a long queue to count them."""
     table = client._sys_db.tables.workflow_status.c
+    columns = table.queue_name, table.status, table.application_version
     query = (
-        select(table.queue_name, table.status, func.count(), func.min(table.created_at))
+        select(*columns, func.count(), func.min(table.created_at))
         .where(table.status.in_(UNDONE))
-        .group_by(table.queue_name, table.status)
+        .group_by(*columns)
     )
     with autocommit(client._sys_db.engine).connect() as connection:
         rows = connection.execute(query).all()
-    mine = [(count, oldest) for queue, _, count, oldest in rows if queue in queues]
+    mine = [row for row in rows if row.queue_name in queues]
     return WaitingWork(
-        count=sum(count for count, _ in mine),
-        oldest=min(oldest for _, oldest in mine) / 1000 if mine else None,
-        is_any_started=any(status == "PENDING" for _, status, _, _ in rows),
+        count=sum(count for *_, count, _ in mine),
+        oldest=min(oldest for *_, oldest in mine) / 1000 if mine else None,
+        is_any_started=any(row.status == "PENDING" for row in rows),
+        startable=frozenset(
+            row.queue_name
+            for row in mine
+            if row.status == "ENQUEUED" and row.application_version in {version, None}
+        ),
     )
 
 

@@ -34,7 +34,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.errors import CopilotError
-from durable.connections import free_connections
+from durable.connections import autocommit, free_connections
 from durable.migration import migrate
 from telemetry import metrics
 
@@ -154,7 +154,7 @@ class Heartbeat:
         late = now - self._beaten_at > 2 * BEAT_SECONDS
         if self._steady_since is None or late:
             self._steady_since = now
-        with self._engine.begin() as connection:
+        with autocommit(self._engine).connect() as connection:
             at = _database_time(self._engine)
             mine = update(HeartbeatRow).filter_by(**self._mine).values(beat_at=at)
             if not connection.execute(mine).rowcount:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -19,9 +19,8 @@ from durable.lease import CHANNEL
 if TYPE_CHECKING:
     from dbos import DBOS
 
-IDLE_SECONDS = 10.0
-"""Longest pause between two reads of a queue: work that nobody announced, such as an earlier
-release's, waits this long."""
+IDLE_SECONDS = 60.0
+"""Longest pause between two reads of a queue. The worker's sweep announces what waits unread."""
 POLLERS_SECONDS = 3.0
 """How long a stop waits for the queues' pollers, which an unreachable database may hold up."""
 
@@ -114,6 +113,12 @@ class QueueReaders:
         for name, signal in list(self._signals.items()):
             if not queue or name == queue:
                 signal.set()
+
+    def announce_waiting(self, queues: Collection[str]) -> None:
+        """Read these queues, in which work waits, unless this process has as much as it takes."""
+        for queue in queues:
+            if not self._is_full(queue):
+                self.announce(queue)
 
     def announce_room(self) -> None:
         """Read the queues of which this process had as much work as it takes."""

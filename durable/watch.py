@@ -12,7 +12,7 @@ from contextlib import closing
 import structlog
 from sqlalchemy import Engine
 
-from durable.connections import NOTICES
+from durable.connections import fresh_connection, is_of_the_server
 from durable.failures import storage_failure
 
 log = structlog.get_logger()
@@ -31,6 +31,7 @@ class DatabaseWatch:
     def __init__(self, engine: Engine) -> None:
         """`engine`: for its address; no connection of its pool is used."""
         self._engine = engine
+        self._is_past_poolers = False
         self._stopping = threading.Event()
         self._began: float | None = None
         """When the running look began."""
@@ -74,24 +75,22 @@ class DatabaseWatch:
     def _look(self) -> str:
         """Why there is no connection; empty where there is one."""
         try:
-            _connect(self._engine)
+            self._connect()
         except Exception as error:  # whatever keeps this process from the database
             failure = storage_failure(error)
             return failure.problem if failure else f"the database failed: {type(error).__name__}"
         return ""
 
-
-def _connect(engine: Engine) -> None:
-    """Raises what the driver raises."""
-    dialect = engine.dialect
-    arguments, options = dialect.create_connect_args(engine.url)
-    if dialect.name == "postgresql":
-        # psycopg takes no shorter timeout. An empty query runs nothing, and behind a pooler it
-        # reaches the server.
-        options = {**options, **NOTICES, "connect_timeout": 2, "autocommit": True}
-        statement = ""
-    else:
+    def _connect(self) -> None:
+        """Raises what the driver raises."""
+        if self._engine.dialect.name == "postgresql":
+            # psycopg takes no shorter timeout.
+            with closing(fresh_connection(self._engine, seconds=2)) as connection:
+                # A server that gives a connection is able. A pooler gives them on its own, so
+                # behind one each look asks the server something.
+                self._is_past_poolers = self._is_past_poolers or is_of_the_server(connection)
+            return
+        arguments, options = self._engine.dialect.create_connect_args(self._engine.url)
         options = {**options, "timeout": SLOW_SECONDS}
-        statement = "PRAGMA schema_version"
-    with closing(dialect.connect(*arguments, **options)) as connection:
-        connection.cursor().execute(statement)
+        with closing(self._engine.dialect.connect(*arguments, **options)) as connection:
+            connection.execute("PRAGMA schema_version")

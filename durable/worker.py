@@ -198,7 +198,7 @@ class DurableWorker:
 
     def backlog(self) -> int:
         """Number of unfinished items in these queues, of all workers. Reads the database."""
-        return waiting_work(self.client, self.queues).count
+        return self._read_waiting().count
 
     def missing(self) -> dict[str, str]:
         """Reasons why it can't work, as in `telemetry.health.HealthSource`. Makes no query."""
@@ -267,13 +267,15 @@ class DurableWorker:
                 self._able.clear()
 
     def _look_after(self) -> None:
-        """Every few seconds: recover the work of dead workers. Every hour: run the upkeep."""
+        """Every few seconds: recover the work of dead workers, and read the queues of work that
+        waits unannounced. Every hour: run the upkeep."""
         next_upkeep = time.monotonic()
         while not self._stopping.wait(SWEEP_SECONDS):
             if not self._able.is_set():
                 continue
             try:
-                self._waiting = waiting_work(self.client, self.queues)
+                self._waiting = self._read_waiting()
+                self._readers.announce_waiting(self._waiting.startable)
                 if self._waiting.is_any_started:
                     self._recover()
                 else:
@@ -290,6 +292,9 @@ class DurableWorker:
                     log.exception("recovery check failed; trying again")
                 else:
                     log.warning("recovery waits for the database", cause=type(error).__name__)
+
+    def _read_waiting(self) -> WaitingWork:
+        return waiting_work(self.client, self.queues, self.application.format)
 
     def _recover(self) -> None:
         """Requeue the started work of dead workers, and stranded work of this one."""

@@ -33,6 +33,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.domain import Refresh
+from durable.connections import autocommit
 from durable.database import insert_once, naive_utc, replace_row
 from durable.migration import migrate
 from jobs.ingest.progress import IngestReport
@@ -226,7 +227,7 @@ class RunStore:
         """Now, by the server's clock, which all runners share; by this machine's on SQLite."""
         if self.engine.dialect.name != "postgresql":
             return datetime.now(UTC)
-        with self.engine.connect() as connection:
+        with autocommit(self.engine).connect() as connection:
             now: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
             return now.astimezone(UTC)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import socket
 import subprocess
@@ -16,7 +17,7 @@ from typing import Any
 import psycopg
 import pytest
 from pydantic import ValidationError
-from sqlalchemy import Engine, event, make_url, text
+from sqlalchemy import Engine, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from bot.bus.inbox import QUEUE, WORK, Inbox
@@ -27,12 +28,15 @@ from durable.connections import (
     DEFAULT_CONNECTIONS,
     MIN_CONNECTIONS,
     ConnectionSum,
+    autocommit,
     connection_sum,
     end,
     postgres_engine,
 )
 from durable.failures import storage_failure
+from durable.heartbeat import Heartbeat
 from durable.lease import CHANNEL, PostgresLease
+from durable.watch import DatabaseWatch
 from index.store.database import open_database
 from tests.databases import postgresql_database
 
@@ -118,20 +122,81 @@ def test_work_that_another_process_announces_is_taken_at_once(url: str) -> None:
         until(lambda: done == ["theirs"])
 
 
-def test_an_idle_worker_asks_the_database_hardly_anything(url: str) -> None:
-    statements: list[str] = []
+def test_work_that_nobody_announced_is_found_within_seconds(url: str) -> None:
+    done: list[str] = []
+    with inbox_of(url, lambda _, event_id: done.append(event_id), poll_seconds=300):
+        client = INBOX.client(url)
+        options = {"workflow_name": WORK, "queue_name": QUEUE, "app_version": INBOX.format}
+        client.enqueue({**options, "workflow_id": "silent"}, "silent", {})
+        client.destroy()
+        until(lambda: done == ["silent"])
 
-    def count(*arguments: Any) -> None:
-        statements.append(arguments[2])
 
-    with inbox_of(url, lambda *_: None):
-        time.sleep(3)  # the pauses of its queue grow
-        event.listen(Engine, "before_cursor_execute", count)
+@contextmanager
+def statements_of(url: str) -> Iterator[list[str]]:
+    """The statements that sessions of this time send to this database, as its server logs them;
+    filled at the end."""
+    sent: list[str] = []
+    with psycopg.connect(url, autocommit=True) as owner:
+        name = owner.info.dbname
+        row = owner.execute("SHOW data_directory").fetchone()
+        owner.execute(f"ALTER DATABASE {name} SET log_statement = 'all'")
+        log = Path(row[0] if row else "") / "log"
+        begin = log.stat().st_size
         try:
-            time.sleep(5)
+            yield sent
         finally:
-            event.remove(Engine, "before_cursor_execute", count)
-    assert len(statements) <= 30, statements  # once it was 120
+            owner.execute(f"ALTER DATABASE {name} RESET log_statement")
+    with log.open() as lines:
+        lines.seek(begin)
+        sent += [line for line in lines if re.search("LOG:  (statement|execute [^:]*): ", line)]
+
+
+def test_an_idle_process_asks_the_database_hardly_anything(url: str) -> None:
+    with statements_of(url) as sent, inbox_of(url, lambda *_: None):
+        engine = postgres_engine(url)
+        watch, heartbeat = DatabaseWatch(engine), Heartbeat(engine, "bot")
+        watch.start()
+        heartbeat.prepare()
+        heartbeat.beat()
+        time.sleep(4)  # the pauses of its queue grow
+        with psycopg.connect(url, autocommit=True) as mark:
+            mark.execute("SELECT 'from here'")
+            time.sleep(3)
+            heartbeat.beat()
+            time.sleep(2)
+            mark.execute("SELECT 'to here'")
+        watch.stop()
+        end(engine)
+    begin, finish = (
+        next(number for number, line in enumerate(sent) if f"'{words}'" in line)
+        for words in ("from here", "to here")
+    )
+    assert finish - begin <= 16, sent[begin:finish]  # once it was 22
+
+
+def test_a_connection_that_was_just_used_is_not_asked_whether_it_works(url: str) -> None:
+    with statements_of(url) as sent:
+        engine = postgres_engine(url)
+        for number in range(3):
+            with autocommit(engine).connect() as connection:
+                connection.execute(text(f"SELECT {number}"))
+        end(engine)
+    begin = next(number for number, line in enumerate(sent) if line.endswith("SELECT 0\n"))
+    assert [line[-9:-1] for line in sent[begin:]] == ["SELECT 0", "SELECT 1", "SELECT 2"]
+
+
+def test_connections_that_the_server_broke_off_are_replaced_unnoticed(url: str) -> None:
+    engine = postgres_engine(url)
+    pid = text("SELECT pg_backend_pid()")
+    with engine.connect() as one, engine.connect() as other:
+        pids = [one.scalar(pid), other.scalar(pid)]
+    with psycopg.connect(url, autocommit=True) as owner:
+        for broken in pids:
+            owner.execute("SELECT pg_terminate_backend(%s, 60000)", [broken])
+    with engine.connect() as one, engine.connect() as other:
+        assert {one.scalar(pid), other.scalar(pid)}.isdisjoint(pids)
+    end(engine)
 
 
 def test_processes_that_need_more_than_the_server_allows_are_told_what_to_set(url: str) -> None:
