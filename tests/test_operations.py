@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 import bot.features.registry  # noqa: F401 - features define their own metrics
+import jobs.schedule.freshness  # noqa: F401 - likewise
 from telemetry.metrics import exposition, registry
 from tests.promql import grouping_labels, selectors, tokens
 
@@ -28,6 +29,7 @@ RUNBOOKS = (OPERATIONS / "runbooks.md").read_text("utf-8")
 OF_PROMETHEUS = {"up": set[str](), "ALERTS": {"alertname", "alertstate", "severity", "domain"}}
 """Metrics that Prometheus makes itself → their labels."""
 OF_TARGETS = {"job", "instance"}
+PARTS = ("For askers.", "First look.", "Causes.", "Over when", "Wake somebody?")
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 
 
@@ -134,8 +136,9 @@ def test_every_alert_has_its_section_of_the_runbooks(rule: dict[str, Any]) -> No
     assert anchor == rule["alert"].lower()
     section = re.search(rf"^## {rule['alert']}\n(.*?)(?=^## |\Z)", RUNBOOKS, re.S | re.M)
     assert section, "no section"
-    for part in ("**For askers.**", "**First look.**", "**Causes.**", "**Wake somebody?**"):
-        assert part in section[1], part
+    places = [section[1].find(f"**{part}**") for part in PARTS]
+    assert -1 not in places
+    assert places == sorted(places), "in another order"
     assert rule["labels"]["severity"] in {"critical", "warning", "info"}
 
 
