@@ -19,7 +19,7 @@ from durable.connections import end
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.extractive.lifecycle import with_successors
 from index.generations.build import VectorSource, embedded_texts
-from index.generations.engines import ChromaEngine, LocalEngine, VectorEngine
+from index.generations.engines import ChromaEngine, local_searches
 from index.generations.folder import Folder
 from index.generations.folders import GenerationFolders
 from index.generations.staging import Staging
@@ -85,9 +85,7 @@ class Index:
         self._questions = QuestionVectors(embedder)
         self._server = server
         self._store = Store(engine)
-        self._vectors: VectorEngine = (
-            ChromaEngine(server) if settings.vector_engine == "chroma" else LocalEngine()
-        )
+        self._chroma = ChromaEngine(server) if settings.vector_engine == "chroma" else None
         self._folders = GenerationFolders(settings, self._store, embedder, server)
         self._open_ones = OpenGenerations(
             self._store,
@@ -211,7 +209,8 @@ class Index:
 
     def close(self) -> None:
         self._open_ones.close()
-        self._vectors.close()
+        if self._chroma:
+            self._chroma.close()
         if self._server:
             self._server.close()
         end(self.engine)
@@ -251,7 +250,8 @@ class Index:
 
     def _generation(self, info: GenerationInfo, cards: Mapping[str, DocumentCard]) -> Generation:
         folder = self._folders.open(info)
-        searches = self._vectors.open(info.domain, folder)
+        chroma = self._chroma
+        searches = chroma.open(info.domain, folder) if chroma else local_searches(folder)
         return Generation(info, folder, searches, cards, self._store, self._questions)
 
     def _held_here(self, domain: str) -> Folder | None:

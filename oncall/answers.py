@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from config.domain import Domain
     from config.settings import Settings
     from index.search import Snapshot
-    from jobs.ingest.lost_sources import LostSourceStore
     from oncall.documents import Documents
     from oncall.models import Models
 
@@ -64,12 +63,6 @@ class Answers:
             has_model=self._models.chat is not None,
             prices=self._settings.read_prices(),
         )
-
-    @cached_property
-    def _lost_sources(self) -> LostSourceStore:
-        from jobs.ingest.lost_sources import LostSourceStore
-
-        return LostSourceStore(self._documents.index.engine)
 
     @cached_property
     def threads(self) -> ThreadMemory:
@@ -157,7 +150,8 @@ class Answers:
             with_buffered_progress(domain, model),
             with_runbook_lookup(domain, lambda: access.snapshot(name)),
             with_unread_sources(
-                lambda: access.snapshot(name), partial(self._lost_sources.unread_since, name)
+                lambda: access.snapshot(name),
+                partial(self._documents.lost_sources.unread_since, name),
             ),
             with_metrics(name, prices=self._settings.read_prices(), for_people=for_people),
             with_thread_memory(name, lambda: self.threads),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from index.permissions.live import CheckReaders, DomainAccess
     from index.publish import Index
     from index.search import Snapshot
+    from jobs.ingest.lost_sources import LostSourceStore
     from jobs.ingest.preparer import Preparation
     from loaders.google.owners import GoogleOwners
     from loaders.source import DocumentSource
@@ -117,6 +118,13 @@ class Documents:
         from index.audit import AuditLog
 
         return AuditLog(self.index.engine)
+
+    @cached_property
+    def lost_sources(self) -> LostSourceStore:
+        """Sources of which nothing can be read."""
+        from jobs.ingest.lost_sources import LostSourceStore
+
+        return LostSourceStore(self.index.engine)
 
     def snapshot(self, name: str) -> Snapshot:
         """A domain's published documents. Loads no model.

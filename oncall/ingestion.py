@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from durable.heartbeat import Sign
     from jobs.canary.canary import Canary
     from jobs.ingest.executors import PreparationExecutor
-    from jobs.ingest.lost_sources import LostSourceStore
     from jobs.ingest.progress import IngestProgress, IngestReport
     from jobs.ingest.shared_queue import Assign
     from jobs.schedule.freshness import Freshness, FreshnessGauges
@@ -93,7 +92,9 @@ class Ingestion:
 
         name, models, index = domain.domain, self._models, self._documents.index
         current = partial(self._documents.current, name)
-        lost = LostSources(self.lost_sources, name, days=domain.retention.lost_source_days)
+        lost = LostSources(
+            self._documents.lost_sources, name, days=domain.retention.lost_source_days
+        )
         pipeline = f"{VERSION} {domain.chunks!r} {models.embedder.name}"
         return ingest(
             name,
@@ -169,14 +170,7 @@ class Ingestion:
         from jobs.schedule.freshness import freshness
 
         fresh = freshness(self._documents.domain(name), self.runs.of(name), datetime.now(UTC))
-        return replace(fresh, lost=tuple(self.lost_sources.of(name)))
-
-    @cached_property
-    def lost_sources(self) -> LostSourceStore:
-        """Sources of which nothing can be read."""
-        from jobs.ingest.lost_sources import LostSourceStore
-
-        return LostSourceStore(self._documents.index.engine)
+        return replace(fresh, lost=tuple(self._documents.lost_sources.of(name)))
 
     def runners(self) -> Sequence[Sign]:
         """The last signs of life of job runners, of any machine."""

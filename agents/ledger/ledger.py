@@ -244,18 +244,12 @@ class RunLedger:
         if budget := attempt.spent.get(attempt.domain):
             values["quoted"] = budget
             QUOTED.labels(attempt.domain, budget).inc()
-        self._change(through, **values)
-
-    def _change(self, through: QuestionOrigin, **values: Any) -> bool:
-        """Whether the database took it."""
         try:
             with self._transaction() as connection:
                 this = update(RunRow).where(RunRow.id == through.run_id)
                 connection.execute(this.values(**values))
         except SQLAlchemyError as error:
             _raise_unless_away(error)
-            return False
-        return True
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:

@@ -11,7 +11,6 @@ import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import Protocol
 
 import numpy as np
 import structlog
@@ -57,22 +56,6 @@ class Searches:
     """Memory of this machine that they take."""
 
 
-class VectorEngine(Protocol):
-    def open(self, domain: str, folder: Folder) -> Searches: ...
-
-    def close(self) -> None: ...
-
-
-class LocalEngine:
-    """An exact pass over the mapped files, by a sketch first in large ones."""
-
-    def open(self, domain: str, folder: Folder) -> Searches:
-        return Searches(*_local(folder), memory_bytes=folder.vector_bytes)
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-
 class ChromaEngine:
     """A Chroma server, or without one a Chroma folder inside each generation's folder."""
 
@@ -85,10 +68,11 @@ class ChromaEngine:
     def open(self, domain: str, folder: Folder) -> Searches:
         """Returns at once; the mapped files are searched until Chroma is ready."""
         servers = (self._server, self._quick) if self._server and self._quick else None
+        mapped = local_searches(folder)
         chroma = GenerationInChroma(domain, folder, servers, self._closed)
         chunks, units = (
             ChromaSearch(chroma, kind, held_by(folder, kind)[0], local)
-            for kind, local in zip(KINDS, _local(folder), strict=True)
+            for kind, local in zip(KINDS, (mapped.chunks, mapped.units), strict=True)
         )
         chroma.start()
         embedded = 0 if servers else _graph_bytes(folder)
@@ -301,11 +285,11 @@ def complete_folder(domain: str, folder: Folder) -> Path:
     return place
 
 
-def _local(folder: Folder) -> tuple[VectorSearch, VectorSearch]:
-    return (
-        LocalSearch(folder.chunk_vectors, folder.chunk_sketch),
-        LocalSearch(folder.unit_vectors, folder.unit_sketch),
-    )
+def local_searches(folder: Folder) -> Searches:
+    """An exact pass over the mapped files, by a sketch first in large ones."""
+    chunks = LocalSearch(folder.chunk_vectors, folder.chunk_sketch)
+    units = LocalSearch(folder.unit_vectors, folder.unit_sketch)
+    return Searches(chunks, units, memory_bytes=folder.vector_bytes)
 
 
 def _size(place: Path) -> int:

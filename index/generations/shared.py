@@ -212,13 +212,9 @@ class SharedGenerations:
     def _opened(self) -> tuple[Any, str]:
         from fsspec.core import url_to_fs
 
-        files, root = url_to_fs(
-            self.address,
-            use_listings_cache=False,
-            skip_instance_cache=True,
-            **self._scheme.options,
-        )
-        return files, root
+        options = {"use_listings_cache": False, "skip_instance_cache": True}
+        opened: tuple[Any, str] = url_to_fs(self.address, **options, **self._scheme.options)
+        return opened
 
     @property
     def _files(self) -> Any:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
@@ -150,7 +150,8 @@ class JobRunner:
         self._now = now or runs.clock
         self._look_seconds = look_seconds
         self._looked_at = time.monotonic()
-        self._planned_at = float("-inf")
+        self._planned_at, self._planned_time = float("-inf"), datetime.min
+        """When the last plan began, by `time.monotonic`; the time that it planned for."""
         self._handled: dict[str, Planned | None] = {}
         """Domain → its last planned run, as of the last plan."""
         self._stopping = threading.Event()
@@ -216,7 +217,7 @@ class JobRunner:
         """Store due runs and notify admins of changes.
 
         Safe with many runners: each run is stored once, under its planned time."""
-        now, undone = self._now(), self._undone()
+        began, now, undone = time.monotonic(), self._now(), self._undone()
         for name, domain in self._domains().items():
             try:
                 self._plan(name, domain, now, undone)
@@ -226,7 +227,7 @@ class JobRunner:
                 log.exception("schedule of a domain could not be read", domain=name)
         if self._tell:
             self._notices.send(self._tell, self._now)
-        self._looked_at = self._planned_at = time.monotonic()
+        self._looked_at, self._planned_at, self._planned_time = time.monotonic(), began, now
 
     def _plan(self, name: str, domain: Domain, now: datetime, undone: Mapping[str, float]) -> None:
         mine = {run: stored for run, stored in undone.items() if run.rpartition("@")[0] == name}
@@ -272,9 +273,10 @@ class JobRunner:
 
     def _must_plan(self) -> bool:
         """Whether a run may be due, or the last plan is long ago. Makes no query."""
-        if time.monotonic() - self._planned_at >= PLAN_LOOKS * self._look_seconds:
+        elapsed = time.monotonic() - self._planned_at
+        if elapsed >= PLAN_LOOKS * self._look_seconds:
             return True
-        now = self._now()
+        now = self._planned_time + timedelta(seconds=elapsed)
         with suppress(Exception):  # `plan` logs a schedule that can't be read
             return any(
                 name not in self._handled

@@ -52,8 +52,9 @@ class BudgetService:
         domain = self.context.domains().get(subject.partition(" ")[0])
         if domain is None:
             return
+        used = budget_line(domain, self.ledger.use(domain))
         text = (
-            f"*{sanitize_mrkdwn(domain.title)}* has used {budget_line(domain, self._use(domain))}. "
+            f"*{sanitize_mrkdwn(domain.title)}* has used {used}. "
             "Beyond it, questions are answered by quoting the documents, without the language "
             "model. `limits` in the domain file holds the budget."
         )
@@ -66,7 +67,7 @@ class BudgetService:
     def home(self, showing: Showing, domains: Sequence[Domain]) -> Iterator[Json]:
         """A line for each domain with a budget that its admin sees."""
         for domain in domains:
-            line = budget_line(domain, self._use(domain))
+            line = budget_line(domain, self.ledger.use(domain))
             if line:
                 yield context([f"*{sanitize_mrkdwn(domain.title)}* used {line}."])
 
@@ -77,9 +78,6 @@ class BudgetService:
         questions = "1 question was" if count == 1 else f"{count} questions were"
         line = f"{questions} answered without the language model"
         return [DigestPart(title="A daily budget was used up", lines=[line])]
-
-    def _use(self, domain: Domain) -> BudgetUse:
-        return self.ledger.use(domain)
 
 
 def budget_line(domain: Domain, use: BudgetUse) -> str:
