@@ -3,6 +3,7 @@ permissions change in Drive, and nothing is ingested again."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -155,13 +156,17 @@ def test_status_names_the_groups_that_open_nothing(
     domains = tmp_path / "domains"
     domains.mkdir()
     (domains / "security.yaml").write_text(DOMAIN.replace("S0SECENG", "S0NOSUCH"))
+    shutil.copytree(house.settings.data_dir, tmp_path / "var")
+    shutil.rmtree(tmp_path / "var" / "index")
     for config, said in (
         (house.settings.config_dir, ""),
         (tmp_path, "group S0NOSUCH opens nothing: Slack refuses to list it (no_such_subteam)"),
     ):
-        copilot = house.copilot(config_dir=config)
+        copilot = house.copilot(config_dir=config, data_dir=tmp_path / "var")
         print_status(copilot)
         copilot.index.close()
         printed = " ".join(capsys.readouterr().out.split())
         assert said in printed
         assert ("opens nothing" in printed) == bool(said)
+        assert "not on this machine yet" in printed
+        assert not list((tmp_path / "var").rglob("*.npy")), "status builds no index"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -15,8 +15,10 @@ from config.domain import Domain
 from config.errors import CopilotError, IndexUnavailable
 from config.settings import Settings
 from enrichment.chunk import is_out_of_force
+from index.permissions.rules import shared_groups
 
 if TYPE_CHECKING:
+    from enrichment.chunk import DocumentCard
     from jobs.schedule.freshness import Freshness
     from oncall import Copilot
 
@@ -35,7 +37,8 @@ def print_status(copilot: Copilot) -> None:
             console.print(f"[cyan]{name:>12}[/]  [yellow]{error}[/]")
             _print_runs(fresh, console)
             continue
-        over = sum(map(is_out_of_force, copilot.index.cards(info)))
+        cards = copilot.index.cards(info)
+        over = sum(map(is_out_of_force, cards))
         console.print(
             f"[cyan]{name:>12}[/]  generation {info.number}, "
             f"{info.documents} documents ({over} out of force), {info.chunks} chunks"
@@ -44,7 +47,7 @@ def print_status(copilot: Copilot) -> None:
             console.print(f"{'':>12}  [yellow]{absent}[/]")
         _print_runs(fresh, console)
         if domain.access.audience == "asker":
-            for group, reason in _closed(copilot, domain).items():
+            for group, reason in _closed(copilot, domain, cards).items():
                 console.print(
                     f"{'':>12}  [yellow]group {escape(group)} opens nothing[/]: {escape(reason)}"
                 )
@@ -57,10 +60,10 @@ def _print_runs(fresh: Freshness, console: Console) -> None:
         console.print(f"{'':>12}  [yellow]{escape(complaint)}[/]")
 
 
-def _closed(copilot: Copilot, domain: Domain) -> Mapping[str, str]:
+def _closed(copilot: Copilot, domain: Domain, cards: Iterable[DocumentCard]) -> Mapping[str, str]:
     """The domain's shared groups that give no access → the reason."""
     try:
-        return copilot.groups.closed(domain)
+        return copilot.groups.closed(domain, shared_groups(cards))
     except CopilotError as error:
         return {"any": str(error)}
 

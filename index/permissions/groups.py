@@ -102,10 +102,12 @@ class Groups:
         names = {address_of(person.email), person.slack_user} - {""}
         return own | {group for group, members in self._members(domain).items() if names & members}
 
-    def closed(self, domain: Domain) -> Mapping[str, str]:
-        """Shared groups whose members are unknown → the reason. They give nobody access."""
+    def closed(self, domain: Domain, shared: Collection[str]) -> Mapping[str, str]:
+        """Shared groups whose members are unknown → the reason. They give nobody access.
+
+        `shared`: the groups that its documents are shared with."""
         configured = _configured(domain)
-        addresses = self.shared_groups(domain.domain) - configured.keys()
+        addresses = set(shared) - configured.keys()
         members = dict(self.directory(addresses))
         members |= self.slack(_slack_groups(configured.values()))
         return {group: why for group, why in sorted(members.items()) if isinstance(why, str)}

@@ -151,6 +151,11 @@ class PermissionIndex:
                 del by_permission[each]
 
 
+def shared_groups(cards: Iterable[DocumentCard]) -> frozenset[str]:
+    """Addresses of the groups that documents were shared with when they were published."""
+    return PermissionIndex({card.id: card.permissions for card in cards}).groups()
+
+
 ROUNDS = 3
 """Most searches for one query: it is repeated while a check closes documents. Hits from documents
 that are still closed afterwards are dropped."""
