@@ -162,7 +162,7 @@ def _watch(generations: weakref.ref[OpenGenerations], closed: Event) -> None:
             target.keep_up()
             last_message = ""
         except CopilotError as error:
-            if str(error) != last_message:  # log an outage once, not every second
+            if str(error) != last_message:  # an outage is logged once
                 logger.warning("generations could not be refreshed: %s", error)
             last_message = str(error)
         except Exception as error:  # any error: the next refresh may succeed

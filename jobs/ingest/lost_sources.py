@@ -60,7 +60,7 @@ class LostSourceStore:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._make_room = cache(lambda: migrate(engine, _Base.metadata, "lost sources"))
+        self.create_tables = cache(lambda: migrate(engine, _Base.metadata, "lost sources"))
 
     def of(self, domain: str) -> list[LostSource]:
         """Sorted by source. Raises database errors."""
@@ -86,7 +86,7 @@ class LostSourceStore:
         return min((lost[one] for one in map(source_of, cards) if one in lost), default=None)
 
     def keep(self, domain: str, lost: LostSource) -> None:
-        self._make_room()
+        self.create_tables()
         with self._engine.begin() as connection:
             replace_row(
                 connection, LostSourceRow, domain=domain, source=lost.source, reason=lost.reason,
@@ -95,7 +95,7 @@ class LostSourceStore:
 
     def forget_all_but(self, domain: str, sources: Collection[str]) -> None:
         """Delete the rows of other sources: they were read, or the domain file has them no more."""
-        self._make_room()
+        self.create_tables()
         others = LostSourceRow.source.not_in(list(sources))
         with self._engine.begin() as connection:
             connection.execute(delete(LostSourceRow).where(LostSourceRow.domain == domain, others))

@@ -83,7 +83,7 @@ def correct_clock(
     once they come. The runs themselves stay on record, as of now at the latest.
 
     `forget` gets the ids of these runs, and deletes what would keep them from running again."""
-    runs.make_room()
+    runs.create_tables()
     latest_time, moment = naive_utc(now + AHEAD), naive_utc(now)
     ended = (RunRow.domain == domain) & (RunRow.outcome != "running")
     is_ahead = ended & or_(RunRow.planned_at > latest_time, RunRow.started_at > latest_time)
@@ -203,12 +203,12 @@ class NoticeStore:
     def __init__(self, engine: Engine, pause: timedelta = PAUSE) -> None:
         self._engine = engine
         self._pause = pause
-        self.make_room = cache(lambda: migrate(engine, _Base.metadata, "ingest-notices"))
+        self.create_tables = cache(lambda: migrate(engine, _Base.metadata, "ingest-notices"))
 
     def keep(
         self, people: Iterable[str], lines: Sequence[str], now: datetime, connection: Connection
     ) -> None:
-        """Store a notice in the caller's transaction. Requires an earlier `make_room`."""
+        """Store a notice in the caller's transaction. Requires an earlier `create_tables`."""
         moment = naive_utc(now)
         notice = {"lines": json.dumps(list(lines)), "kept_at": moment, "try_at": moment}
         rows = [
@@ -223,7 +223,7 @@ class NoticeStore:
 
         A failed delivery delays all notices: they share one connection, and an attempt may take
         half a minute."""
-        self.make_room()
+        self.create_tables()
         for row in self._due(naive_utc(now())):
             if not self._is_mine(row, now()):
                 continue

@@ -348,7 +348,7 @@ class JobRunner:
             if lines:
                 self._notices.keep(domain.admins, lines, now, connection)
 
-        self._notices.make_room()
+        self._notices.create_tables()
         self._runs.told_anew(domain.domain, complaints, keep)
 
     def _look_after(self) -> None:

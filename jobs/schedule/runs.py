@@ -221,7 +221,7 @@ class RunStore:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self.make_room = cache(lambda: migrate(engine, _Base.metadata, "ingest-runs"))
+        self.create_tables = cache(lambda: migrate(engine, _Base.metadata, "ingest-runs"))
 
     def clock(self) -> datetime:
         """Now, by the server's clock, which all runners share; by this machine's on SQLite."""
@@ -233,24 +233,24 @@ class RunStore:
 
     def begin(self, run: IngestRun) -> None:
         """Record the start of a run, or its restart in another process."""
-        self.make_room()
+        self.create_tables()
         with self.engine.begin() as connection:
             replace_row(connection, RunRow, **_row(run))
 
     def leave_out(self, run: IngestRun) -> bool:
         """Record a skipped run. Returns False, and changes nothing, if the run has a record."""
-        self.make_room()
+        self.create_tables()
         return insert_once(self.engine, RunRow, **_row(run))
 
     def find(self, run_id: str) -> IngestRun | None:
-        self.make_room()
+        self.create_tables()
         with self.engine.connect() as connection:
             rows = connection.execute(select(RunRow).where(RunRow.id == run_id)).mappings()
             return next(map(_run, rows), None)
 
     def last_planned(self, domain: str, now: datetime) -> Planned | None:
         """Returns the last planned time up to `now` that has a record."""
-        self.make_room()
+        self.create_tables()
         query = (
             select(RunRow.planned_at, RunRow.wall)
             .where(RunRow.domain == domain, RunRow.planned_at <= naive_utc(now))
@@ -265,7 +265,7 @@ class RunStore:
         """Record the outcome, and delete all but the newest runs.
 
         Earlier runs still marked as running become broken: a domain has one run at a time."""
-        self.make_room()
+        self.create_tables()
         same = RunRow.domain == run.domain
         newest = select(RunRow.started_at).where(same).order_by(RunRow.started_at.desc())
         oldest = newest.offset(MAX_RUNS - 1).limit(1).scalar_subquery()
@@ -303,7 +303,7 @@ class RunStore:
     ) -> tuple[str, ...] | None:
         """Store the complaints if they changed. Returns the previous ones, to exactly one caller;
         None if nothing changed. `keep` gets them too, in the same transaction."""
-        self.make_room()
+        self.create_tables()
         now, before = json.dumps(list(complaints)), ()
         with self.engine.begin() as connection:
             held = connection.scalar(select(ComplaintRow.complaints).filter_by(domain=domain))

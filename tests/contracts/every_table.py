@@ -73,7 +73,7 @@ def make_every_table(folder: Path, engine: Engine) -> None:
     PreparationStore(engine, "security")
     CrashSuspects(engine, "security")
     RunAttemptStore(engine).begin("r")
-    NoticeStore(engine).make_room()
+    NoticeStore(engine).create_tables()
     Heartbeat(engine, "bot").prepare()
     assert RunStore(engine).find("none") is None
     LostSourceStore(engine).forget_all_but("none", ())

@@ -337,7 +337,7 @@ def test_a_notice_waits_for_the_next_try_of_any_runner(tmp_path: Path) -> None:
         other.send(tell_nobody, lambda: now)  # while the first is at it
         return False
 
-    one.make_room()
+    one.create_tables()
     with engine.begin() as connection:
         one.keep(["U0A", "U0B"], ["all is well"], now, connection)
     one.send(tell_nobody, lambda: now)
