@@ -79,7 +79,8 @@ class LoadError(CopilotError):
     """One document can't be read. The job reports it and continues.
 
     `document`: Google id or path; `place`: position in the document, if known. `refused`: its
-    source did not hand it out, and nothing of it was seen."""
+    source did not hand it out, and nothing of it was seen. `temporary`: the source says nothing
+    about it at the moment, such as while it limits requests."""
 
     def __init__(
         self,
@@ -89,8 +90,10 @@ class LoadError(CopilotError):
         place: str = "",
         remedy: str = "",
         refused: bool = False,
+        temporary: bool = False,
     ) -> None:
         self.refused = refused
+        self.temporary = temporary
         self.document = document
         self.reason = reason
         self.place = place

@@ -6,7 +6,7 @@ A new source needs three changes: `loaders/NAME.py` with a `DocumentSource`, a l
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -49,6 +49,9 @@ class SourceChanges:
     moved_away: frozenset[str] = frozenset()
     """Ids of documents that somebody took away, as the source shows: it can be read, though
     nothing may be left in it."""
+    lost: Mapping[str, LoadError] = field(default_factory=dict)
+    """Places of the domain file, such as a folder, that can't be read, though others can; the
+    errors are in `failed`, too. Documents that are not listed may be of them."""
     skipped: tuple[str, ...] = ()
     """Files that are not read, one line each."""
     cursor: str = ""

@@ -116,6 +116,9 @@ OTHER_TABLES: Mapping[str, OtherTable] = {
     "judge_corrections": OtherTable(
         documents="corrections", plain="domain", until="until the domain learns others"
     ),
+    "lost_sources": OtherTable(
+        plain="domain source reason documents", until="until the source can be read again"
+    ),
     "process_heartbeats": OtherTable(plain="process host", until="until its process stops"),
     "schema_floors": OtherTable(plain="part", until=_FOR_GOOD),
     "schema_versions": OtherTable(plain="part", until=_FOR_GOOD),

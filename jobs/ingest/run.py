@@ -130,8 +130,10 @@ class RunInProgress:
             if self.lost:
                 failures = self.failed[failed:]
                 self.lost.refused(name, failures)
-                readable = changes.unchanged or changes.moved_away or self.confirmed > confirmed
-                if not readable:
+                if changes.unchanged or changes.moved_away or self.confirmed > confirmed:
+                    stay, leave = self.lost.lose_places(name, changes, own - self.present)
+                    self.unlisted = (self.unlisted | stay) - leave
+                else:
                     self._lose(name, failures, own, self.lost)
 
     def _changes(
@@ -156,7 +158,7 @@ class RunInProgress:
             return
         if not (failures or own or lost.was_lost(source)):
             return  # a source that is still empty
-        if lost.lose(source, failures, len(own)):
+        if lost.lose(source, failures, own):
             self.unlisted |= own
             self.cursors[source] = self.staging.cursors.get(source, "")
         else:

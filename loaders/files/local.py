@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Unpack
 
 from config.domain import Domain
-from config.errors import LoadError
+from config.errors import ConfigError, LoadError
 from loaders.assemble import Metadata
 from loaders.docs.response import parse_document
 from loaders.document import MAX_BYTES, Document, check_size
@@ -51,12 +51,29 @@ class FileSource:
     def changes(
         self, *, cursor: str, indexed: Mapping[str, IndexedDocument], settled: Collection[str]
     ) -> SourceChanges:
-        """Raises ConfigError for an entry without matches: a typo must not empty a domain."""
+        """An entry without matches is lost: a typo must not empty a domain. Raises ConfigError for
+        one while nothing is published."""
         ids = {document.url.partition("#")[0]: document.id for document in indexed.values()}
-        paths, skipped = find_files(self._patterns, self._folder, self._allowed)
         roots = entry_roots(self._patterns, self._folder)
+        paths, skipped, lost = set[Path](), dict[str, None](), dict[str, LoadError]()
+        for entry in self._patterns:
+            try:
+                expanded = expand_paths([entry], self._folder, _PARSERS, self._allowed)
+            except ConfigError as error:
+                if not indexed:
+                    raise
+                lost[entry] = LoadError(entry, error.problem, remedy=error.remedy, refused=True)
+                continue
+            paths.update(expanded.paths)
+            skipped |= dict.fromkeys(expanded.notes)
+            for folder, reason in expanded.unread.items():
+                lost[folder] = LoadError(folder, reason, refused=True)
         return SourceChanges(
-            changed={ids.get(path.as_uri(), str(path)): self._load(path, roots) for path in paths},
+            changed={
+                ids.get(path.as_uri(), str(path)): self._load(path, roots) for path in sorted(paths)
+            },
+            failed=tuple(lost.values()),
+            lost=lost,
             skipped=tuple(skipped),
             claims_ids=True,
         )
@@ -163,8 +180,10 @@ def _google_json(text: str, *, url: str, **metadata: Unpack[Metadata]) -> Docume
 def find_files(
     patterns: Iterable[str], base: Path, allowed: Sequence[Path] | None = None
 ) -> tuple[list[Path], list[str]]:
-    """`expand_paths` for the suffixes in `_PARSERS`."""
-    return expand_paths(patterns, base, _PARSERS, allowed)
+    """Files with a suffix in `_PARSERS`, and a line for each one that was left out. Raises
+    ConfigError as `expand_paths` does."""
+    expanded = expand_paths(patterns, base, _PARSERS, allowed)
+    return expanded.paths, expanded.notes
 
 
 _PARSERS: dict[str, Parse] = {

@@ -22,13 +22,23 @@ _MAX_NOTES = 20
 _EVERYTHING = ("**", "*")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Expanded:
+    paths: list[Path]
+    """Loadable files, resolved and sorted."""
+    notes: list[str]
+    """A line for each file that was left out."""
+    unread: dict[str, str]
+    """Folders below an entry that can't be listed → why."""
+
+
 def expand_paths(
     patterns: Iterable[str],
     base: Path,
     suffixes: Collection[str],
     allowed: Sequence[Path] | None = None,
-) -> tuple[list[Path], list[str]]:
-    """Returns loadable files, resolved and sorted, and a line for each file that was left out.
+) -> Expanded:
+    """The files of all entries.
 
     `allowed`: folders that contain the roots of all entries; None for no limit. Outside nothing is
     looked at.
@@ -39,6 +49,7 @@ def expand_paths(
     a loader, for `..` after a wildcard, and for one outside `allowed`."""
     paths: set[Path] = set()
     notes: dict[str, None] = {}
+    unread: dict[str, str] = {}
     for pattern in patterns:
         is_long = len(pattern) > _MAX_PATTERN_CHARS
         excerpt = f"{pattern[: _MAX_PATTERN_CHARS - 1]}…" if is_long else pattern
@@ -68,10 +79,11 @@ def expand_paths(
                 )
         paths.update(matches.paths)
         notes |= dict.fromkeys(matches.notes)
+        unread |= matches.unread
     lines = list(notes)
     if len(lines) > _MAX_NOTES:
         lines = [*lines[:_MAX_NOTES], f"… and {len(lines) - _MAX_NOTES} more files left out"]
-    return sorted(paths), lines
+    return Expanded(paths=sorted(paths), notes=lines, unread=unread)
 
 
 def _fixed(parts: Sequence[str]) -> int:
@@ -130,6 +142,7 @@ class _Matches:
     """The entry is in no allowed folder."""
     paths: list[Path] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    unread: dict[str, str] = field(default_factory=dict)
 
     def take(self, folder: Path, parts: Sequence[str]) -> None:
         """Collects the matches below a folder. `**` does not follow links to folders."""
@@ -159,6 +172,7 @@ class _Matches:
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
+            self.unread[str(folder)] = f"it can't be listed: {error.strerror}"
             self.notes.append(f"{folder}: can't be listed: {error.strerror}")
             return
         yield from listed

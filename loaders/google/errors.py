@@ -47,6 +47,11 @@ class GoogleRefused(Exception):
         super().__init__(f"{status} {reason}: {message}")
 
     @property
+    def passes(self) -> bool:
+        """Whether waiting helps, be it until tomorrow."""
+        return self.temporary or self.reason == "dailyLimitExceeded"
+
+    @property
     def no_access(self) -> bool:
         """Whether the file is deleted or not shared; Google doesn't distinguish the two."""
         return self.status in GONE_STATUSES or (self.status == 403 and not self.temporary)

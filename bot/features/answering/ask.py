@@ -24,7 +24,7 @@ from index.permissions.rules import readers_of
 
 RUNS = PersonalTable(
     table=table_of(RunRow), at="started_at", people=("asker",),
-    words={"place": Authors(by=("asker",))}, plain="id door",
+    words={"place": Authors(by=("asker",))}, plain="id door quoted",
 )  # fmt: skip
 """A direct message's channel belongs to one person, so the place goes with them."""
 EveryoneMayRead = Callable[[str, frozenset[str]], bool]

@@ -41,6 +41,8 @@ class Listing:
     skipped: dict[str, Skipped] = field(default_factory=dict)
     """Files without a loader, locked files and broken shortcuts, by id."""
     failed: list[LoadError] = field(default_factory=list)
+    lost: dict[str, LoadError] = field(default_factory=dict)
+    """Folders and documents that are not shared any more, by their name in reports."""
     complete: bool = True
     """False when Google did not respond for a part of the source."""
 
@@ -138,15 +140,20 @@ def _follow(shortcuts: Sequence[DriveFile], calls: DriveCalls, listing: Listing)
 
 
 def _note_failure(name: str, refused: GoogleRefused, account: str, listing: Listing) -> None:
-    listing.complete &= not refused.temporary
-    listing.failed.append(load_error(name, refused, account))
+    error = load_error(name, refused, account)
+    listing.complete &= not error.temporary
+    listing.failed.append(error)
+    if not error.temporary:
+        listing.lost[name] = error
 
 
 def load_error(name: str, refused: GoogleRefused, account: str) -> LoadError:
     """An error for reports: the file, the reason, and the account to share it with."""
     remedy = f"share it with {account}" if refused.no_access else ""
-    is_refused = refused.reason not in OF_FILE
-    return LoadError(name, refused.in_words(), remedy=remedy, refused=is_refused)
+    return LoadError(
+        name, refused.in_words(), remedy=remedy, refused=refused.reason not in OF_FILE,
+        temporary=refused.passes,
+    )  # fmt: skip
 
 
 def in_parallel(

@@ -209,6 +209,7 @@ class DriveSource:
             failed=plan.failed,
             skipped=plan.skipped,
             moved_away=plan.moved_away,
+            lost=plan.lost,
             cursor=plan.cursor,
             complete=plan.complete,
         )

@@ -84,6 +84,8 @@ class SyncPlan:
     """Files that are not read, one line each, with the reason.
 
     Only full listings report files without a loader."""
+    lost: Mapping[str, LoadError] = field(default_factory=dict)
+    """Configured folders and documents that are not shared any more, and folders in them."""
     failed: tuple[LoadError, ...] = ()
     """Errors of folders and documents that can't be read."""
     complete: bool = True
@@ -142,6 +144,7 @@ def plan_from_listing(
         cursor=cursor.to_text() if listing.complete else "",
         skipped=tuple(map(str, listing.skipped.values())),
         failed=tuple(listing.failed),
+        lost=listing.lost,
         complete=listing.complete,
     )
 

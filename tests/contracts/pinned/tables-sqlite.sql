@@ -61,7 +61,7 @@ CREATE TABLE ingest_runs ( id VARCHAR(200) NOT NULL, domain VARCHAR(63) NOT NULL
 CREATE TABLE ingest_told ( domain VARCHAR(63) NOT NULL, complaints TEXT NOT NULL, PRIMARY KEY (domain) );
 CREATE TABLE judge_cards ( domain VARCHAR(64) NOT NULL, judge VARCHAR(200) NOT NULL, card TEXT NOT NULL, PRIMARY KEY (domain, judge) );
 CREATE TABLE judge_corrections ( domain VARCHAR(64) NOT NULL, corrections TEXT NOT NULL, PRIMARY KEY (domain) );
-CREATE TABLE lost_sources ( domain VARCHAR(63) NOT NULL, source VARCHAR(64) NOT NULL, since DATETIME NOT NULL, tried_at DATETIME NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (domain, source) );
+CREATE TABLE lost_sources ( domain VARCHAR(63) NOT NULL, source VARCHAR(300) NOT NULL, since DATETIME NOT NULL, tried_at DATETIME NOT NULL, reason TEXT NOT NULL, documents TEXT NOT NULL, PRIMARY KEY (domain, source) );
 CREATE TABLE process_heartbeats ( process VARCHAR(16) NOT NULL, host VARCHAR(80) NOT NULL, pid INTEGER NOT NULL, beat_at FLOAT NOT NULL, PRIMARY KEY (process, host, pid) );
 CREATE TABLE schema_floors ( part VARCHAR(64) NOT NULL, oldest INTEGER NOT NULL, PRIMARY KEY (part) );
 CREATE TABLE schema_versions ( part VARCHAR(64) NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (part) );

@@ -4,7 +4,7 @@ and say so. What is read of another source goes on."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -38,11 +38,14 @@ class Teahouse:
         (folder / "config" / "kettle.md").write_text(KETTLE, "utf-8")
         self.copilot = self.opened(7)
 
-    def opened(self, days: int) -> Copilot:
+    def opened(
+        self, days: int, folders: Sequence[str] = ("top",), files: Sequence[str] = ("../kettle.md",)
+    ) -> Copilot:
         """With so many days of grace."""
+        drive = {"google_drive": {"folders": list(folders)}} if folders else {}
         values = {
             "domain": "tea", "title": "Tea help", "channels": ["C0TEA"], "admins": ["U0INES"],
-            "sources": {"google_drive": {"folders": ["top"]}, "files": ["../kettle.md"]},
+            "sources": {**drive, "files": list(files)},
             "retention": {"lost_source_days": days},
         }  # fmt: skip
         config = self.folder / "config"
@@ -180,6 +183,88 @@ def test_without_grace_a_lost_sources_documents_leave_at_once(teahouse: Teahouse
     withdraw_access(teahouse)
     assert teahouse.run().outcome == "failed"
     assert teahouse.documents() == {"kettle"}
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [(429, "rateLimitExceeded"), (503, "backendError"), (403, "dailyLimitExceeded")],
+)
+def test_a_source_that_asks_to_wait_keeps_its_documents_without_an_end(
+    teahouse: Teahouse, monkeypatch: pytest.MonkeyPatch, status: int, reason: str
+) -> None:
+    monkeypatch.setattr("loaders.google.client._backoff", lambda attempt: 0.0)
+    teahouse.run()
+    teahouse.copilot.index.close()
+    teahouse.copilot = teahouse.opened(0)
+    teahouse.google.faults.add(GoogleFault(status=status, reason=reason, times=None))
+    failed = teahouse.run()
+    assert failed.outcome == "failed"
+    assert "its document is answered from until it can be read" in failed.problem
+    assert teahouse.documents() == {"oolong", "kettle"}
+    (notice,) = teahouse.ask("how long does oolong steep?").notices
+    assert "can't be read since" in notice
+
+
+def lose_a_folder(teahouse: Teahouse) -> str:
+    for name in ("two", "sencha"):
+        teahouse.google.drive.revoke(name)
+    return "google_drive folder two"
+
+
+def unmount_a_folder(teahouse: Teahouse) -> str:
+    for path in (teahouse.folder / "more").iterdir():
+        path.unlink()
+    return "files ../../more/*.md"
+
+
+@pytest.mark.parametrize("lose", [lose_a_folder, unmount_a_folder])
+def test_a_place_of_a_source_is_lost_alone(
+    teahouse: Teahouse, lose: Callable[[Teahouse], str]
+) -> None:
+    """What else the source has is read, and says nothing."""
+    sencha = OOLONG.replace("Oolong", "Sencha").replace("four", "two")
+    by_drive = lose is lose_a_folder
+    if by_drive:
+        teahouse.google.drive.put(StoredFile(id="two", name="Two", mime_type=FOLDER))
+        teahouse.google.drive.put(
+            StoredFile(id="sencha", name="Sencha", parents=("two",), content=sencha)
+        )
+        folders, files = ["top", "two"], ["../kettle.md"]
+    else:
+        (teahouse.folder / "more").mkdir()
+        (teahouse.folder / "more" / "sencha.md").write_text(sencha, "utf-8")
+        folders, files = [], ["../kettle.md", "../../more/*.md"]
+
+    teahouse.copilot.index.close()
+    teahouse.copilot = teahouse.opened(7, folders, files)
+    others = {"kettle", "oolong"} if by_drive else {"kettle"}
+    assert teahouse.run().outcome == "published"
+    assert teahouse.documents() == {"sencha", *others}
+    place = lose(teahouse)
+    (teahouse.folder / "config" / "kettle.md").write_text(KETTLE.replace("Friday", "Monday"))
+    for _ in range(2):
+        failed = teahouse.run()
+        assert failed.outcome == "failed"
+        assert f"{place} can't be read since" in failed.problem
+        assert "its document is answered from until" in failed.problem
+        assert teahouse.documents() == {"sencha", *others}
+    (notice,) = teahouse.ask("how long does sencha steep?").notices
+    assert "can't be read since" in notice
+    fresh = teahouse.ask("who descales the kettle, and on which day?")
+    assert "Monday" in fresh.text
+    assert fresh.notices == ()
+    teahouse.wait(7)
+    assert "its document is withdrawn" in teahouse.run().problem
+    assert teahouse.documents() == others
+    assert f"{place} can't be read since" in teahouse.run().problem
+    if by_drive:
+        for name in ("two", "sencha"):
+            teahouse.google.drive.restore(name)
+    else:
+        (teahouse.folder / "more" / "sencha.md").write_text(sencha, "utf-8")
+    assert teahouse.run().outcome == "published"
+    assert teahouse.documents() == {"sencha", *others}
+    assert teahouse.copilot.freshness("tea").lost == ()
 
 
 def test_a_part_that_is_refused_while_the_rest_is_read_is_counted(teahouse: Teahouse) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from config.errors import ConfigError, LoadError
 from loaders.files.local import find_files, load_file
+from loaders.files.patterns import expand_paths
 
 
 @pytest.fixture
@@ -106,3 +109,22 @@ def test_entries_lie_in_the_folders_that_the_operator_allows(docs: Path) -> None
             find_files([pattern], docs, allowed)
     with pytest.raises(ConfigError, match="ONCALL_FOLDERS"):  # nothing in the working directory
         find_files(["out/*.md"], docs, [*allowed, Path.cwd()])
+
+
+def test_a_folder_that_cannot_be_listed_is_reported_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("open", "locked"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "one.md").write_text("# One\n\nWords.\n")
+    listed = os.scandir
+
+    def scandir(path: str | Path) -> Any:
+        if str(path).endswith("locked"):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    expanded = expand_paths(["."], tmp_path, [".md"])
+    assert [path.parent.name for path in expanded.paths] == ["open"]
+    assert expanded.unread == {str(tmp_path / "locked"): "it can't be listed: Permission denied"}
