@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+import structlog
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from config.errors import ConfigError, InvalidModelOutput, ModelError, ModelUnavailable
@@ -44,11 +45,15 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import BaseMessage
 
+log = structlog.get_logger()
+
 T = TypeVar("T")
 VISION_MODEL = "ONCALL_VISION_MODEL"
 
 _FAIR_SECONDS = 10.0
 """A call that was given less time says nothing about the model when it gets no reply."""
+_WARN_EVERY = 60.0
+"""Seconds."""
 _CHARACTERS_A_TOKEN = 8
 """Twice the usual number. A longer stream comes from a server that ignores `max_tokens`."""
 
@@ -191,6 +196,7 @@ class LangChainModel:
         self._pause = pause_seconds
         self._timeout = timeout_seconds
         self._paused_until = 0.0
+        self._warned_at: dict[str, float] = {}
         self._unsupported: set[str] = set()
         self._client: BaseChatModel | None = None
 
@@ -357,10 +363,24 @@ class LangChainModel:
         failure = as_model_error(prompt, error, check_key=self._check_key, check=self._check)
         if is_outage(error) and (patient or failure.kind != "timeout"):
             self._paused_until = time.monotonic() + self._pause
+        self._warn(failure)
         # A server may echo the key in its error; then the cause must not reach a log.
         keys = secrets_of(self._client) if self._client else []
         leaks = any(key in repr(error) for key in keys)
         raise failure from (None if leaks else error)
+
+    def _warn(self, failure: ModelError) -> None:
+        """Log why, for each kind of failure at most once a minute."""
+        now = time.monotonic()
+        if now - self._warned_at.get(failure.kind, float("-inf")) >= _WARN_EVERY:
+            self._warned_at[failure.kind] = now
+            log.warning(
+                "a model call failed",
+                model=self.name,
+                reason=failure.kind,
+                cause=failure.problem,
+                remedy=failure.remedy,
+            )
 
 
 class ProviderModel(LangChainModel):

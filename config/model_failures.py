@@ -57,7 +57,10 @@ def as_model_error(prompt: Prompt, error: Exception, *, check_key: str, check: s
         return ModelUnavailable(
             f"{message}: the connection broke ({type(error).__name__})", kind="broke_off"
         )
-    return InvalidModelOutput(f"the model's reply to {prompt.name!r} is malformed")
+    return InvalidModelOutput(
+        f"the model's reply to {prompt.name!r} is malformed ({type(error).__name__})",
+        remedy=f"check {check}: a proxy or a sign-in page may answer in its place",
+    )
 
 
 def too_long(prompt: Prompt) -> InvalidModelOutput:

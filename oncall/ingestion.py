@@ -58,7 +58,7 @@ class Ingestion:
             warnings = (*report.warnings, canary.problem) if canary.problem else report.warnings
             snapshot = self._documents.index.snapshot
             canaries = canary.looks_back(snapshot(name)) if canary.watches else ()
-            return replace(report, warnings=warnings, canaries=canaries)
+            return replace(report, warnings=warnings, canaries=canaries, unchecked=canary.problem)
 
         return recorded(
             self.runs,

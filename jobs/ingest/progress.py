@@ -39,6 +39,8 @@ class IngestReport:
     """Documents whose model enrichment failed; the next run retries them."""
     canaries: tuple[CanaryOutcome, ...] = ()
     """Results of the golden questions, if a change affects them."""
+    unchecked: str = ""
+    """Why golden questions were not compared, e.g. a file that is gone; or empty."""
     usage: Usage = Usage()
     seconds: float = 0.0
 

@@ -65,6 +65,8 @@ class Freshness:
     def _complaints(self) -> Iterator[str]:
         if self.last and self.last.outcome == "failed":
             yield f"{self.domain}: the last run failed: {self.last.problem}"
+        elif self.last and self.last.problem:
+            yield f"{self.domain}: {self.last.problem}"
         for document, reason in list(self.failing.items())[:_NAMED]:
             yield f"{self.domain}: {document} could not be read {IN_A_ROW} times in a row: {reason}"
         if len(self.failing) > _NAMED:

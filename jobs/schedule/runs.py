@@ -200,7 +200,7 @@ class IngestRun:
         return replace(
             done,
             outcome="failed" if report.lost else outcome,
-            problem="; ".join(report.lost),
+            problem="; ".join(report.lost) or report.unchecked,
             generation=report.generation,
             added=len(report.added),
             changed=len(report.changed),

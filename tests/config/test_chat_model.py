@@ -7,6 +7,7 @@ from contextlib import nullcontext
 
 import pytest
 from pydantic import BaseModel
+from structlog.testing import capture_logs
 
 from config.chat_model import build_chat_model
 from config.errors import InvalidModelOutput, ModelError, ModelUnavailable
@@ -223,12 +224,16 @@ def test_a_server_that_is_gone_is_an_outage() -> None:
         model.structured(PROMPT, Colour)
 
 
-def test_a_body_that_is_not_json_is_invalid_output() -> None:
-    with (
-        OpenAIStandIn({}, faults=[ModelFault(kind="malformed")]) as server,
-        pytest.raises(InvalidModelOutput, match="malformed"),
-    ):
-        model_at(server).structured(PROMPT, Colour)
+def test_a_body_that_is_not_json_is_invalid_output_and_logged_with_its_remedy() -> None:
+    faults = [ModelFault(kind="malformed"), ModelFault(kind="malformed")]
+    with OpenAIStandIn({}, faults=faults) as server, capture_logs() as logs:
+        model = model_at(server)
+        for _ in faults:
+            with pytest.raises(InvalidModelOutput, match="malformed"):
+                model.structured(PROMPT, Colour)
+    (line,) = logs
+    assert line["event"] == "a model call failed"
+    assert "a sign-in page" in line["remedy"]
 
 
 @pytest.mark.parametrize("script", [{"colour": ""}, {"colour": "[]"}, {"colour": "{}"}])

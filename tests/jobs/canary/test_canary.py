@@ -179,12 +179,14 @@ def test_without_golden_questions_nothing_is_watched(watched: WatchedDomain) -> 
     copilot.index.close()
 
 
-def test_golden_files_that_are_missing_are_a_warning(watched: WatchedDomain) -> None:
+def test_golden_files_that_are_missing_are_told_and_block_nothing(watched: WatchedDomain) -> None:
     watched.configure(evaluation={"golden": ["nowhere.yaml"]})
     copilot = watched.copilot()
     (warning,) = copilot.ingest("security").warnings
     assert warning.startswith("evaluation.golden: nothing is compared with before: ")
     assert "nowhere.yaml" in warning
+    assert copilot.runs.of("security")[0].problem == warning
+    assert copilot.freshness("security").complaints() == (f"security: {warning}",)
     copilot.index.close()
 
 
