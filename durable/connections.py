@@ -4,22 +4,16 @@ docs/decisions/138-a-connection-budget.md says who holds which connection."""
 
 from __future__ import annotations
 
-import re
 import secrets
 import select
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, cast
 
-import structlog
 from sqlalchemy import (
     URL,
-    Connection,
     Engine,
     NullPool,
     QueuePool,
@@ -29,10 +23,10 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.engine.interfaces import Dialect
-from sqlalchemy.exc import InvalidatePoolError, SQLAlchemyError
+from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
-log = structlog.get_logger()
+from config.errors import ConfigError
 
 NOTICES: Mapping[str, int] = {
     # Waiting and new statements notice a server that vanished without closing its connections
@@ -60,8 +54,6 @@ Keepalives need as long to notice a server that vanished."""
 _BUDGET, _DIRECT = "oncall_connections", "oncall_direct_url"
 """Execution options of an engine, which a session of the same process takes over."""
 _PROCESS = secrets.token_hex(3)
-_NAME = re.compile(r"oncall (?P<process>(?:bot|jobs|serve) [0-9a-f]{6})/(?P<budget>\d+)")
-"""How a connection is named in `pg_stat_activity`: the command, the process, its budget."""
 
 
 class _Pool(QueuePool):
@@ -81,7 +73,7 @@ class _Pool(QueuePool):
 
 
 def postgres_engine(
-    url: str | URL, *, connections: int = DEFAULT_CONNECTIONS, direct_url: str | None = None
+    url: str | URL, *, connections: int = DEFAULT_CONNECTIONS, direct_url: str | URL | None = None
 ) -> Engine:
     """An engine for psycopg, whose pool leaves room for the process's sessions in its budget.
 
@@ -151,10 +143,13 @@ def session_engine(engine: Engine) -> Engine:
     )
 
 
-def _engine(url: URL, connections: int, direct_url: str | None = None, **options: Any) -> Engine:
+def _engine(
+    url: URL, connections: int, direct_url: str | URL | None = None, **options: Any
+) -> Engine:
     """Errors hide their parameters: message text must not reach a log."""
     # A pooler refuses `options`, and runs a prepared statement where nobody has prepared it.
-    more = {"prepare_threshold": None} if direct_url else {"options": SERVER_NOTICES}
+    notices = " ".join([*url.normalized_query.get("options", ()), SERVER_NOTICES])
+    more = {"prepare_threshold": None} if direct_url else {"options": notices}
     return create_engine(
         url.set(drivername="postgresql+psycopg"),
         hide_parameters=True,
@@ -183,6 +178,34 @@ def is_of_the_server(connection: Any) -> bool:
     a number of its own. `connection`: of the driver, autocommit."""
     (process,) = connection.execute("SELECT pg_backend_pid()").fetchone()
     return bool(process == connection.info.backend_pid)
+
+
+def is_behind_pooler(engine: Engine) -> bool:
+    """Whether the settings name a pooler in front of the server."""
+    return engine.get_execution_options().get(_DIRECT) is not None
+
+
+def refuse_shared_sessions(engine: Engine) -> None:
+    """Raises ConfigError where a pooler runs each transaction in another session.
+
+    It would run another's transaction in an idle session, or the session's next statement in
+    another one. Only behind a pooler are two connections needed at once."""
+    direct = is_behind_pooler(engine)
+    sessions = session_engine(engine) if direct else engine
+    pid = text("SELECT pg_backend_pid()")
+    with autocommit(sessions).connect() as mine:
+        if is_of_the_server(mine.connection.driver_connection):
+            return
+        before = mine.scalar(pid)
+        with sessions.begin() as other:
+            if other.scalar(pid) != before and mine.scalar(pid) == before:
+                return
+    raise ConfigError(
+        f"{'DATABASE_DIRECT_URL' if direct else 'DATABASE_URL'} leads to a pooler that shares "
+        "sessions between transactions, where no lock can be held",
+        remedy="set DATABASE_DIRECT_URL to PostgreSQL itself: each process opens a session or two "
+        "there",
+    )
 
 
 def autocommit(engine: Engine) -> Engine:
@@ -231,94 +254,3 @@ def patient(engine: Engine, stopping: threading.Event, seconds: float) -> Engine
     after the database is back."""
     pool: Any = _PatientPool(engine, stopping, seconds)
     return Engine(pool, engine.dialect, engine.url, hide_parameters=True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConnectionSum:
-    """What processes may open on a server, against what it allows."""
-
-    allowed: int
-    """Without those reserved for superusers, and within the limits of the role and database."""
-    processes: Mapping[str, int]
-    """Bot, runner or API server → its budget, or what it has open if that is more."""
-    others: int
-    """Connections of other programs and commands now."""
-
-    @property
-    def needed(self) -> int:
-        return sum(self.processes.values()) + self.others
-
-    def problem(self) -> tuple[str, str] | None:
-        """One line and its remedy; None when all fit."""
-        count = len(self.processes)
-        if self.needed <= self.allowed:
-            return None
-        each = (self.allowed - self.others) // count
-        less = f", or ONCALL_DATABASE_CONNECTIONS to {each}" if each >= MIN_CONNECTIONS else ""
-        return f"{self}", f"raise max_connections by {self.needed - self.allowed} or more{less}"
-
-    def __str__(self) -> str:
-        return (
-            f"the database allows {self.allowed} connections, and {len(self.processes)} processes "
-            f"may open {self.needed - self.others}, besides {self.others} of other programs"
-        )
-
-
-_ALLOWED = """
-SELECT least(
-    current_setting('max_connections')::int
-      - current_setting('superuser_reserved_connections')::int
-      - coalesce(current_setting('reserved_connections', true)::int, 0),
-    (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user),
-    (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database()))
-"""
-_OPEN = """
-SELECT coalesce(application_name, ''), count(*) FROM pg_stat_activity
-WHERE datname IS NOT NULL AND coalesce(backend_type, 'client backend') = 'client backend'
-GROUP BY 1
-"""
-"""Without the right to see others' sessions, their names are null."""
-
-
-def warn_of_connections(engine: Engine) -> None:
-    """Log the problem of the sum, if there is one; for the start of a process that stays."""
-    with suppress(SQLAlchemyError):  # it is told by whatever needs the database next
-        if (total := connection_sum(engine)) and (problem := total.problem()):
-            log.warning(
-                "processes may open more connections than the database allows",
-                allowed=total.allowed,
-                needed=total.needed,
-                processes=len(total.processes),
-                others=total.others,
-                remedy=problem[1],
-            )
-
-
-def free_connections(connection: Connection) -> float:
-    """That the server has left now for its clients; NaN on SQLite."""
-    if connection.dialect.name != "postgresql":
-        return float("nan")
-    free = f"SELECT ({_ALLOWED}) - sum(count)::int FROM ({_OPEN}) AS o"  # noqa: S608 - constants
-    return float(connection.scalar(text(free)))
-
-
-def connection_sum(engine: Engine) -> ConnectionSum | None:
-    """None on SQLite, and behind a pooler, which has limits of its own."""
-    if engine.dialect.name != "postgresql" or engine.get_execution_options().get(_DIRECT):
-        return None
-    with engine.connect() as connection:
-        allowed = connection.execute(text(_ALLOWED)).scalar_one()
-        names = connection.execute(text(_OPEN)).all()
-    open_now: Counter[str] = Counter()
-    budgets: dict[str, int] = {}
-    for name, count in names:
-        match = _NAME.fullmatch(name)
-        process = match["process"] if match else ""
-        open_now[process] += count
-        if match:
-            budgets[process] = int(match["budget"])
-    return ConnectionSum(
-        allowed=allowed,
-        processes={one: max(budget, open_now[one]) for one, budget in budgets.items()},
-        others=open_now[""],
-    )

@@ -36,7 +36,15 @@ _AWAY = {
 }
 """What passes by itself: SQLSTATE, or its class, and what it means.
 https://www.postgresql.org/docs/current/errcodes-appendix.html"""
-_NO_CONNECTION_LEFT = ("too many clients", "connection slots are reserved", "too many connections")
+_NO_CONNECTION_LEFT = {
+    "too many clients": "max_connections",
+    "connection slots are reserved": "max_connections",
+    "too many connections for role": "the role's CONNECTION LIMIT",
+    "too many connections for database": "the database's CONNECTION LIMIT",
+    "no more connections allowed": "the pooler's max_client_conn",
+}
+"""A server's or pooler's words, and what to raise. A connection that never came about has no
+SQLSTATE."""
 _REMEDY = "see docs/operations/runbooks.md, and try again"
 
 
@@ -77,15 +85,23 @@ def _of_postgres(error: BaseException, *, broken: bool) -> StorageFailed | None:
         return _no_room("the database's server")
     if state in {"58030", "XX001", "XX002"}:
         return _damaged(None)
+    if limit := _full_limit(state, str(error)):
+        remedy = f"raise {limit}, or set ONCALL_DATABASE_CONNECTIONS lower"
+        return DatabaseAway(_AWAY["53"], remedy=remedy)
     if why := _AWAY.get(state) or _AWAY.get(state[:2]):
         return DatabaseAway(why, remedy=_REMEDY)
     if broken:
         return DatabaseAway("the database broke off the connection", remedy=_REMEDY)
-    # A connection that never came about has no SQLSTATE, only the server's sentence.
     if not state and "OperationalError" in (one.__name__ for one in type(error).__mro__):
-        full = any(words in str(error) for words in _NO_CONNECTION_LEFT)
-        return DatabaseAway(_AWAY["53" if full else "08"], remedy=_REMEDY)
+        return DatabaseAway(UNREACHABLE, remedy=_REMEDY)
     return None
+
+
+def _full_limit(state: str, words: str) -> str | None:
+    """What to raise so that the server takes more connections; None for any other error."""
+    if state not in {"", "53300"}:
+        return None
+    return next((limit for part, limit in _NO_CONNECTION_LEFT.items() if part in words), None)
 
 
 @contextmanager

@@ -34,7 +34,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.errors import CopilotError
-from durable.connections import autocommit, free_connections
+from durable.connection_limits import free_connections
+from durable.connections import autocommit
 from durable.migration import migrate
 from telemetry import metrics
 

@@ -148,18 +148,9 @@ class PostgresLease:
         self.sessions = 0
 
     def acquire(self) -> None:
-        """Raises ConfigError for a pooler that runs each statement in another session."""
         with self._lock:
             self._released = False
             self._take()
-            if self._is_shared():
-                self._drop()
-                raise ConfigError(
-                    "DATABASE_URL leads to a pooler that shares sessions between transactions, "
-                    "where nobody can tell which worker is alive",
-                    remedy="set DATABASE_DIRECT_URL to PostgreSQL itself: each process opens a "
-                    "session or two there",
-                )
 
     def keep(self) -> bool:
         with self._lock:
@@ -257,17 +248,6 @@ class PostgresLease:
                 "AND pid = pg_backend_pid()"
             )
         )
-
-    def _is_shared(self) -> bool:
-        """Whether a pooler runs other clients' transactions in this session.
-
-        It would run another's in this session, which it sees as idle, or this one's next statement
-        in another session, as the first is busy."""
-        mine = "SELECT pg_backend_pid()"
-        before = self._run(mine)
-        with session_engine(self.engine).begin() as other:
-            theirs = other.scalar(text(mine))
-            return bool(theirs == before or self._run(mine) != before)
 
     def _try_lock(self, name: str) -> bool:
         return bool(self._run("SELECT pg_try_advisory_lock(hashtextextended(:name, 5051))", name))

@@ -60,7 +60,7 @@ class Doors:
 
     def bot(self, *, socket: bool = True) -> Bot:
         """`socket=False`: Slack's events arrive over HTTP."""
-        from durable.connections import warn_of_connections
+        from durable.connection_limits import warn_of_connections
 
         self._documents.access.require()
         _ = self._models.chat  # a wrong setup fails at the start, not at each question
@@ -104,7 +104,7 @@ class Doors:
         from api.auth.middleware import RequestLimits
         from bot.background import DailyPurge, Warming
         from bot.slack.http_events import add_slack, lifespan_of
-        from durable.connections import warn_of_connections
+        from durable.connection_limits import warn_of_connections
         from durable.heartbeat import Heartbeat
         from durable.watch import DatabaseWatch
         from telemetry.health import CombinedHealth, add_health

@@ -209,7 +209,7 @@ class Ingestion:
     def jobs(self) -> JobRunner:
         """Refreshes domains on their schedules."""
         from bot.connection import open_notices
-        from durable.connections import warn_of_connections
+        from durable.connection_limits import warn_of_connections
         from durable.lease import FileLease, PostgresLease
         from jobs.schedule.runner import JobRunner
 

@@ -169,7 +169,7 @@ def check_domain_files(settings: Settings) -> tuple[dict[str, Domain], list[Find
 def check_storage(settings: Settings) -> Iterator[Finding]:
     """Checks the data folder, the database and the index store."""
     from config.parsing.secret_files import private_folder
-    from durable.connections import connection_sum
+    from durable.connection_limits import connection_sum
     from index.store.database import open_database
 
     def folder() -> Iterator[Finding]:
@@ -184,8 +184,9 @@ def check_storage(settings: Settings) -> Iterator[Finding]:
         yield fine("database", "PostgreSQL" if settings.database_url else "SQLite, for one worker")
         if total and (problem := total.problem()):
             yield wrong("database connections", *problem)
-        elif total:
-            yield fine("database connections", str(total))
+        elif settings.database_url:
+            hidden = "not compared with the server's limit, which it or its pooler does not show"
+            yield fine("database connections", str(total or hidden))
 
     def index_store() -> Iterator[Finding]:
         from index.generations.shared import SharedGenerations

@@ -32,14 +32,20 @@ from sqlalchemy import (
     event,
     text,
 )
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.errors import AnotherRun, ConfigError
 from config.parsing.secret_files import private_file, private_folder
 from config.settings import Settings
-from durable.connections import autocommit, postgres_engine, session_engine
+from durable.connections import (
+    autocommit,
+    end,
+    postgres_engine,
+    refuse_shared_sessions,
+    session_engine,
+)
 from durable.failures import UNREACHABLE, storage_failure
 from durable.migration import Step, expanding, migrate
 
@@ -55,7 +61,12 @@ def open_database(settings: Settings) -> Engine:
     engine = _postgresql(settings) if settings.database_url else _sqlite(settings)
     try:
         engine.connect().close()
-    except DBAPIError as error:
+        if settings.database_url:
+            refuse_shared_sessions(engine)
+    except (DBAPIError, ConfigError) as error:
+        end(engine)
+        if isinstance(error, ConfigError):
+            raise
         if "unsupported startup parameter" in str(error.orig):
             raise ConfigError(
                 "DATABASE_URL leads to a pooler",
@@ -65,27 +76,40 @@ def open_database(settings: Settings) -> Engine:
         if failure and failure.problem != UNREACHABLE:
             raise failure from error
         where = engine.url.render_as_string(hide_password=True)
+        other = "DATABASE_DIRECT_URL" if settings.database_direct_url else "ONCALL_DATA_DIR"
+        variables = f"DATABASE_URL and {other}"
         raise ConfigError(
-            f"cannot open the database {where}", remedy="check DATABASE_URL and ONCALL_DATA_DIR"
+            f"cannot open the database {where}", remedy=f"check {variables}"
         ) from error
     return engine
 
 
 def _postgresql(settings: Settings) -> Engine:
+    direct = settings.database_direct_url
+    return postgres_engine(
+        _address("DATABASE_URL", settings.database_url or ""),
+        connections=settings.database_connections,
+        direct_url=_address("DATABASE_DIRECT_URL", direct) if direct else None,
+    )
+
+
+def _address(variable: str, value: str) -> URL:
     try:
-        url = make_url(settings.database_url or "")
-    except ArgumentError as error:
+        url = make_url(value)
+    except (ArgumentError, ValueError) as error:  # a port that is no number
         raise ConfigError(
-            "DATABASE_URL is not a database URL", remedy="write postgresql://user@host/name"
+            f"{variable} is not a database URL", remedy="write postgresql://user@host/name"
         ) from error
     if url.get_backend_name() not in {"postgresql", "postgres"}:
         raise ConfigError(
-            f"DATABASE_URL names {url.get_backend_name()!r}",
+            f"{variable} names {url.get_backend_name()!r}",
             remedy="use postgresql://…, or leave it out for SQLite",
         )
-    return postgres_engine(
-        url, connections=settings.database_connections, direct_url=settings.database_direct_url
-    )
+    if "@" in (url.host or ""):  # what follows the first one is of the password: it is not quoted
+        raise ConfigError(
+            f"{variable} has an @ in its name or password", remedy="write it there as %40"
+        )
+    return url
 
 
 def _sqlite(settings: Settings) -> Engine:

@@ -39,7 +39,6 @@ from config.errors import CopilotError
 from config.models import Prompt, Usage, Vectors
 from config.settings import Settings, read_settings
 from durable.database import now
-from durable.failures import told_plainly
 from enrichment.llm.budget import BudgetSpent
 from index.audit import AuditEntry, days_ago
 from loaders.google.drive.source import open_drive
@@ -409,13 +408,12 @@ def published(town: Town, settings: Settings) -> object:
 
 def ingested_by_sessions(town: Town, settings: Settings) -> object:
     """Why an ingestion fails, which locks its domain in a session past any pooler."""
-    with closing(Copilot(settings).index) as index:
 
-        def act() -> object:
-            with told_plainly(()), index.stage("tea") as staging:
-                return staging.commit({}).documents
+    def act() -> object:
+        with closing(Copilot(settings).index) as index, index.stage("tea") as staging:
+            return staging.commit({}).documents
 
-        return outcome(act)
+    return outcome(act)
 
 
 def connections_at_once(town: Town, settings: Settings) -> object:

@@ -27,9 +27,7 @@ from config.settings import Settings
 from durable.connections import (
     DEFAULT_CONNECTIONS,
     MIN_CONNECTIONS,
-    ConnectionSum,
     autocommit,
-    connection_sum,
     end,
     postgres_engine,
 )
@@ -199,37 +197,6 @@ def test_connections_that_the_server_broke_off_are_replaced_unnoticed(url: str) 
     end(engine)
 
 
-def test_processes_that_need_more_than_the_server_allows_are_told_what_to_set(url: str) -> None:
-    engine = postgres_engine(url)
-    alone = connection_sum(engine)
-    assert alone is not None
-    assert alone.problem() is None
-    with (
-        psycopg.connect(url, application_name=f"oncall jobs 0a1b2c/{alone.allowed}"),
-        psycopg.connect(url, application_name="psql"),
-    ):
-        both = connection_sum(engine)
-    end(engine)
-    assert both is not None
-    assert both.processes["jobs 0a1b2c"] == alone.allowed
-    assert both.others == alone.others + 1
-    assert both.problem() is not None
-
-
-def test_the_remedy_names_both_settings_where_both_help() -> None:
-    six = ConnectionSum(
-        allowed=97, processes={f"bot {number:06x}": 20 for number in range(6)}, others=7
-    )
-    problem, remedy = six.problem() or ("", "")
-    assert problem == (
-        "the database allows 97 connections, and 6 processes may open 120, besides 7 of other "
-        "programs"
-    )
-    assert remedy == "raise max_connections by 30 or more, or ONCALL_DATABASE_CONNECTIONS to 15"
-    many = ConnectionSum(allowed=20, processes={f"bot {n}": 5 for n in range(6)}, others=0)
-    assert (many.problem() or ("", ""))[1] == "raise max_connections by 10 or more"
-
-
 def test_the_setting_and_the_engine_agree_on_the_default_and_the_least() -> None:
     assert Settings(_env_file=None).database_connections == DEFAULT_CONNECTIONS
     Settings(_env_file=None, database_connections=MIN_CONNECTIONS)
@@ -327,9 +294,51 @@ def test_behind_a_transaction_pooler_locks_and_notifications_go_to_the_server(ur
             until(lambda: not inbox.backlog())
 
 
-def test_a_lease_through_a_transaction_pooler_is_refused(url: str) -> None:
-    with (
-        transaction_pooler(url, ignore_startup_parameters="options") as pooled,
-        pytest.raises(ConfigError, match="DATABASE_DIRECT_URL"),
-    ):
-        PostgresLease(pooled).acquire()
+@pytest.mark.parametrize("variable", ["database_url", "database_direct_url"])
+def test_sessions_that_a_pooler_shares_are_refused_by_every_command(
+    url: str, variable: str
+) -> None:
+    with transaction_pooler(url, ignore_startup_parameters="options") as pooled:
+        settings = Settings(_env_file=None, **{"database_url": url, variable: pooled})
+        with pytest.raises(ConfigError, match=f"{variable.upper()} leads to a pooler"):
+            open_database(settings)
+
+
+def test_a_pooler_that_leaves_sessions_alone_needs_no_other_address(url: str) -> None:
+    more = {"ignore_startup_parameters": "options", "pool_mode": "session"}
+    done: list[str] = []
+    with transaction_pooler(url, **more, default_pool_size="10") as pooled:
+        end(open_database(Settings(_env_file=None, database_url=pooled)))
+        with inbox_of(pooled, lambda _, event_id: done.append(event_id)) as inbox:
+            inbox.put("by-session", {})
+            until(lambda: done == ["by-session"])
+
+
+def test_options_of_the_address_are_kept(url: str) -> None:
+    more = {"options": "-c statement_timeout=7s", "sslmode": "disable"}
+    address = make_url(url).update_query_dict(more).render_as_string(hide_password=False)
+    engine = open_database(Settings(_env_file=None, database_url=address))
+    with engine.connect() as connection:
+        assert connection.scalar(text("SHOW statement_timeout")) == "7s"
+    end(engine)
+
+
+@pytest.mark.parametrize(
+    ("address", "problem"),
+    [
+        ("postgresql://oncall:pa@secret@host/name", "has an @ in its name or password"),
+        ("postgresql://host:port/name", "is not a database URL"),
+        ("postgresql://one:1,two:2/name", "is not a database URL"),
+        ("postgresql", "is not a database URL"),
+        ("mysql://host/name", "names 'mysql'"),
+    ],
+)
+@pytest.mark.parametrize("variable", ["DATABASE_URL", "DATABASE_DIRECT_URL"])
+def test_an_address_that_is_none_is_told_in_one_line_without_its_password(
+    url: str, variable: str, address: str, problem: str
+) -> None:
+    settings = Settings(_env_file=None, **{"database_url": url, variable.lower(): address})
+    with pytest.raises(ConfigError) as refused:
+        open_database(settings)
+    assert str(refused.value).startswith(f"{variable} {problem}")
+    assert "secret" not in str(refused.value)
