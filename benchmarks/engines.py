@@ -1,33 +1,38 @@
 """The search engines of a worker, measured: ONCALL_VECTORS and ONCALL_KEYWORDS.
 
-    python -m benchmarks.engines [--vectors 50000 300000] [--engines local chroma embedded]
+    python -m benchmarks.engines [--vectors 50000 300000] [--engines local embedded chroma]
 
 Vectors and questions are those of `benchmarks.sizing`: of each five vectors, one is a chunk's and
-four are units'. One folder is built for each size, and each engine is read by a process of its own,
-which searches everything, half of the documents, and ten of them. `CPU ms`: processor time of a
-search, the server's included. `fill s`: until Chroma has stored what the folder holds; `ready s`:
-until the next process searches by it. `recall`: share of the true nearest hundred units."""
+four are units'. One folder is built for each size, and each engine is read by a process of its own.
+Each search is run by the engine and by the default in turn, over all documents, half, a tenth, and
+ten of them: `×` is the engine's median time over that of the default, which a busy machine changes
+less than milliseconds, and `× CPU` the same for processor time, the server's included. `fill CPU`:
+seconds of a core to store the folder's vectors in Chroma; `ready s`: until the next process
+searches by it. `recall`: share of the true nearest hundred units. A server after an embedded Chroma
+serves the same files."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.material.made_up_corpus import MadeUpCorpus
 from benchmarks.sizing import DEPTH, MovedVectors, memory_of, true_nearest
+from config.models import Vectors
 from config.settings import Settings
+from index.generations.engines import CHROMA
 from index.publish import Index, open_index
 from index.ranking.fusion import UNITS_PER_CHUNK
 from index.search import SearchQuery, Snapshot
@@ -39,13 +44,15 @@ QUESTIONS = 120
 COMPARED = 40
 ENGINES: dict[str, dict[str, Any]] = {
     "local": {},
-    "chroma": {"vector_engine": "chroma"},
     "embedded": {"vector_engine": "chroma"},
+    "chroma": {"vector_engine": "chroma"},
     "rank_bm25": {"keyword_engine": "rank_bm25"},
 }
+RESTRICTIONS = {"": 1, " half": 2, " tenth": 10, " ten": 0}
+"""Column → every how many documents may be read; 0: ten of them."""
 COLUMNS = (
-    "vectors", "engine", "p50 ms", "p95 ms", "CPU ms", "half p50", "ten p50", "recall", "worker MB",
-    "server MB", "fill s", "ready s",
+    "vectors", "engine", "p50 ms", "p95 ms", "CPU ms", "×", "× CPU", "× half", "× tenth", "× ten",
+    "recall", "worker MB", "server MB", "fill CPU", "ready s",
 )  # fmt: skip
 Result = dict[str, Any]
 
@@ -62,9 +69,8 @@ def main() -> None:
             for engine in options.engines:
                 with _server(folder, engine) as (url, process):
                     server = process.pid if process else 0
-                    first = _step("read", size, engine, folder, url, server)
-                    result = _step("read", size, engine, folder, url, server)
-                    result["fill s"] = first["ready s"]
+                    first = _step("fill", size, engine, folder, url, server)
+                    result = _step("read", size, engine, folder, url, server) | first
                     if process:
                         result["server MB"] = memory_of(process.pid)["Rss"]
                 print(_line([_cell(result.get(name, "")) for name in COLUMNS]), flush=True)
@@ -81,6 +87,16 @@ def build(options: argparse.Namespace) -> None:
     print(json.dumps({}))
 
 
+def fill(options: argparse.Namespace) -> None:
+    """Until the engine answers, as in the first process that opens the generation."""
+    index, _ = _opened(options)
+    before = _processor_seconds(options.server)
+    _ready(index, options)
+    result = {"fill CPU": _processor_seconds(options.server) - before}
+    index.close()
+    print(json.dumps(result if _by_chroma(options) else {}), flush=True)
+
+
 def read(options: argparse.Namespace) -> None:
     index, _ = _opened(options)
     embedder = MovedVectors()
@@ -88,53 +104,43 @@ def read(options: argparse.Namespace) -> None:
     embedder(questions)
     bare = memory_of()["Rss"]
     started = time.perf_counter()
-    snapshot = index.snapshot("d0")
-    assert isinstance(snapshot, Generation)
-    if options.engines[0] in {"chroma", "embedded"}:
-        wait_for_chroma(snapshot, "d0")
+    snapshot = _ready(index, options)
     ready = time.perf_counter() - started
-    documents = sorted(snapshot.documents)
-    before = _processor_seconds(options.server)
     for number in range(QUESTIONS):
-        text = questions[number % len(questions)]
-        snapshot.search(SearchQuery(variants=(text,), keywords=(f"w{number}",)))
-    processor = 1_000 * (_processor_seconds(options.server) - before) / QUESTIONS
-    times = {
-        name: _times(snapshot, questions, readable)
-        for name, readable in (
-            ("all", None),
-            ("half", frozenset(documents[::2])),
-            ("ten", frozenset(documents[:: len(documents) // 10])),
-        )
-    }
+        snapshot.search(_query(questions, number))
     worker = memory_of()["Rss"]
     by_local = VECTOR_SEARCHES.labels("d0", "local")._value.get()
-    queries = np.array(list(embedder.questions.values()))[:COMPARED]
-    nearest = true_nearest(snapshot.folder.unit_vectors, queries)
-    hits = snapshot.searches.units(queries, DEPTH * UNITS_PER_CHUNK)
-    shared = [
-        len(set(one.tolist()) & set(best.rows[:DEPTH].tolist())) / DEPTH
-        for one, best in zip(nearest, hits, strict=True)
-    ]
+    recall = _recall(snapshot, np.array(list(embedder.questions.values()))[:COMPARED])
     if VECTOR_SEARCHES.labels("d0", "local")._value.get() > by_local:
         raise SystemExit("Chroma was away")
-    result = {
+    beside = _opened(options, "local")[0]
+    for number in range(QUESTIONS):
+        beside.snapshot("d0").search(_query(questions, number))
+    documents = sorted(snapshot.documents)
+    result: Result = {}
+    for name, every in RESTRICTIONS.items():
+        among = documents[:: every or len(documents) // 10] if every != 1 else None
+        readable = None if among is None else frozenset(among)
+        queries = [_query(questions, number, readable) for number in range(QUESTIONS + 5)]
+        times, by_default = _in_turn((snapshot, beside.snapshot("d0")), queries, options.server)
+        result[f"×{name}"] = np.median(times[:, 0]) / np.median(by_default[:, 0])
+        if among is None:
+            result |= {"p50 ms": np.median(times[:, 0]), "p95 ms": np.percentile(times[:, 0], 95)}
+            result |= {"CPU ms": times[:, 1].mean()}
+            result["× CPU"] = times[:, 1].mean() / by_default[:, 1].mean()
+    result = {name: float(value) for name, value in result.items()} | {
         "vectors": snapshot.info.chunks + snapshot.info.units,
         "engine": options.engines[0],
-        "p50 ms": float(np.percentile(times["all"], 50)),
-        "p95 ms": float(np.percentile(times["all"], 95)),
-        "CPU ms": processor,
-        "half p50": float(np.percentile(times["half"], 50)),
-        "ten p50": float(np.percentile(times["ten"], 50)),
-        "recall": float(np.mean(shared)),
+        "recall": recall,
         "worker MB": worker - bare,
         "ready s": ready,
     }
     print(json.dumps(result), flush=True)
+    beside.close()
     index.close()
 
 
-STEPS = {"build": build, "read": read}
+STEPS = {"build": build, "fill": fill, "read": read}
 
 
 def wait_for_chroma(snapshot: Snapshot, domain: str) -> None:
@@ -146,30 +152,59 @@ def wait_for_chroma(snapshot: Snapshot, domain: str) -> None:
         snapshot.search(SearchQuery(variants=("which?",), strategy="semantic"))
 
 
-def _times(
-    snapshot: Generation, questions: list[str], readable: frozenset[str] | None
-) -> list[float]:
-    """Milliseconds of each search."""
-    taken = []
-    for number in range(QUESTIONS + 5):
-        text = questions[number % len(questions)]
-        query = SearchQuery(variants=(text,), keywords=(f"w{number}",), readable=readable)
-        started = time.perf_counter()
-        snapshot.search(query)
-        taken.append(1_000 * (time.perf_counter() - started))
-    return taken[5:]
+def _ready(index: Index, options: argparse.Namespace) -> Generation:
+    snapshot = index.snapshot("d0")
+    assert isinstance(snapshot, Generation)
+    if _by_chroma(options):
+        wait_for_chroma(snapshot, "d0")
+    return snapshot
+
+
+def _by_chroma(options: argparse.Namespace) -> bool:
+    return options.engines[0] in {"chroma", "embedded"}
+
+
+def _query(
+    questions: list[str], number: int, readable: frozenset[str] | None = None
+) -> SearchQuery:
+    text = questions[number % len(questions)]
+    return SearchQuery(variants=(text,), keywords=(f"w{number}",), readable=readable)
+
+
+def _in_turn(
+    snapshots: Sequence[Snapshot], queries: Sequence[SearchQuery], server: int
+) -> list[NDArray[np.float64]]:
+    """For each snapshot (queries, 2): milliseconds and milliseconds of processor time."""
+    taken: list[list[tuple[float, float]]] = [[] for _ in snapshots]
+    for query in queries:
+        for snapshot, times in zip(snapshots, taken, strict=True):
+            started, processor = time.perf_counter(), _processor_seconds(server)
+            snapshot.search(query)
+            used = _processor_seconds(server) - processor
+            times.append((1_000 * (time.perf_counter() - started), 1_000 * used))
+    return [np.array(times[5:]) for times in taken]
+
+
+def _recall(snapshot: Generation, queries: Vectors) -> float:
+    nearest = true_nearest(snapshot.folder.unit_vectors, queries)
+    hits = snapshot.searches.units(queries, DEPTH * UNITS_PER_CHUNK)
+    shared = [
+        len(set(one.tolist()) & set(best.rows[:DEPTH].tolist())) / DEPTH
+        for one, best in zip(nearest, hits, strict=True)
+    ]
+    return float(np.mean(shared))
 
 
 def _processor_seconds(server: int) -> float:
     """Of this process and the server's, all threads."""
     if not server:
         return time.process_time()
-    fields = Path(f"/proc/{server}/stat").read_text("ascii").rpartition(")")[2].split()
-    return time.process_time() + sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+    # What glibc's clock_getcpuclockid returns: /proc counts in hundredths of a second.
+    return time.process_time() + time.clock_gettime((~server << 3) | 2)
 
 
-def _opened(options: argparse.Namespace) -> tuple[Index, MadeUpCorpus]:
-    engine = options.engines[0]
+def _opened(options: argparse.Namespace, engine: str = "") -> tuple[Index, MadeUpCorpus]:
+    engine = engine or options.engines[0]
     settings = Settings(
         _env_file=None,
         data_dir=options.folder,
@@ -190,7 +225,8 @@ def _server(folder: str, engine: str) -> Iterator[tuple[str, subprocess.Popen[by
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     program = str(Path(sys.executable).with_name("chroma"))
-    where = ["--path", f"{folder}/server", "--host", "127.0.0.1", "--port", port]
+    embedded = next(Path(folder).glob(f"index/d0/*/{CHROMA}"), Path(folder) / "server")
+    where = ["--path", str(embedded), "--host", "127.0.0.1", "--port", port]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen([program, "run", *where], **quiet) as process:
         try:

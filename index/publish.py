@@ -203,7 +203,8 @@ class Index:
                 continue
             try:
                 with self._alone(domain, 0.0):
-                    self._clean(domain, keep_texts=retained == generations, at=at)
+                    unchanged = retained == generations
+                    self._clean(domain, keep_texts=unchanged, at=at, is_reader=True)
             except AnotherRun:
                 continue  # it cleans up at its end
 
@@ -277,10 +278,16 @@ class Index:
             self._store.set_manifest(domain, info.number, address)
 
     def _clean(
-        self, domain: str, step: int = 0, *, keep_texts: bool, at: datetime | None = None
+        self,
+        domain: str,
+        step: int = 0,
+        *,
+        keep_texts: bool,
+        at: datetime | None = None,
+        is_reader: bool = False,
     ) -> None:
         """`keep_texts`: keep the texts of deleted generations until the next run, because other
-        machines may still read or build the previous step."""
+        machines may still read or build the previous step. `is_reader`: not of a run."""
         generations = [one for one in self._store.generations(domain) if one.number != step]
         retained = self._retained(generations, at)
         expired = [one.number for one in generations if one not in retained]
@@ -288,7 +295,9 @@ class Index:
         needed = _needed(retained)
         self._folders.remove_except(domain, [one.number for one in needed])
         self._folders.remove_vectors_except(domain, needed)
-        self._folders.remove_shared_except(domain, self._store.generations(domain))
+        self._folders.remove_shared_except(
+            domain, self._store.generations(domain), is_reader=is_reader
+        )
 
     def _retained(
         self, generations: Sequence[GenerationInfo], at: datetime | None

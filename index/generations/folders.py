@@ -231,14 +231,17 @@ class GenerationFolders:
         except IndexUnavailable as error:
             logger.warning("unused vectors of %s not deleted yet: %s", domain, error)
 
-    def remove_shared_except(self, domain: str, retained: Sequence[GenerationInfo]) -> None:
-        """Deletes the parts in the index store that none of these generations uses."""
+    def remove_shared_except(
+        self, domain: str, retained: Sequence[GenerationInfo], *, is_reader: bool
+    ) -> None:
+        """Deletes the parts in the index store that none of these generations uses.
+
+        `is_reader`: where it has no right to, the next run does."""
         if not self._shared:
             return
         try:
-            self._shared.remove_unused(
-                [one.manifest for one in retained if one.manifest], self._sources(domain)
-            )
+            used = [one.manifest for one in retained if one.manifest]
+            self._shared.remove_unused(used, self._sources(domain), is_reader=is_reader)
             self._unclean.discard(domain)
         except PublishError as error:
             self._unclean.add(domain)

@@ -17,7 +17,7 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -78,7 +78,8 @@ class SharedGenerations:
         """Raises ConfigError for an address that no installed package understands."""
         self.address = address.rstrip("/")
         scheme, separator, rest = self.address.partition("://")
-        if not separator or not rest or scheme not in _SCHEMES:
+        # A folder without its slash would be relative to where each process starts.
+        if not separator or scheme not in _SCHEMES or rest.startswith("/") != (scheme == "file"):
             raise ConfigError(
                 f"ONCALL_INDEX_STORE is {address!r}",
                 remedy="write s3://bucket/path, gs://…, az://… or file:///folder",
@@ -119,7 +120,7 @@ class SharedGenerations:
             with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="upload") as pool:
                 _all_of(pool, [partial(send, places[digest]) for digest in missing])
             self._files.pipe_file(self._manifest(address), listed.content)
-            marks = self._names(place, "damaged").keys() & missing
+            marks = self._damaged(place) & {*missing, digest_of(listed.content)}
             self._delete(self._at(place, "damaged", one) for one in marks)
         log.info(
             "generation uploaded to the index store",
@@ -140,7 +141,8 @@ class SharedGenerations:
             listed = parts_of(folder)
             if digest_of(listed.content) != digest:
                 return False
-            return digest in self._names(place, "manifests") and not self._missing(place, listed)
+            is_listed = digest in self._names(place, "manifests").keys() - self._damaged(place)
+            return is_listed and not self._missing(place, listed)
 
     def fetch(self, address: str, target: Path, folders: Sequence[Path]) -> None:
         """Makes `target` the folder of this address, or goes on where a call before broke off.
@@ -154,6 +156,9 @@ class SharedGenerations:
         with self._failing_as(IndexStoreAway, "read"):
             content = self._verified(self._manifest(address), digest)
             if content is None:
+                if not self._names(place, "manifests"):
+                    raise FileNotFoundError("it holds nothing of it: another one, or not mounted")
+                self._mark_damaged(place, digest)
                 raise Damaged("the index store has no intact manifest of it")
             listed = PartList.parse(content)
             held = places_in(folders)
@@ -182,11 +187,14 @@ class SharedGenerations:
             seconds=round(time.monotonic() - start, 3),
         )
 
-    def remove_unused(self, addresses: Collection[str], folders: Sequence[Path]) -> None:
+    def remove_unused(
+        self, addresses: Collection[str], folders: Sequence[Path], *, is_reader: bool = False
+    ) -> None:
         """Deletes what none of a domain's manifests at these addresses uses.
 
-        `folders`: where their lists may stand on this machine. Raises PublishError."""
-        with self._failing_as(PublishError, "cleaned"):
+        `folders`: where their lists may stand on this machine. `is_reader`: without the right to
+        delete, it leaves that to the next run. Raises PublishError."""
+        with self._failing_as(PublishError, "cleaned", is_forgiven=is_reader):
             here = [folder / LIST_NAME for folder in folders]
             lists = [one.read_bytes() for one in here if one.is_file()]
             held = {digest_of(one): one for one in lists}
@@ -201,7 +209,7 @@ class SharedGenerations:
                     )
                     if content:  # nobody can fetch what has no list
                         parts.update(PartList.parse(content).sizes())
-                used = {"manifests": manifests, "parts": parts, "damaged": parts}
+                used = {"manifests": manifests, "parts": parts, "damaged": parts | manifests}
                 self._delete(
                     self._at(place, kind, name)
                     for kind, names in used.items()
@@ -230,6 +238,10 @@ class SharedGenerations:
         place, _, digest = address.partition("/")
         return self._at(place, "manifests", digest)
 
+    def _damaged(self, place: str) -> set[str]:
+        """Parts and lists that a reader marked."""
+        return set(self._names(place, "damaged"))
+
     def _names(self, place: str, kind: str) -> dict[str, int]:
         """Name → bytes of all that is there."""
         entries = self._files.find(self._at(place, kind), detail=True)
@@ -237,7 +249,7 @@ class SharedGenerations:
 
     def _missing(self, place: str, listed: PartList) -> list[str]:
         """Parts that are not there, cut off, or marked as damaged."""
-        there, damaged = self._names(place, "parts"), self._names(place, "damaged")
+        there, damaged = self._names(place, "parts"), self._damaged(place)
         return [
             name
             for name, size in listed.sizes().items()
@@ -263,17 +275,27 @@ class SharedGenerations:
             log.warning("damaged part could not be marked", part=name, cause=_line(error))
 
     def _delete(self, paths: Iterable[str]) -> None:
-        unused = sorted(paths)
-        if unused:
-            self._files.rm(unused)
+        # One by one: `rm` takes brackets in an address for a pattern, and s3fs deletes many at once
+        # without telling which it was not allowed to delete.
+        def remove(path: str) -> None:
+            with suppress(FileNotFoundError):
+                self._files.rm_file(path)
+
+        with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="delete") as pool:
+            _all_of(pool, [partial(remove, path) for path in paths])
 
     @contextmanager
-    def _failing_as(self, kind: type[IndexStoreAway | PublishError], verb: str) -> Iterator[None]:
+    def _failing_as(
+        self, kind: type[IndexStoreAway | PublishError], verb: str, *, is_forgiven: bool = False
+    ) -> Iterator[None]:
+        """`is_forgiven`: it doesn't matter where the credentials don't allow it."""
         try:
             yield
         except CopilotError:
             raise
         except Exception as error:  # each implementation of fsspec has exceptions of its own
+            if is_forgiven and _is_forbidden(error):
+                return
             if isinstance(error, Damaged) and kind is IndexStoreAway:
                 raise
             INDEX_STORE_ERRORS.inc()
@@ -323,6 +345,12 @@ def _all_of(pool: ThreadPoolExecutor, calls: Sequence[Callable[[], _T]]) -> list
     except BaseException:
         pool.shutdown(wait=True, cancel_futures=True)
         raise
+
+
+def _is_forbidden(error: Exception) -> bool:
+    """s3fs and local folders raise PermissionError, gcsfs OSError, adlfs one with a status."""
+    status = getattr(error, "status_code", None)
+    return isinstance(error, PermissionError) or status == 403 or str(error).startswith("Forbidden")
 
 
 def _line(error: Exception) -> str:

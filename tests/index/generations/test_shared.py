@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from config.errors import ConfigError, IndexUnavailable, PublishError
+from config.errors import ConfigError, IndexStoreAway, IndexUnavailable, PublishError
 from config.settings import Settings
 from durable.failures import storage_failure
 from enrichment.chunk import Chunk, DocumentCard
@@ -113,6 +113,39 @@ def test_unchanged_parts_are_neither_uploaded_nor_downloaded_again(
     reader._open_ones.refresh()
     assert reader.snapshot("help").generation == 2
     assert answer(reader) == answer(publisher)
+
+
+@pytest.mark.parametrize("is_mounted", [True, False])
+def test_a_fresh_machine_waits_where_the_store_holds_nothing_of_it(
+    machine: Machines, corpus: Corpus, store: Path, is_mounted: bool
+) -> None:
+    """Another address than the publisher's, or a share that is not mounted."""
+    publish(machine("a")[0], corpus)
+    other = store.with_name("other")
+    if is_mounted:
+        other.mkdir()
+    reader, embedder = machine("b", address=f"file://{other}")
+    with pytest.raises(IndexStoreAway, match="holds nothing of it") as failed:
+        answer(reader)
+    assert "\n" not in str(failed.value)
+    assert embedder.texts == 0
+
+
+def test_a_damaged_list_is_uploaded_again(
+    machine: Machines, corpus: Corpus, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("index.generations.shared.PAUSE_SECONDS", 0.0)
+    publisher, _ = machine("a")
+    publish(publisher, corpus)
+    ((digest, listed),) = objects(store, "manifests").items()
+    listed.write_bytes(b"rotten")
+    assert answer(machine("b")[0]) == answer(publisher)  # from what it built itself
+    assert list(objects(store, "damaged")) == [digest]
+    publish(publisher, corpus)  # a run that finds nothing new
+    assert not objects(store, "damaged")
+    reader, embedder = machine("c")
+    assert answer(reader) == answer(publisher)
+    assert embedder.texts == 1
 
 
 def test_a_damaged_folder_is_mended_part_by_part(
@@ -280,7 +313,13 @@ def test_a_folder_of_another_release_gives_its_vectors(
 
 @pytest.mark.parametrize(
     ("address", "word"),
-    [("bucket/path", "write s3://"), ("ftp://host/x", "write s3://"), ("s3://", "write s3://")],
+    [
+        ("bucket/path", "write s3://"),
+        ("ftp://host/x", "write s3://"),
+        ("s3://", "write s3://"),
+        ("s3:///path", "write s3://"),
+        ("file://folder", "write s3://"),
+    ],
 )
 def test_an_address_that_cannot_be_used_is_refused_at_the_start(
     address: str, word: str, machine: Machines

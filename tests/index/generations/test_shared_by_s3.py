@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -12,13 +13,16 @@ from typing import Any
 import pytest
 from werkzeug.serving import BaseWSGIServer, make_server
 
-from config.errors import IndexUnavailable, PublishError
+from config.errors import IndexStoreAway, IndexUnavailable, PublishError
+from telemetry.metrics import INDEX_STORE_ERRORS
 from tests.index.generations.test_shared import Corpus, Machines, answer, publish
 
 boto3 = pytest.importorskip("boto3")
 moto = pytest.importorskip("moto.server")
 pytestmark = pytest.mark.outage
 
+REFUSED = {"read-only": {"PUT", "DELETE"}, "no deletion": {"DELETE"}}
+"""Fault → methods that the credentials don't allow."""
 Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
 
@@ -41,6 +45,15 @@ class S3:
         if self.fault == "500":
             start_response("500 Internal Server Error", [("Content-Length", "0")])
             return [b""]
+        if self.fault in REFUSED:
+            of_many = environ["QUERY_STRING"] in {"delete", "delete="}
+            if environ["REQUEST_METHOD"] not in REFUSED[self.fault] and not of_many:
+                return self._app(environ, start_response)
+            if of_many:  # each has an error of its own
+                start_response("200 OK", [("Content-Type", "application/xml")])
+                return [b"<DeleteResult><Error><Code>AccessDenied</Code></Error></DeleteResult>"]
+            start_response("403 Forbidden", [("Content-Type", "application/xml")])
+            return [b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"]
         if self.fault == "slow":
             time.sleep(0.3)
             return self._app(environ, start_response)
@@ -153,3 +166,76 @@ def test_a_bucket_that_is_not_there_is_told(machine: Machines, corpus: Corpus) -
     index, _ = machine("a", address="s3://nowhere/path")
     with pytest.raises(PublishError, match="bucket does not exist"):
         publish(index, corpus)
+
+
+def test_a_bucket_that_is_gone_makes_no_machine_embed(
+    machine: Machines, corpus: Corpus, tmp_path: Path
+) -> None:
+    publish(machine("a")[0], corpus)
+    reader, embedder = machine("b", address=f"s3://nowhere/{tmp_path.name}")
+    with pytest.raises(IndexStoreAway, match="bucket does not exist"):
+        answer(reader)
+    assert embedder.texts == 0
+
+
+@pytest.mark.parametrize("path", ["with spaces/[a]*", "%20/ü+#?"])
+def test_any_path_is_written_read_and_cleaned(
+    path: str, machine: Machines, corpus: Corpus, tmp_path: Path
+) -> None:
+    place = f"{tmp_path.name}/{path}"
+    publisher, _ = machine("a", address=f"s3://indexes/{place}")
+    publish(publisher, corpus)
+    reader, embedder = machine("b", address=f"s3://indexes/{place}")
+    assert answer(reader) == answer(publisher)
+    assert embedder.texts == 1
+    before = names(place)
+    publish(publisher, {one: corpus[one] for one in list(corpus)[:1]})
+    publisher.retire(at=datetime.now(UTC) + timedelta(days=2))
+    after = names(place)
+    assert len([one for one in after if "/manifests/" in one]) == 1
+    assert before - after
+
+
+def test_readers_need_no_right_to_write(
+    machine: Machines, corpus: Corpus, s3: S3, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    publisher, _ = machine("a")
+    publish(publisher, corpus)
+    publish(publisher, {one: corpus[one] for one in list(corpus)[:1]})
+    before, errors = names(tmp_path.name), INDEX_STORE_ERRORS._value.get()
+    s3.fault = "read-only"
+    reader, embedder = machine("b")
+    assert answer(reader) == answer(publisher)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            reader.retire(at=datetime.now(UTC) + timedelta(days=2))
+    assert len(reader.generations("help")) == 1
+    assert names(tmp_path.name) == before
+    assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
+    assert INDEX_STORE_ERRORS._value.get() == errors
+    assert embedder.texts == 1
+
+
+def test_a_run_that_may_not_delete_says_so(
+    machine: Machines, corpus: Corpus, s3: S3, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The text of deleted documents would stay in the store."""
+    publisher, _ = machine("a")
+    publish(publisher, corpus)
+    fewer = {one: corpus[one] for one in list(corpus)[:1]}
+    publish(publisher, fewer)
+    publisher._rollback_time = timedelta(0)
+    s3.fault = "no deletion"
+    with caplog.at_level(logging.WARNING):
+        publish(publisher, fewer)
+    (line,) = (one.getMessage() for one in caplog.records if "not deleted" in one.getMessage())
+    assert "Access Denied" in line
+    s3.fault = None
+    publish(publisher, fewer)
+    assert len([one for one in names(tmp_path.name) if "/manifests/" in one]) == 1
+
+
+def names(place: str) -> set[str]:
+    """Keys of the objects there."""
+    pages = boto3.client("s3").list_objects_v2(Bucket="indexes", Prefix=f"{place}/")
+    return {one["Key"] for one in pages.get("Contents", ())}
