@@ -121,10 +121,11 @@ class Client:
 
     def _run(self) -> None:
         while not self._stopping.wait(2):
-            self.replies[self._ask()] += 1
+            number = self.replies.total()
+            self.replies[self._ask(f"{TEXT} (request {number})")] += 1
 
-    def _ask(self) -> str:
-        body = json.dumps({"query": TEXT, "domain": "security"})
+    def _ask(self, text: str) -> str:
+        body = json.dumps({"query": text, "domain": "security"})
         connection = HTTPConnection("127.0.0.1", self._port, timeout=120)
         try:
             with closing(connection):

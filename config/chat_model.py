@@ -28,6 +28,7 @@ from config.models import (
     model_time_left,
     parse_reply,
     response_format,
+    waiting_for_model,
     with_schema,
 )
 from config.providers import (
@@ -275,7 +276,8 @@ class LangChainModel:
                 break
             finished = finished or any(_reasons(piece))
             try:
-                piece = next(pieces, None)
+                with waiting_for_model():
+                    piece = next(pieces, None)
             except Exception as error:  # the HTTP stack raises many types when a stream breaks
                 self._fail(prompt, error)
         if close := getattr(pieces, "close", None):
@@ -322,6 +324,10 @@ class LangChainModel:
 
     def _attempt(self, prompt: Prompt, call: Callable[[], T]) -> T:
         """Makes the call. Omits rejected features; retries temporary failures after short waits."""
+        with waiting_for_model():
+            return self._retried(prompt, call)
+
+    def _retried(self, prompt: Prompt, call: Callable[[], T]) -> T:
         if time.monotonic() < self._paused_until:
             raise ModelUnavailable(
                 "the model did not respond a moment ago; not asked again yet", kind="paused"

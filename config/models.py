@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -52,24 +53,64 @@ class Prompt:
     """Sent after the text, to a vision model."""
 
 
-_deadline: ContextVar[float] = ContextVar("model_deadline", default=float("inf"))
-"""By `time.monotonic`."""
+class _Stopwatch:
+    """Runs while somebody waits for a model; parallel waits count once. Thread-safe."""
+
+    def __init__(self, seconds: float) -> None:
+        """`seconds` until it is over."""
+        self._left = seconds
+        self._waiting = 0
+        self._since = 0.0
+        self._lock = threading.Lock()
+
+    def left(self) -> float:
+        with self._lock:
+            return self._left - (time.monotonic() - self._since if self._waiting else 0.0)
+
+    def begin(self) -> None:
+        with self._lock:
+            if not self._waiting:
+                self._since = time.monotonic()
+            self._waiting += 1
+
+    def end(self) -> None:
+        with self._lock:
+            self._waiting -= 1
+            if not self._waiting:
+                self._left -= time.monotonic() - self._since
+
+
+_stopwatches: ContextVar[tuple[_Stopwatch, ...]] = ContextVar("model_stopwatches", default=())
 
 
 @contextmanager
 def model_time(seconds: float) -> Iterator[None]:
     """Within the block, all waits for chat models together end after `seconds`: a call that has
-    begun to stream goes on, a later one raises ModelUnavailable. Nested blocks: the earlier end."""
-    token = _deadline.set(min(_deadline.get(), time.monotonic() + seconds))
+    begun to stream goes on, a later one raises ModelUnavailable. Waits for anything else, such as
+    a database, don't count. Nested blocks: the earlier end."""
+    token = _stopwatches.set((*_stopwatches.get(), _Stopwatch(seconds)))
     try:
         yield
     finally:
-        _deadline.reset(token)
+        _stopwatches.reset(token)
+
+
+@contextmanager
+def waiting_for_model() -> Iterator[None]:
+    """The time within the block counts for `model_time`."""
+    running = _stopwatches.get()
+    for one in running:
+        one.begin()
+    try:
+        yield
+    finally:
+        for one in running:
+            one.end()
 
 
 def model_time_left() -> float:
     """Seconds; infinite outside of `model_time`. Raises ModelUnavailable when none are left."""
-    left = _deadline.get() - time.monotonic()
+    left = min((one.left() for one in _stopwatches.get()), default=float("inf"))
     if left <= 0:
         raise ModelUnavailable("the question waited for the model long enough", kind="timeout")
     return left

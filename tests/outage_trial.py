@@ -187,7 +187,7 @@ def exhausted(url: str) -> Iterator[None]:
             except psycopg.OperationalError:
                 if is_alone:
                     full.set()
-                    stopping.wait(0.01)
+                    stopping.wait(0.03)
                 else:
                     held[0].execute(BREAK_OFF, [[one.info.backend_pid for one in held]])
                     is_alone = True

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from contextvars import copy_context
 
 import pytest
 from pydantic import BaseModel
@@ -11,7 +14,14 @@ from structlog.testing import capture_logs
 
 from config.chat_model import build_chat_model
 from config.errors import InvalidModelOutput, ModelError, ModelUnavailable
-from config.models import ChatModel, Prompt, Usage, model_time, parse_reply
+from config.models import (
+    ChatModel,
+    Prompt,
+    Usage,
+    model_time,
+    model_time_left,
+    parse_reply,
+)
 from config.settings import Settings
 from playground.openai_stand_in import ModelFault, OpenAIStandIn, Script
 from telemetry.metrics import registry
@@ -215,6 +225,26 @@ def test_a_question_s_calls_share_its_time_and_what_is_cut_short_pauses_nobody()
                     streamed(model)
             assert len(server.requests) == 2
             assert model.structured(PROMPT, Colour)[0].colour == "blue"
+
+
+def test_only_waits_for_models_count_and_parallel_ones_count_once() -> None:
+    slow = [ModelFault(kind="slow", seconds=0.4)] * 2
+    with OpenAIStandIn({"colour": {"colour": "blue"}, "": "blue, " * 10}) as server:
+        model = model_at(server)
+        with model_time(60):
+            time.sleep(0.2)  # for a database, or for Slack
+            assert model_time_left() == 60
+            began, slept = time.monotonic(), 0.0
+            for _ in model.stream(PROMPT):
+                time.sleep(0.05)
+                slept += 0.05
+            assert 0 < 60 - model_time_left() < time.monotonic() - began - slept
+        server.faults += slow
+        with model_time(60), ThreadPoolExecutor(2) as pool:
+            began = time.monotonic()
+            for call in [pool.submit(copy_context().run, streamed, model) for _ in range(2)]:
+                call.result()
+            assert 0.4 < 60 - model_time_left() < time.monotonic() - began
 
 
 def test_a_server_that_is_gone_is_an_outage() -> None:
