@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from socket import gethostname
 
 import structlog
 from sqlalchemy import Engine
@@ -202,6 +203,9 @@ class Bot:
         )
         self._heartbeat = Heartbeat(engine, "bot")
         self.database = DatabaseWatch(engine)
+        self.database.on_refused = lambda refused: self.tell_admins(
+            [f"I can't answer, and all questions wait: {refused}. I run on {gethostname()}."]
+        )
         self.app = bolt_app(settings, self.identity)
         self._listen()
 
@@ -264,7 +268,8 @@ class Bot:
 
     def missing(self) -> dict[str, str]:
         """What keeps new questions waiting, e.g. a dead socket; as in `HealthSource`."""
-        parts = (self.database, self.inbox, self.clock, self._warming)
+        # Of the worker and of the watch, the watch knows better what is with the database.
+        parts = (self.inbox, self.clock, self._warming, self.database)
         missing = {word: reason for part in parts for word, reason in part.missing().items()}
         if self._socket and not (self._socket_mode and self._socket_mode.is_connected()):
             missing["slack"] = "the bot is not connected to Slack"

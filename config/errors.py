@@ -6,6 +6,7 @@ CopilotError
 ├── StorageFailed         a disk is full, a database damaged       → exit 1, or the work waits
 │   ├── DiskFull          there is no room                        → the work waits
 │   └── DatabaseAway      it can't be asked at the moment          → the work waits; 503, try again
+│       └── DatabaseRefused  until somebody corrects the access     → the same, and admins are told
 ├── LoadError             one document can't be read              → reported, the job goes on
 ├── IndexUnavailable      no usable generation to answer from     → exit 1, or an honest reply
 │   └── IndexStoreAway    it can't be fetched at the moment        → the work waits; 503, try again
@@ -73,6 +74,20 @@ class DatabaseAway(StorageFailed):
     passes = True
     retry_after = 5
     """Seconds."""
+
+    def __init__(self, problem: str, *, remedy: str = "", words: str = "") -> None:
+        """`words`: of the driver or server, for operators: they may name hosts and users."""
+        self.words = words
+        super().__init__(problem, remedy=remedy)
+
+    def __str__(self) -> str:
+        problem = f"{self.problem} ({self.words})" if self.words else self.problem
+        return f"{problem}; {self.remedy}" if self.remedy else problem
+
+
+class DatabaseRefused(DatabaseAway):
+    """The database takes neither this user nor password, or there is no such database: it stays
+    so until somebody corrects the access."""
 
 
 class LoadError(CopilotError):

@@ -22,11 +22,12 @@ from sqlalchemy import (
     make_url,
     text,
 )
-from sqlalchemy.engine.interfaces import Dialect
+from sqlalchemy.engine.interfaces import Dialect, ExceptionContext
 from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 from config.errors import ConfigError
+from durable.links import Links, is_of_the_server
 
 NOTICES: Mapping[str, int] = {
     # Waiting and new statements notice a server that vanished without closing its connections
@@ -48,10 +49,12 @@ published, and the connection of a health check."""
 POOL_SECONDS = 10.0
 """A thread waits this long for a connection of the pool."""
 _RETRY_SECONDS = 0.5
+_READ_ONLY = "25006"
+"""SQLSTATE of a write where nothing may be written."""
 _FRESH_SECONDS = 10.0
 """A pooled connection that was used within this time is not asked whether it still works.
 Keepalives need as long to notice a server that vanished."""
-_BUDGET, _DIRECT = "oncall_connections", "oncall_direct_url"
+_BUDGET, _DIRECT, _LINKS = "oncall_connections", "oncall_direct_url", "oncall_links"
 """Execution options of an engine, which a session of the same process takes over."""
 _PROCESS = secrets.token_hex(3)
 
@@ -83,6 +86,7 @@ def postgres_engine(
         make_url(url),
         connections,
         direct_url,
+        connecting=threading.Lock(),
         poolclass=_Pool,
         pool_size=connections - OUTSIDE_THE_POOL,
         max_overflow=0,
@@ -90,19 +94,6 @@ def postgres_engine(
         pool_use_lifo=True,
     )
     _check_in_doubt(engine)
-    connecting = threading.Lock()
-
-    # A server that stalls answers all attempts of that time when it goes on, also those that were
-    # given up: with one attempt at a time, they don't take all of its connections.
-    @event.listens_for(engine, "do_connect")
-    def _connect(dialect: Dialect, _record: Any, arguments: Any, options: Any) -> Any:
-        if not connecting.acquire(timeout=NOTICES["connect_timeout"]):
-            raise dialect.loaded_dbapi.OperationalError("another thread waits for it")
-        try:
-            return dialect.connect(*arguments, **options)
-        finally:
-            connecting.release()
-
     return engine
 
 
@@ -139,24 +130,59 @@ def session_engine(engine: Engine) -> Engine:
     return _engine(
         make_url(direct) if direct else engine.url,
         options.get(_BUDGET, DEFAULT_CONNECTIONS),
+        links=options.get(_LINKS),
         poolclass=NullPool,
     )
 
 
+def links_of(engine: Engine) -> Links:
+    """All connections of the process, the engine's and its sessions'. `engine`: made here."""
+    links: Links = engine.get_execution_options()[_LINKS]
+    return links
+
+
 def _engine(
-    url: URL, connections: int, direct_url: str | URL | None = None, **options: Any
+    url: URL,
+    connections: int,
+    direct_url: str | URL | None = None,
+    *,
+    links: Links | None = None,
+    connecting: threading.Lock | None = None,
+    **options: Any,
 ) -> Engine:
-    """Errors hide their parameters: message text must not reach a log."""
+    """Errors hide their parameters: message text must not reach a log. `connecting`: held by the
+    thread that connects."""
+    links = links or Links()
     # A pooler refuses `options`, and runs a prepared statement where nobody has prepared it.
     notices = " ".join([*url.normalized_query.get("options", ()), SERVER_NOTICES])
     more = {"prepare_threshold": None} if direct_url else {"options": notices}
-    return create_engine(
+    engine = create_engine(
         url.set(drivername="postgresql+psycopg"),
         hide_parameters=True,
         connect_args={**NOTICES, "application_name": _name_of(connections), **more},
-        execution_options={_BUDGET: connections, _DIRECT: direct_url},
+        execution_options={_BUDGET: connections, _DIRECT: direct_url, _LINKS: links},
         **options,
     )
+
+    @event.listens_for(engine, "do_connect")
+    def _connect(dialect: Dialect, _record: Any, arguments: Any, options: Any) -> Any:
+        # A server that stalls answers all attempts of that time when it goes on, also those that
+        # were given up: with one attempt at a time, they don't take all of its connections.
+        if connecting and not connecting.acquire(timeout=NOTICES["connect_timeout"]):
+            raise dialect.loaded_dbapi.OperationalError("another thread waits for it")
+        try:
+            return links.connect(dialect, arguments, options)
+        finally:
+            if connecting:
+                connecting.release()
+
+    # After a fail-over the connections still lead to what is a standby now: new ones are opened.
+    @event.listens_for(engine, "handle_error")
+    def _leave_standby(context: ExceptionContext) -> None:
+        if getattr(context.original_exception, "sqlstate", None) == _READ_ONLY:
+            context.is_disconnect = True
+
+    return engine
 
 
 def _name_of(connections: int) -> str:
@@ -171,13 +197,6 @@ def fresh_connection(engine: Engine, seconds: int) -> Any:
     name = _name_of(engine.get_execution_options().get(_BUDGET, DEFAULT_CONNECTIONS))
     own = {**NOTICES, "connect_timeout": seconds, "application_name": name, "autocommit": True}
     return engine.dialect.connect(**{**options, **own})
-
-
-def is_of_the_server(connection: Any) -> bool:
-    """Whether no pooler stands between. Asks the server for its process, which a pooler replaces by
-    a number of its own. `connection`: of the driver, autocommit."""
-    (process,) = connection.execute("SELECT pg_backend_pid()").fetchone()
-    return bool(process == connection.info.backend_pid)
 
 
 def is_behind_pooler(engine: Engine) -> bool:
@@ -238,6 +257,10 @@ class _PatientPool:
             except Exception:
                 if self._stopping.wait(_RETRY_SECONDS) or time.monotonic() > deadline:
                     raise
+
+    def _invalidate(self, *arguments: Any) -> None:
+        """SQLAlchemy calls it when a connection breaks."""
+        self._engine.pool._invalidate(*arguments)
 
     def size(self) -> int:
         return cast("QueuePool", self._engine.pool).size()

@@ -4,6 +4,7 @@ damaged and needs somebody."""
 from __future__ import annotations
 
 import errno
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -12,7 +13,7 @@ from pathlib import Path
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 
-from config.errors import DatabaseAway, DiskFull, StorageFailed
+from config.errors import DatabaseAway, DatabaseRefused, DiskFull, StorageFailed
 
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _PRIMARY = 0xFF
@@ -25,9 +26,11 @@ _SPARE_BYTES = 64 * 1024
 
 
 UNREACHABLE = "the database can't be reached"
+REFUSED = "the database refuses this process: its user, password, database or TLS is wrong"
+READ_ONLY = "the database takes no writes: it is a standby, or set to read only"
 _AWAY = {
     "08": UNREACHABLE,
-    "25006": "the database takes no writes: it is a standby",
+    "25006": READ_ONLY,
     "40": "the database was asked for the same by many at once",
     "53": "the database has no connection or memory left",
     "55P03": "the database is kept busy by others",
@@ -45,7 +48,17 @@ _NO_CONNECTION_LEFT = {
 }
 """A server's or pooler's words, and what to raise. A connection that never came about has no
 SQLSTATE."""
-_REMEDY = "see docs/operations/runbooks.md, and try again"
+_REFUSAL = re.compile(
+    "authentication failed|no password supplied|not permitted to log in|does not exist|pg_hba.conf"
+    "|permission denied|does not support SSL|certificate",
+    re.IGNORECASE,
+)
+"""A connection that never came about has no SQLSTATE, only the words of the server or of libpq."""
+_BEFORE_WORDS = re.compile(
+    r"(connection (failed|is bad): )?(connection to server (at|on) .*? failed: )?(FATAL: +)?"
+)
+REMEDY = "see docs/operations/runbooks.md, and try again"
+_CORRECT = "correct DATABASE_URL, or the server's users and pg_hba.conf; then restart this process"
 
 
 def storage_failure(error: BaseException, files: Iterable[Path] = ()) -> StorageFailed | None:
@@ -59,7 +72,7 @@ def storage_failure(error: BaseException, files: Iterable[Path] = ()) -> Storage
             return cause
         if isinstance(cause, NoFreeConnection):
             return DatabaseAway(
-                "all connections of this process to the database are in use", remedy=_REMEDY
+                "all connections of this process to the database are in use", remedy=REMEDY
             )
         if isinstance(cause, sqlite3.Error):
             return _of_sqlite(cause, [file for file in files if file.is_file()])
@@ -83,17 +96,17 @@ def _of_postgres(error: BaseException, *, broken: bool) -> StorageFailed | None:
     state = getattr(error, "sqlstate", None) or ""
     if state == "53100":
         return _no_room("the database's server")
-    if state in {"58030", "XX001", "XX002"}:
+    if state in {"58030", "58P01", "XX001", "XX002"}:
         return _damaged(None)
     if limit := _full_limit(state, str(error)):
         remedy = f"raise {limit}, or set ONCALL_DATABASE_CONNECTIONS lower"
         return DatabaseAway(_AWAY["53"], remedy=remedy)
     if why := _AWAY.get(state) or _AWAY.get(state[:2]):
-        return DatabaseAway(why, remedy=_REMEDY)
+        return DatabaseAway(why, remedy=REMEDY)
     if broken:
-        return DatabaseAway("the database broke off the connection", remedy=_REMEDY)
+        return DatabaseAway("the database broke off the connection", remedy=REMEDY)
     if not state and "OperationalError" in (one.__name__ for one in type(error).__mro__):
-        return DatabaseAway(UNREACHABLE, remedy=_REMEDY)
+        return _not_connected(str(error))
     return None
 
 
@@ -102,6 +115,15 @@ def _full_limit(state: str, words: str) -> str | None:
     if state not in {"", "53300"}:
         return None
     return next((limit for part, limit in _NO_CONNECTION_LEFT.items() if part in words), None)
+
+
+def _not_connected(text: str) -> DatabaseAway:
+    # Indented lines are advice for a server on the same machine.
+    lines = [line for line in text.splitlines() if line[:1].strip()]
+    words = _BEFORE_WORDS.sub("", "; ".join(lines), count=1)[:300]
+    if _REFUSAL.search(words):
+        return DatabaseRefused(REFUSED, remedy=_CORRECT, words=words)
+    return DatabaseAway(UNREACHABLE, remedy=REMEDY, words=words)
 
 
 @contextmanager

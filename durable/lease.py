@@ -22,6 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from config.errors import ConfigError
 from durable.connections import autocommit, end, postgres_engine, session_engine
+from durable.links import takes_writes
 
 log = structlog.get_logger()
 
@@ -213,24 +214,30 @@ class PostgresLease:
     def _take(self) -> bool:
         """Acquire the lock in a new session: whether a failed session holds it is unknown.
 
-        False: the server still keeps the old session, or another worker is taking over from it."""
+        False: the server still keeps the old session, another worker is taking over from it, or
+        the server takes no writes."""
         self._drop()
         self._connection = self._sessions.connect()
         self.sessions += 1
-        session: Any = self._connection.connection.driver_connection
+        session = self._session()
         session.add_notify_handler(lambda notice: self._announce(notice.payload))
+        if not takes_writes(session):
+            self._drop()
+            return False
         self._run(f"LISTEN {CHANNEL}")
         self._announce("")
         return self._try_lock(self.executor_id)
 
+    def _session(self) -> Any:
+        """The driver's connection."""
+        if self._connection is None:
+            raise LeaseLost("this worker holds no session")
+        return self._connection.connection.driver_connection
+
     def _socket(self) -> int | None:
-        connection = self._connection
-        if connection is None:
-            return None
         try:
-            session: Any = connection.connection.driver_connection
-            return int(session.fileno())
-        except (SQLAlchemyError, self._sessions.dialect.loaded_dbapi.Error):
+            return int(self._session().fileno())
+        except (LeaseLost, SQLAlchemyError, self._sessions.dialect.loaded_dbapi.Error):
             return None  # another thread has dropped it
 
     def _drop(self) -> None:
@@ -241,13 +248,13 @@ class PostgresLease:
                 connection.close()
 
     def _holds(self) -> bool:
-        """Asks the server: a pooler may have replaced the session."""
-        return bool(
-            self._run(
-                "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted "
-                "AND pid = pg_backend_pid()"
-            )
+        """Asks the server: a pooler may have replaced the session. A server that takes no more
+        writes is left: after a fail-over another one has the work."""
+        held = self._run(
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted "
+            "AND pid = pg_backend_pid()"
         )
+        return bool(held) and takes_writes(self._session())
 
     def _try_lock(self, name: str) -> bool:
         return bool(self._run("SELECT pg_try_advisory_lock(hashtextextended(:name, 5051))", name))

@@ -36,7 +36,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from config.errors import AnotherRun, ConfigError
+from config.errors import AnotherRun, ConfigError, DatabaseAway
 from config.parsing.secret_files import private_file, private_folder
 from config.settings import Settings
 from durable.connections import (
@@ -46,7 +46,7 @@ from durable.connections import (
     refuse_shared_sessions,
     session_engine,
 )
-from durable.failures import UNREACHABLE, storage_failure
+from durable.failures import REFUSED, UNREACHABLE, storage_failure
 from durable.migration import Step, expanding, migrate
 
 log = structlog.get_logger()
@@ -73,13 +73,13 @@ def open_database(settings: Settings) -> Engine:
                 remedy="set DATABASE_DIRECT_URL to PostgreSQL itself",
             ) from error
         failure = storage_failure(error, [settings.data_dir / FILE_NAME])
-        if failure and failure.problem != UNREACHABLE:
+        if failure and failure.problem not in {UNREACHABLE, REFUSED}:
             raise failure from error
         where = engine.url.render_as_string(hide_password=True)
         other = "DATABASE_DIRECT_URL" if settings.database_direct_url else "ONCALL_DATA_DIR"
-        variables = f"DATABASE_URL and {other}"
+        words = f": {failure.words}" if isinstance(failure, DatabaseAway) else ""
         raise ConfigError(
-            f"cannot open the database {where}", remedy=f"check {variables}"
+            f"cannot open the database {where}{words}", remedy=f"check DATABASE_URL and {other}"
         ) from error
     return engine
 
