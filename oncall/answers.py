@@ -180,8 +180,8 @@ class Answers:
 
         Returns the reason for each published domain that cannot answer. Skips domains without a
         published generation, and generations that are warm already."""
-        from config.chat_model import LangChainModel
         from config.errors import CopilotError, NothingPublished
+        from config.langchain_model import LangChainModel
 
         if isinstance(self._models.chat, LangChainModel):
             self._models.chat.load()

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from agents.tools import mcp as mcp_tool_server
 from bot.background import Warming
 from bot.slack.http_events import lifespan_of
-from config.chat_model import LangChainModel
+from config.langchain_model import LangChainModel
 from config.settings import Settings
 from oncall import Copilot
 from playground.openai_stand_in import OpenAIStandIn
