@@ -13,14 +13,13 @@ from agents.answer import Citation
 from agents.steps import Progress, Step
 from bot.questions.store import decode_answer, encode_answer
 from config.errors import ConfigError
-from config.models import Usage
 from config.settings import Settings
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, answered, running, settings_for, words
 from tests.bot.fakes import CHANNEL, Agents, answer, bot_of, claim, domain
 
 DOMAINS = {
-    "security": domain(limits={"questions_per_user_per_hour": 2, "tokens_per_day": 1_000}),
+    "security": domain(limits={"questions_per_user_per_hour": 2}),
     "privacy": domain("privacy", "C0PRIVACY", access={"audience": "asker"}),
 }
 
@@ -53,15 +52,6 @@ def test_too_many_questions_are_refused_politely_and_privately(desk: Desk) -> No
     desk.settle()
     assert not desk.said(CHANNEL, ts)
     desk.ask("may I, though?", user="U0INES")
-
-
-def test_a_domain_has_a_daily_budget(desk: Desk) -> None:
-    desk.agents.reply = answer(usage=Usage(calls=1, input_tokens=900, output_tokens=200))
-    desk.ask("how often?", user="U0PRIYA")
-    desk.settle()
-    desk.slack.post_as_user(CHANNEL, f"{desk.at} and now?", user="U0PRIYA")
-    desk.slack.wait_for(lambda: desk.slack.ephemerals("U0PRIYA"))
-    assert "daily budget" in desk.slack.ephemerals("U0PRIYA")[0]["text"]
 
 
 def test_what_not_everyone_may_read_is_answered_privately(desk: Desk) -> None:
