@@ -19,7 +19,7 @@ from agents.confidence import confidence_level
 from agents.ledger.ledger import QuestionOrigin
 from agents.steps import Progress
 from config.domain import Domain
-from config.models import Prices, Usage, model_time
+from config.models import Prices, Usage, lost_usage, model_time
 from enrichment.chunk import DocumentCard
 from index.search import Snapshot
 from telemetry import metrics
@@ -79,7 +79,9 @@ def with_metrics(
             about = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": domain}
             with span(f"invoke_agent {domain}", about) as traced:
                 began = time.monotonic()
-                answer = ask(question, progress)
+                with lost_usage() as lost:
+                    answer = ask(question, progress)
+                answer = replace(answer, usage=answer.usage + lost.usage)
                 _measure_cost(domain, answer, prices)
                 if for_people:
                     _measure(domain, answer, time.monotonic() - began)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import structlog
@@ -19,8 +20,11 @@ from config.models import (
     Messages,
     Prompt,
     Reply,
+    TokenCount,
     Usage,
     describe,
+    estimate,
+    lose,
     messages_of,
     model_time_left,
     parse_reply,
@@ -80,6 +84,7 @@ class LangChainModel:
         self._timeout = timeout_seconds
         self._paused_until = 0.0
         self._warned_at: dict[str, float] = {}
+        self._count_tokens = TokenCount(name)
         self._unsupported: set[str] = set()
         self._client: BaseChatModel | None = None
 
@@ -101,15 +106,21 @@ class LangChainModel:
         except ValidationError as error:
             problem = describe(error)
         if usage.cut:  # the repair would be cut off, too
+            lose(usage)
             raise too_long(prompt)
         messages += [
             ("assistant", text or "(empty)"),
             ("user", f"That reply is not valid: {problem}. Send the corrected JSON object only."),
         ]
-        text, more = self._complete(prompt, messages, reply)
+        try:
+            text, more = self._complete(prompt, messages, reply)
+        except ModelError:
+            lose(usage)
+            raise
         try:
             return parse_reply(text, reply), usage + more
         except ValidationError as error:
+            lose(usage + more)
             if more.cut:
                 raise too_long(prompt) from None
             raise InvalidModelOutput(
@@ -119,11 +130,20 @@ class LangChainModel:
     def stream(self, prompt: Prompt) -> Iterator[str | Usage]:
         """Yields text deltas, then the Usage. Raises ModelUnavailable when the stream breaks off;
         ends one that exceeds its limit because the server ignores `max_tokens`."""
+        messages, size = messages_of(prompt), 0
         with self._watched(prompt) as call:
-            for piece in self._streamed(prompt):
-                if isinstance(piece, Usage):
-                    call.used(piece.input_tokens, piece.output_tokens)
-                yield piece
+            try:
+                for piece in self._streamed(prompt, messages):
+                    if isinstance(piece, Usage):
+                        piece = self._count_tokens(piece, messages, size)
+                        call.used(piece.input_tokens, piece.output_tokens)
+                    else:
+                        size += len(piece.encode())
+                    yield piece
+            except ModelError:
+                if size:
+                    lose(replace(estimate(messages, size), calls=1))
+                raise
 
     @contextmanager
     def _watched(self, prompt: Prompt) -> Iterator[ModelCall]:
@@ -138,9 +158,7 @@ class LangChainModel:
             raise
         call.end("ok")
 
-    def _streamed(self, prompt: Prompt) -> Iterator[str | Usage]:
-        messages = messages_of(prompt)
-
+    def _streamed(self, prompt: Prompt, messages: Messages) -> Iterator[str | Usage]:
         def begin() -> tuple[BaseMessage | None, Iterator[BaseMessage]]:
             pieces = self._pieces(prompt, messages)
             return next(pieces, None), pieces
@@ -156,7 +174,7 @@ class LangChainModel:
             if room <= 0:
                 usage, finished = usage + Usage(cut=True), True
                 break
-            finished = finished or any(_reasons(piece))
+            finished = finished or any(_finish_reasons(piece))
             try:
                 with waiting_for_model():
                     piece = next(pieces, None)
@@ -181,6 +199,7 @@ class LangChainModel:
         with self._watched(prompt) as call:
             message = self._attempt(prompt, lambda: self._replied(prompt, messages, reply))
             usage = _usage(message, calls=1)
+            usage = self._count_tokens(usage, messages, len(str(message.text).encode()))
             call.used(usage.input_tokens, usage.output_tokens)
         return str(message.text), usage
 
@@ -310,18 +329,19 @@ class ProviderModel(LangChainModel):
         return left_out
 
 
-def _reasons(message: BaseMessage) -> Iterator[str]:
-    """`finish_reason`, `stop_reason`, `done_reason` or `stopReason`; the last piece has one."""
-    for key, value in message.response_metadata.items():
-        if "reason" in key.lower() and value:
-            yield str(value).lower()
-
-
 def _usage(message: BaseMessage, *, calls: int) -> Usage:
+    """0 tokens where the server counts none."""
     counted = getattr(message, "usage_metadata", None) or {}
     return Usage(
         calls=calls,
         input_tokens=counted.get("input_tokens", 0),
         output_tokens=counted.get("output_tokens", 0),
-        cut=bool({"length", "max_tokens"} & set(_reasons(message))),
+        cut=bool({"length", "max_tokens"} & set(_finish_reasons(message))),
     )
+
+
+def _finish_reasons(message: BaseMessage) -> Iterator[str]:
+    """`finish_reason`, `stop_reason`, `done_reason` or `stopReason`; the last piece has one."""
+    for key, value in message.response_metadata.items():
+        if "reason" in key.lower() and value:
+            yield str(value).lower()

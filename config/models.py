@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
@@ -20,6 +21,12 @@ from config.errors import ModelUnavailable
 
 Reply = TypeVar("Reply", bound=BaseModel)
 Vectors = NDArray[np.float32]
+
+log = structlog.get_logger()
+
+_BYTES_A_TOKEN = 4
+"""English has four letters a token; Chinese one character of three bytes, which is near enough."""
+_PICTURE_BYTES = 4_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +142,42 @@ class Usage:
         )
 
 
+@dataclass
+class LostUsage:
+    """What failed calls took, within a block of `lost_usage`."""
+
+    parts: list[Usage] = field(default_factory=list)
+
+    @property
+    def usage(self) -> Usage:
+        return sum(self.parts, Usage())
+
+
+_lost: ContextVar[LostUsage | None] = ContextVar("lost_usage", default=None)
+
+
+@contextmanager
+def lost_usage() -> Iterator[LostUsage]:
+    """Collects what `lose` reports within the block. A block that fails hands it to the outer
+    one."""
+    outer, lost = _lost.get(), LostUsage()
+    token = _lost.set(lost)
+    try:
+        yield lost
+    except BaseException:
+        if outer is not None:
+            outer.parts += lost.parts
+        raise
+    finally:
+        _lost.reset(token)
+
+
+def lose(usage: Usage) -> None:
+    """Report what a call took whose result is thrown away by an error."""
+    if (lost := _lost.get()) is not None:
+        lost.parts.append(usage)
+
+
 class ChatModel(Protocol):
     """A chat model. Every method raises ModelUnavailable or InvalidModelOutput, nothing else."""
 
@@ -224,6 +267,32 @@ def describe(error: ValidationError) -> str:
         f"{'.'.join(map(str, item['loc'])) or 'reply'}: {item['msg']}" for item in error.errors()
     ]
     return "; ".join(problems[:3])
+
+
+class TokenCount:
+    """Estimates tokens for a server that counts none: no budget would hold."""
+
+    def __init__(self, model: str) -> None:
+        """`model`: its name, for the log."""
+        self._model = model
+        self._warned = False
+
+    def __call__(self, usage: Usage, messages: Messages, reply_bytes: int) -> Usage:
+        if usage.input_tokens or usage.output_tokens:
+            return usage
+        if not self._warned:
+            self._warned = True
+            log.warning("a model's server counts no tokens, they are estimated", model=self._model)
+        return usage + estimate(messages, reply_bytes)
+
+
+def estimate(messages: Messages, reply_bytes: int) -> Usage:
+    """Tokens without a call: for a server that counts none, and a stream that broke off."""
+    contents = ([{"text": one}] if isinstance(one, str) else one for _, one in messages)
+    texts = (block.get("text") for blocks in contents for block in blocks)
+    size = sum(_PICTURE_BYTES if text is None else len(text.encode()) for text in texts)
+    tokens = (size // _BYTES_A_TOKEN + 1, reply_bytes // _BYTES_A_TOKEN + 1)
+    return Usage(input_tokens=tokens[0], output_tokens=tokens[1])
 
 
 def response_format(name: str, reply: type[BaseModel]) -> dict[str, Any]:

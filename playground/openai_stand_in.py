@@ -74,6 +74,8 @@ class OpenAIStandIn:
     """False: refuses `response_format: json_schema` as older servers do."""
     counts_tokens: bool = True
     """False: goes on beyond `max_tokens`, as servers do that don't know the option."""
+    reports_usage: bool = True
+    """False: no reply says how many tokens it took."""
     dimensions: int = 32
     requests: list[Request] = field(default_factory=list)
     faults: list[ModelFault] = field(default_factory=list)
@@ -205,7 +207,10 @@ class _Handler(BaseHTTPRequestHandler):
             text, reason = " ".join(text.split()[: request.max_tokens]), "length"
         if request.body.get("stream"):
             return self._stream(request, text, reason, cut)
-        return self._send(200, _completion(request, text, reason))
+        completion = _completion(request, text, reason)
+        if not self.stand_in.reports_usage:
+            del completion["usage"]
+        return self._send(200, completion)
 
     def _fault(self, fault: ModelFault) -> None:
         if fault.kind == "malformed":
@@ -239,6 +244,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
         events = list(_events(request, text, reason))
+        if not self.stand_in.reports_usage:
+            events = [event for event in events if "usage" not in event]
         with suppress(BrokenPipeError, ConnectionResetError):  # the client has read enough
             for number, event in enumerate(events[: len(events) // 2] if cut else events):
                 self.stand_in.before_piece(text[: number * PIECE])

@@ -17,7 +17,7 @@ from config.errors import ConfigError
 from config.settings import Settings
 from oncall import Copilot
 from oncall.documents import runtime_checks
-from playground.openai_stand_in import OpenAIStandIn, Request
+from playground.openai_stand_in import ModelFault, OpenAIStandIn, Request, Scripted
 from telemetry import metrics
 from tests.api.front import here
 
@@ -85,6 +85,30 @@ def test_a_spent_budget_is_answered_without_one_request_to_the_model(
     assert "model" not in second["answer"]
     quoted = {"domain": "tea", "budget": "domain"}
     assert metrics.registry.get_sample_value("oncall_questions_quoted_total", quoted) == 1
+    copilot.index.close()
+
+
+def failing(request: Request) -> Scripted:
+    """All is paid for and nothing can be used: no JSON, and streams that break off."""
+    return "this is no JSON at all" if request.name else ModelFault(kind="cut")
+
+
+@pytest.mark.parametrize("case", ["every call fails", "no usage is reported"])
+def test_what_is_spent_in_vain_or_not_counted_by_the_server_is_spent(
+    tmp_path: Path, server: OpenAIStandIn, case: str
+) -> None:
+    copilot = Copilot(settings_of(tmp_path, server, {"tokens_per_day": 500}))
+    copilot.settings.enrich_calls = 0
+    copilot.ingest("tea")
+    if case == "every call fails":
+        server.script = failing
+    else:
+        server.reports_usage = False
+    with here(copilot.api(slack=False)) as client:
+        assert ask(client)["notices"] == []
+        calls = len(server.requests)
+        assert ask(client)["notices"] == [BUDGET_NOTICES["domain"]]
+    assert len(server.requests) == calls
     copilot.index.close()
 
 

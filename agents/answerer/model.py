@@ -16,7 +16,7 @@ from agents.requests import LookupRequest, ToolOffer, requests_in
 from agents.tools.calls import describe_offers, explain_tools
 from config.domain import Domain
 from config.errors import InvalidModelOutput
-from config.models import ChatModel, Prompt, Usage
+from config.models import ChatModel, Prompt, Usage, lose
 from config.prompts import Foreign, listed
 from enrichment.chunk import DocumentCard, standing
 from enrichment.safety.grounding import GroundingFilter, GroundingText
@@ -184,6 +184,7 @@ def _stream(
         raw += piece
         text += take(opening.feed(piece))
     if not raw.strip():
+        lose(usage)
         raise InvalidModelOutput(f"the model wrote nothing for {prompt.name!r}")
     text += take(opening.close())
     verdict = opening.verdict or "answer"

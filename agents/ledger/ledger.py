@@ -30,7 +30,7 @@ from agents.answer import Budget
 from agents.ledger.runs import Budgets, BudgetUse, RunRow, create_run_table
 from config.domain import Domain
 from config.errors import CopilotError
-from config.models import Prices, Usage
+from config.models import Prices, Usage, lost_usage
 from durable.database import now
 from durable.failures import storage_failure
 from telemetry import metrics
@@ -157,14 +157,15 @@ class RunLedger:
         `TOKENS_OF_A_RUN`."""
         attempt = Attempt(prices=self._budgets.prices)
         is_counted = self._begin(through, domains, attempt)
-        try:
-            yield attempt
-        except CopilotError:  # an honest end: what was used is known
-            if is_counted:
-                self._finish(through, attempt)
-            raise
+        with lost_usage() as lost:
+            try:
+                yield attempt
+            except CopilotError:  # an honest end: what was used is known
+                if is_counted:
+                    self._finish(through, attempt, lost.usage)
+                raise
         if is_counted:
-            self._finish(through, attempt)
+            self._finish(through, attempt, lost.usage)
 
     def has_used(self, share: float, domain: Domain) -> bool:
         """Whether at least this share of the domain's budget of the day is used up."""
@@ -231,15 +232,16 @@ class RunLedger:
             return False
         return True
 
-    def _finish(self, through: QuestionOrigin, attempt: Attempt) -> None:
-        used = attempt.usage.input_tokens + attempt.usage.output_tokens
+    def _finish(self, through: QuestionOrigin, attempt: Attempt, lost: Usage) -> None:
+        usage = attempt.usage + lost
+        used = usage.input_tokens + usage.output_tokens
         values: dict[str, Any] = {"tokens": RunRow.tokens + used}
         if attempt.may_cost:
             values["finished"] = RunRow.finished + 1
         if attempt.domain:
             values["domain"] = attempt.domain
         if attempt.prices:
-            cost = attempt.prices.of(attempt.usage)
+            cost = attempt.prices.of(usage)
             values["dollars"] = func.coalesce(RunRow.dollars, 0.0) + cost
         if budget := attempt.spent.get(attempt.domain):
             values["quoted"] = budget

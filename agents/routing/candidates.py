@@ -19,7 +19,7 @@ from agents.extractive.relevance import Aspect
 from agents.prompts import render
 from config.domain import Domain
 from config.errors import IndexUnavailable, InvalidModelOutput, PermissionsUnknown
-from config.models import ChatModel, Usage
+from config.models import ChatModel, Usage, lose
 from config.prompts import Foreign, listed
 from enrichment.chunk import Unit
 from enrichment.language.words import naming_words, stems
@@ -210,6 +210,7 @@ def choose_by_model(
     reply, usage = model.structured(prompt, ChosenAreas)
     numbers = [number for number in dict.fromkeys(reply.areas) if 1 <= number <= len(close)]
     if not numbers:
+        lose(usage)
         raise InvalidModelOutput("it named no area of the list")
     return tuple(close[number - 1] for number in numbers), usage
 

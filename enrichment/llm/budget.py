@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import structlog
 
 from config.errors import InvalidModelOutput, ModelFailure, ModelUnavailable
-from config.models import ChatModel, Prompt, Reply, Usage
+from config.models import ChatModel, Prompt, Reply, Usage, lost_usage
 from enrichment.llm.ledger import PATIENCE_SECONDS, Ledger, LocalLedger, ModelPace
 from telemetry import metrics
 
@@ -123,9 +123,10 @@ class Budget:
             if self._leaving.is_set():
                 raise BudgetSpent("the run was stopped")
             try:
-                answered, usage = model.structured(prompt, reply)
+                with lost_usage() as lost:
+                    answered, usage = model.structured(prompt, reply)
             except (ModelUnavailable, InvalidModelOutput) as error:
-                self._count(Usage(calls=1), outcome=error.kind)
+                self._count(lost.usage if lost.parts else Usage(calls=1), outcome=error.kind)
                 self._is_there = self._is_there or error.kind not in _SET_UP_WRONGLY
                 raise
             self._is_there = True

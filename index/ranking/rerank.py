@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from config.errors import InvalidModelOutput, ModelError, ModelUnavailable
-from config.models import ChatModel, Prompt, Usage
+from config.models import ChatModel, Prompt, Usage, lose
 from config.prompts import Foreign
 from index.prompts import render
 from index.search import Hit
@@ -129,7 +129,7 @@ class ModelReranker:
             return Reranked(hits=tuple(hits))
         try:
             reply, usage = self._model.structured(_request(question, candidates), Scores)
-            scores = _by_number(reply, len(candidates))
+            scores = _by_number(reply, len(candidates), usage)
         except ModelError as error:
             logger.warning("not reranked: %s", error)
             return Reranked(hits=tuple(hits), failed=error.kind)
@@ -176,9 +176,10 @@ def _request(question: str, hits: Sequence[Hit]) -> Prompt:
     )
 
 
-def _by_number(reply: Scores, expected: int) -> list[float]:
+def _by_number(reply: Scores, expected: int, usage: Usage) -> list[float]:
     """One score for each passage. Raises InvalidModelOutput for a missing or duplicate number."""
     scores = {score.number: float(score.score) for score in reply.scores}
     if sorted(scores) != list(range(1, expected + 1)) or len(reply.scores) != expected:
+        lose(usage)
         raise InvalidModelOutput(f"scores for {sorted(scores)} of {expected} passages")
     return [scores[number] for number in range(1, expected + 1)]
