@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,9 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             _step("build", size, "local", folder)
             for engine in options.engines:
-                with _server(folder, engine) as (url, process):
+                embedded = next(Path(folder).glob(f"index/d0/*/{CHROMA}"), Path(folder) / "server")
+                running = chroma_server(embedded) if engine == "chroma" else nullcontext(("", None))
+                with running as (url, process):
                     server = process.pid if process else 0
                     first = _step("fill", size, engine, folder, url, server)
                     result = _step("read", size, engine, folder, url, server) | first
@@ -217,16 +219,13 @@ def _opened(options: argparse.Namespace, engine: str = "") -> tuple[Index, MadeU
 
 
 @contextmanager
-def _server(folder: str, engine: str) -> Iterator[tuple[str, subprocess.Popen[bytes] | None]]:
-    if engine != "chroma":
-        yield "", None
-        return
+def chroma_server(path: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Its URL and process. It stores its collections below `path`."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     program = str(Path(sys.executable).with_name("chroma"))
-    embedded = next(Path(folder).glob(f"index/d0/*/{CHROMA}"), Path(folder) / "server")
-    where = ["--path", str(embedded), "--host", "127.0.0.1", "--port", port]
+    where = ["--path", str(path), "--host", "127.0.0.1", "--port", port]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen([program, "run", *where], **quiet) as process:
         try:

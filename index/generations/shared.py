@@ -34,6 +34,8 @@ AT_ONCE = 16
 """Parts in flight; each takes up to 2 MB of memory."""
 ATTEMPTS = 3
 PAUSE_SECONDS = 0.2
+CALL_SECONDS = 30.0
+"""Time to read or write one part, repetitions included."""
 REST_SECONDS = 5.0
 """After a failure, fetches fail at once for so long: every question would wait for the store."""
 REMEDY = "check ONCALL_INDEX_STORE and its credentials; it is tried again"
@@ -110,7 +112,7 @@ class SharedGenerations:
             data = one.read()
             if data is None:
                 raise OSError(f"{one.path} is damaged")
-            self._files.pipe_file(self._part(place, one.part.digest), data)
+            self._call("pipe_file", self._part(place, one.part.digest), data)
 
         with self._failing_as(PublishError, "written"):
             listed = parts_of(folder)
@@ -119,7 +121,7 @@ class SharedGenerations:
             places = {one.part.digest: one for one in listed.places(folder)}
             with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="upload") as pool:
                 _all_of(pool, [partial(send, places[digest]) for digest in missing])
-            self._files.pipe_file(self._manifest(address), listed.content)
+            self._call("pipe_file", self._manifest(address), listed.content)
             marks = self._damaged(place) & {*missing, digest_of(listed.content)}
             self._delete(self._at(place, "damaged", one) for one in marks)
         log.info(
@@ -224,9 +226,11 @@ class SharedGenerations:
         opened: tuple[Any, str] = url_to_fs(self.address, **options, **self._scheme.options)
         return opened
 
-    @property
-    def _files(self) -> Any:
-        return self._opened[0]
+    def _call(self, verb: str, path: str, *arguments: Any, **options: Any) -> Any:
+        files = self._opened[0]
+        if files.async_impl:  # s3fs repeats without end what times out
+            options["timeout"] = CALL_SECONDS
+        return getattr(files, verb)(path, *arguments, **options)
 
     def _at(self, place: str, kind: str, name: str = "") -> str:
         return "/".join(filter(None, (self._opened[1], place, kind, name)))
@@ -244,7 +248,7 @@ class SharedGenerations:
 
     def _names(self, place: str, kind: str) -> dict[str, int]:
         """Name → bytes of all that is there."""
-        entries = self._files.find(self._at(place, kind), detail=True)
+        entries = self._call("find", self._at(place, kind), detail=True)
         return {path.rpartition("/")[2]: int(one["size"]) for path, one in entries.items()}
 
     def _missing(self, place: str, listed: PartList) -> list[str]:
@@ -260,7 +264,7 @@ class SharedGenerations:
         """The object's bytes; None when it is gone or has other bytes each time it is read."""
         for attempt in range(ATTEMPTS):
             try:
-                data: bytes = self._files.cat_file(path)  # the client repeats what failed
+                data: bytes = self._call("cat_file", path)  # the client repeats what failed
             except FileNotFoundError:
                 return None
             if digest_of(data) == digest:
@@ -270,7 +274,7 @@ class SharedGenerations:
 
     def _mark_damaged(self, place: str, name: str) -> None:
         try:
-            self._files.pipe_file(self._at(place, "damaged", name), b"damaged")
+            self._call("pipe_file", self._at(place, "damaged", name), b"damaged")
         except Exception as error:  # a reader may lack the right to write
             log.warning("damaged part could not be marked", part=name, cause=_line(error))
 
@@ -279,7 +283,7 @@ class SharedGenerations:
         # without telling which it was not allowed to delete.
         def remove(path: str) -> None:
             with suppress(FileNotFoundError):
-                self._files.rm_file(path)
+                self._call("rm_file", path)
 
         with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="delete") as pool:
             _all_of(pool, [partial(remove, path) for path in paths])

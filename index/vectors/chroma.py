@@ -196,8 +196,12 @@ def _open_server(url: str, connect_seconds: float, reply_seconds: float) -> Clie
     from chromadb.config import Settings
 
     parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ConfigError(f"CHROMA_URL {url!r} is not an address", remedy="write http://host:8000")
+    is_root = parts.path in {"", "/"} and not parts.query  # chromadb takes a host, and no path
+    if parts.scheme not in {"http", "https"} or not parts.hostname or not is_root:
+        raise ConfigError(
+            f"CHROMA_URL is no address of a server without a path: {url!r}",
+            remedy="write http://host:8000",
+        )
     port = parts.port or (443 if parts.scheme == "https" else 8000)
     # The client's first request has no timeout: it would hang when the network is dead.
     heartbeat = f"{parts.scheme}://{parts.hostname}:{port}/api/v2/heartbeat"

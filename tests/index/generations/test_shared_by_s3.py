@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -34,6 +34,8 @@ class S3:
         self.fault: str | None = None
         self.only = ""
         """Spoils replies to paths with this word."""
+        self.resumed = Event()
+        """Set when a silent server replies again."""
         self._app = moto.DomainDispatcherApplication(moto.create_backend_app)
         self._server: BaseWSGIServer = make_server("127.0.0.1", 0, self, threaded=True)
         Thread(target=self._server.serve_forever, daemon=True).start()
@@ -54,6 +56,8 @@ class S3:
                 return [b"<DeleteResult><Error><Code>AccessDenied</Code></Error></DeleteResult>"]
             start_response("403 Forbidden", [("Content-Type", "application/xml")])
             return [b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"]
+        if self.fault == "silent":
+            self.resumed.wait(60)
         if self.fault == "slow":
             time.sleep(0.3)
             return self._app(environ, start_response)
@@ -93,6 +97,7 @@ def machine(s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     machines = Machines(tmp_path, f"s3://indexes/{tmp_path.name}")
     yield machines
     s3.fault, s3.only = None, ""
+    s3.resumed.set()
     machines.close()
 
 
@@ -159,6 +164,23 @@ def test_a_server_that_is_away_is_one_line(
     with pytest.raises(IndexUnavailable, match="index store s3://indexes/") as failed:
         answer(fresh)
     assert "\n" not in str(failed.value)
+    assert embedder.texts == 0
+
+
+def test_a_server_that_says_nothing_is_given_up(
+    machine: Machines, s3: S3, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publisher, _ = machine("a")
+    publish(publisher, {one: corpus[one] for one in list(corpus)[:1]})
+    before = answer(publisher)
+    monkeypatch.setattr("index.generations.shared.CALL_SECONDS", 0.2)
+    s3.fault = "silent"
+    fresh, embedder = machine("b")
+    with pytest.raises(IndexStoreAway, match="Timeout"):
+        answer(fresh)
+    with pytest.raises(PublishError, match="Timeout"):
+        publish(publisher, corpus)
+    assert answer(publisher) == before
     assert embedder.texts == 0
 
 
