@@ -52,8 +52,8 @@ class Inbox:
     ) -> None:
         """`upkeep` is called at the start and every hour; its errors are logged."""
         self._handler = handler
-        self.on_abandoned: Callable[[str], object] = lambda event_id: None
-        """Called with the id of an event that is not tried again."""
+        self.on_abandoned: Handler = lambda event_id, item: None
+        """Called with an event that is not tried again."""
         self._concurrency = concurrency
         self.poll_seconds = poll_seconds
         self._upkeep = upkeep
@@ -159,7 +159,7 @@ class Inbox:
                 return self._handler(event_id, item)
             except SlackRefused as refused:
                 log.error("slack refuses this for good", event_id=event_id, reason=str(refused))
-                self._abandon(event_id)
+                self._abandon(event_id, item)
                 return None
             except Exception as error:
                 if not self._worker.is_able():
@@ -169,14 +169,14 @@ class Inbox:
                 pause = next(pauses[_kind(error)], None)
                 if pause is None:
                     log.exception("given up", event_id=event_id)
-                    self._abandon(event_id)
+                    self._abandon(event_id, item)
                     raise
                 log.warning("trying again", event_id=event_id, pause=pause, cause=cause_of(error))
                 time.sleep(pause * random.uniform(0.75, 1.25))  # noqa: S311 - not a secret
 
-    def _abandon(self, event_id: str) -> None:
+    def _abandon(self, event_id: str, item: Item) -> None:
         try:
-            self.on_abandoned(event_id)
+            self.on_abandoned(event_id, item)
         except Exception as error:
             log.warning("abandoned event could not be concluded", cause=cause_of(error))
 

@@ -6,7 +6,7 @@ import threading
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import text, update
 
 from agents.answer import Answer, Question
 from bot.bus import inbox
@@ -91,7 +91,62 @@ def test_what_nobody_works_on_any_more_gets_a_last_word_once(desk: Desk) -> None
     assert "Every 90 days" in words(said[unseen][0])
     assert "Rotate them" in words(said[handled][0])
     states = [state_of(desk, ts) for ts in (waiting, unseen, silent, handled)]
-    assert states == ["failed", "posted", "working", "posted"]
+    assert states == ["failed", "posted", "silent", "posted"]
+
+
+def test_without_its_tables_a_question_gets_a_last_word_too(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(inbox._PAUSES, "other", (0.01,))
+    begun, going_on = threading.Event(), threading.Event()
+
+    def slow(question: Question) -> Answer:
+        begun.set()
+        going_on.wait(60)
+        return answer()
+
+    desk.agents.reply = slow
+    first = desk.slack.post_as_user(CHANNEL, f"{desk.at} how often?")
+    assert begun.wait(60)
+    with desk.bot.engine.begin() as connection:
+        connection.execute(text("ALTER TABLE bot_questions RENAME TO away"))
+    try:
+        second = desk.slack.post_as_user(CHANNEL, f"{desk.at} and this?")
+        beside = desk.slack.post_as_user(CHANNEL, "nothing for the bot?")
+        going_on.set()
+        desk.slack.wait_for(
+            lambda: all(any(map(answered, desk.said(CHANNEL, ts))) for ts in (first, second))
+        )
+        desk.settle()
+    finally:
+        with desk.bot.engine.begin() as connection:
+            connection.execute(text("ALTER TABLE away RENAME TO bot_questions"))
+    for ts in (first, second):
+        assert ["Ask a human" in words(one) for one in desk.said(CHANNEL, ts)] == [True]
+    assert desk.said(CHANNEL, beside) == []
+
+
+def test_a_look_that_slack_refuses_is_not_the_last_one(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ts = desk.slack.post_as_user(CHANNEL, "typed before the bot was there, how often?")
+    desk.settle()
+    left_behind(desk, ts, "working")
+    desk.slack.faults.add("conversations.replies", error="not_in_channel", count=10)
+    look(desk)
+    desk.slack.faults.clear()
+    assert not any(map(answered, desk.said(CHANNEL, ts)))
+    monkeypatch.setattr(abandoned, "AGAIN", timedelta(seconds=1))
+    look(desk)
+    assert ["Ask a human" in words(one) for one in desk.said(CHANNEL, ts)] == [True]
+
+
+def look(desk: Desk) -> None:
+    for feature in desk.bot.features:
+        if feature.plan:
+            feature.plan()
+    desk.bot.clock.tick()
+    desk.settle()
 
 
 def state_of(desk: Desk, ts: str) -> str:
