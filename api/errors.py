@@ -18,6 +18,7 @@ from api.auth.routes import RequestRejected
 from config.errors import (
     CopilotError,
     DatabaseAway,
+    DiskFull,
     IndexStoreAway,
     PeopleUnknown,
     new_reference,
@@ -36,9 +37,9 @@ def failure(error: Exception, *, local: bool) -> tuple[int, dict[str, Any]]:
     """Returns status and body: the message to the operator at this machine, and a log reference to
     other callers. While Slack or the database can't be asked, everybody is told so."""
     error = _cause(error)
-    if isinstance(error, DatabaseAway):
-        log.warning("a request failed: the database is away", cause=error.problem)
-        detail = str(error) if local else _AWAY
+    if isinstance(error, DatabaseAway | DiskFull):
+        log.warning("a request failed: the database is away or full", cause=error.problem)
+        detail = str(error) if local else _AWAY.format(retry_after=error.retry_after)
         return 503, {"detail": detail}
     expected = isinstance(error, CopilotError)
     if expected and (local or isinstance(error, PeopleUnknown)):
@@ -52,20 +53,19 @@ def failure(error: Exception, *, local: bool) -> tuple[int, dict[str, Any]]:
 def retry_after(error: Exception) -> int:
     """Seconds; 0 where nobody knows."""
     cause = _cause(error)
-    if isinstance(cause, PeopleUnknown | DatabaseAway | IndexStoreAway):
+    if isinstance(cause, PeopleUnknown | DatabaseAway | DiskFull | IndexStoreAway):
         return cause.retry_after
     return 0
 
 
 def _cause(error: Exception) -> Exception:
-    """The outage of the database behind an error; else the error."""
-    failure = storage_failure(error)
-    return failure if isinstance(failure, DatabaseAway) else error
+    """The failure of the database or disk behind an error; else the error."""
+    return storage_failure(error) or error
 
 
 _AWAY = (
     "the database can't be asked at the moment, so nothing is known; "
-    f"try again in {DatabaseAway.retry_after} seconds"
+    "try again in {retry_after} seconds"
 )
 
 

@@ -14,7 +14,6 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
 from slack_sdk import WebClient
 from sqlalchemy import Engine
-from sqlalchemy.exc import SQLAlchemyError
 from websockets.exceptions import WebSocketException
 
 from bot.access.directory import FAILED_SECONDS
@@ -35,6 +34,7 @@ from config.errors import ConfigError, CopilotError, PeopleUnknown, UsageError
 from config.parsing.schedules import USER
 from config.parsing.secret_files import private_folder
 from config.settings import Settings
+from durable.failures import storage_failure
 from durable.lease import FileLease, Lease, PostgresLease
 from index.permissions.rules import Person
 
@@ -211,10 +211,10 @@ def bolt_app(settings: Settings, identity: Identity) -> App:
 
 
 def _not_stored(error: Exception) -> BoltResponse:
-    """Status 500, so that Slack sends the event again. No traceback while the database is down: one
+    """Status 500, so that Slack sends the event again. No traceback while the database fails: one
     for each event would flood the log."""
-    if isinstance(error, SQLAlchemyError):
-        log.warning("the database is away; an event waits for it", cause=type(error).__name__)
+    if failure := storage_failure(error):
+        log.warning("an event can't be stored, and waits for the database", cause=failure.problem)
     else:
         log.error("a listener failed", exc_info=error)
     return BoltResponse(status=500)

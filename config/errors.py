@@ -64,6 +64,8 @@ class DiskFull(StorageFailed):
     """There is no room to write."""
 
     passes = True
+    retry_after = 60
+    """Seconds."""
 
 
 class DatabaseAway(StorageFailed):

@@ -13,7 +13,7 @@ from pathlib import Path
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 
-from config.errors import DatabaseAway, DatabaseRefused, DiskFull, StorageFailed
+from config.errors import CopilotError, DatabaseAway, DatabaseRefused, DiskFull, StorageFailed
 
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _PRIMARY = 0xFF
@@ -39,6 +39,8 @@ _AWAY = {
 }
 """What passes by itself: SQLSTATE, or its class, and what it means.
 https://www.postgresql.org/docs/current/errcodes-appendix.html"""
+_INCOMPLETE = {"3F000", "42501", "42703", "42P01"}
+"""A schema, column or table is missing, or the right to use it."""
 _NO_CONNECTION_LEFT = {
     "too many clients": "max_connections",
     "connection slots are reserved": "max_connections",
@@ -59,6 +61,13 @@ _BEFORE_WORDS = re.compile(
 )
 REMEDY = "see docs/operations/runbooks.md, and try again"
 _CORRECT = "correct DATABASE_URL, or the server's users and pg_hba.conf; then restart this process"
+
+
+def cause_of(error: BaseException) -> str:
+    """For the log: the text of our own errors; of others the type, as they may quote people."""
+    if failure := storage_failure(error):
+        return failure.problem
+    return str(error) if isinstance(error, CopilotError) else type(error).__name__
 
 
 def storage_failure(error: BaseException, files: Iterable[Path] = ()) -> StorageFailed | None:
@@ -98,6 +107,8 @@ def _of_postgres(error: BaseException, *, broken: bool) -> StorageFailed | None:
         return _no_room("the database's server")
     if state in {"58030", "58P01", "XX001", "XX002"}:
         return _damaged(None)
+    if state in _INCOMPLETE:
+        return _incomplete(error.diag.message_primary)  # type: ignore[attr-defined]
     if limit := _full_limit(state, str(error)):
         remedy = f"raise {limit}, or set ONCALL_DATABASE_CONNECTIONS lower"
         return DatabaseAway(_AWAY["53"], remedy=remedy)
@@ -155,6 +166,8 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 def _of_sqlite(error: sqlite3.Error, files: list[Path]) -> StorageFailed | None:
     code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
     where = files[0].parent if files else None
+    if str(error).startswith("no such "):
+        return _incomplete(str(error))
     if code in _DAMAGED:
         return _damaged(next(filter(_is_damaged, files), None) or (files[0] if files else None))
     if code == sqlite3.SQLITE_FULL or (code in _ON_THE_WAY and where and _is_full(where)):
@@ -170,6 +183,15 @@ def _of_sqlite(error: sqlite3.Error, files: list[Path]) -> StorageFailed | None:
             remedy="wait for it, or set DATABASE_URL to PostgreSQL, where many write at once",
         )
     return None
+
+
+def _incomplete(words: str) -> StorageFailed:
+    """A backup that was restored in part, or a user without rights."""
+    return StorageFailed(
+        f"the database is incomplete: {words}",
+        remedy="restore a whole backup, as docs/operations/backup-and-restore.md says, or grant "
+        "its owner's rights to the user of DATABASE_URL",
+    )
 
 
 def _damaged(file: Path | None) -> StorageFailed:

@@ -22,7 +22,7 @@ from durable.dbos_upkeep import (
     waiting_work,
     write_ahead,
 )
-from durable.failures import storage_failure, told_plainly
+from durable.failures import cause_of, storage_failure, told_plainly
 from durable.lease import Lease
 from durable.queues import QueueReaders, WorkQueue
 from telemetry import metrics
@@ -291,7 +291,7 @@ class DurableWorker:
                 elif self._able.is_set():
                     log.exception("recovery check failed; trying again")
                 else:
-                    log.warning("recovery waits for the database", cause=type(error).__name__)
+                    log.warning("recovery waits for the database", cause=cause_of(error))
 
     def _read_waiting(self) -> WaitingWork:
         return waiting_work(self.client, self.queues, self.application.format)

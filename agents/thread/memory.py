@@ -35,7 +35,7 @@ from agents.thread.store import (
     turns_at,
 )
 from config.errors import CopilotError, StorageFailed
-from durable.failures import passing_failure
+from durable.failures import cause_of, passing_failure
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -130,7 +130,7 @@ class ThreadMemory:
             with self._engine.begin() as connection:
                 forget_places(connection, places)
         except SQLAlchemyError as error:
-            log.warning("stored thread history could not be deleted", cause=type(error).__name__)
+            log.warning("stored thread history could not be deleted", cause=cause_of(error))
 
     def turns_at(self, place: str) -> list[dict[str, Any]]:
         """All stored turns of a thread; see `store.turns_at`. Raises StorageFailed."""
@@ -221,5 +221,5 @@ def _raise_what_passes(error: Exception) -> None:
 
 
 def _log_unavailable(error: Exception) -> str:
-    log.warning("thread history unavailable, answering without it", cause=type(error).__name__)
+    log.warning("thread history unavailable, answering without it", cause=cause_of(error))
     return "what is kept of this thread is out of reach: answered by its words alone"

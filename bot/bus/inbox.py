@@ -15,8 +15,8 @@ import structlog
 from bot.bus.events import Item
 from bot.bus.stored_items import INBOX, InboxAdmin
 from bot.slack.client import SlackBusy, SlackRefused, SlackUnsure
-from config.errors import CopilotError
-from durable.failures import passing_failure, storage_failure
+from durable.failures import cause_of as failure_cause
+from durable.failures import passing_failure
 from durable.lease import Lease
 from durable.queues import WorkQueue
 from durable.worker import DurableWorker
@@ -191,8 +191,5 @@ def _kind(error: Exception) -> str:
 
 
 def cause_of(error: Exception) -> str:
-    """For the log: the text of our own errors; of others the type, as they may quote people."""
-    if failure := storage_failure(error):
-        return failure.problem
-    is_ours = isinstance(error, CopilotError | SlackUnsure | SlackBusy)
-    return str(error) if is_ours else type(error).__name__
+    """As of `durable.failures`; Slack's errors by their text."""
+    return str(error) if isinstance(error, SlackUnsure | SlackBusy) else failure_cause(error)

@@ -17,6 +17,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from bot.bus.events import Enqueue, TimerDue
 from durable.connections import autocommit
 from durable.database import insert_once, naive_utc
+from durable.failures import cause_of
 from durable.migration import migrate
 
 
@@ -185,7 +186,7 @@ class Clock:
         try:
             plan()
         except Exception as error:  # a broken schedule must not stop the others
-            log.warning("timers could not be planned", cause=type(error).__name__)
+            log.warning("timers could not be planned", cause=cause_of(error))
 
     def _run(self) -> None:
         while not self._stopping.wait(TICK_SECONDS):
@@ -196,4 +197,4 @@ class Clock:
                     self.tick()
                 self._ticked_at = time.monotonic()
             except Exception as error:  # the next tick tries again
-                log.warning("due timers could not be read", cause=type(error).__name__)
+                log.warning("due timers could not be read", cause=cause_of(error))

@@ -25,7 +25,7 @@ from config.domain import Domain
 from config.errors import AnotherRun, CopilotError
 from durable.database import insert_once
 from durable.dbos_upkeep import UNDONE, Application, forget_abandoned, forget_done
-from durable.failures import causes
+from durable.failures import cause_of, causes
 from durable.heartbeat import Heartbeat
 from durable.lease import Lease
 from durable.migration import migrate
@@ -269,7 +269,7 @@ class JobRunner:
                         self.plan()
                     self._looked_at = time.monotonic()
                 except Exception as error:
-                    log.warning("due runs could not be read", cause=type(error).__name__)
+                    log.warning("due runs could not be read", cause=cause_of(error))
 
     def _must_plan(self) -> bool:
         """Whether a run may be due, or the last plan is long ago. Makes no query."""

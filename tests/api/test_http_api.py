@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -250,22 +252,29 @@ def test_failures_are_one_line_and_keep_their_secrets(client: TestClient, agents
     assert failed.json()["reference"]
 
 
+@pytest.mark.parametrize(
+    ("failure", "seconds"),
+    [(TooManyConnections(), "5"), (OSError(errno.ENOSPC, "No space left on device"), "60")],
+    ids=["no connection", "no room"],
+)
 def test_a_database_that_is_away_is_told_to_everybody_with_when_to_ask_again(
-    agents: Agents, tmp_path: Path
+    agents: Agents, tmp_path: Path, failure: Exception, seconds: str
 ) -> None:
     def away(question: Question) -> Any:
-        raise OperationalError("SELECT secret", {}, TooManyConnections())
+        raise OperationalError("SELECT secret", {}, failure) from failure
 
     agents.reply = away
     token = bearer(create_token(tmp_path, "ci"))
     with_token = elsewhere(api(agents, tokens=LiveTokens(tmp_path)), headers=token)
     for client in (here(api(agents)), with_token):
         reply = client.post("/api/agentic_qna", json={"query": "x", "domain": "security"})
-        assert (reply.status_code, reply.headers["Retry-After"]) == (503, "5")
-        assert "the database" in reply.json()["detail"]
+        assert (reply.status_code, reply.headers["Retry-After"]) == (503, seconds)
+        assert re.search("the database|the disk is full", reply.json()["detail"])
         assert not {"SELECT", "oncall ingest", "reference"} & set(reply.text.split())
         asked = {"query": "x", "domain": "security", "stream": True}
-        assert "the database" in client.post("/api/agentic_qna", json=asked).text
+        assert re.search(
+            "the database|the disk is full", client.post("/api/agentic_qna", json=asked).text
+        )
 
 
 def test_retrieval_passes_its_parameters_on(client: TestClient) -> None:

@@ -12,17 +12,19 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.exc import DBAPIError
 
 from config.errors import DatabaseAway, StorageFailed
 from config.settings import Settings
+from durable.connections import postgres_engine
 from durable.dbos_upkeep import Application
 from durable.failures import databases_in, storage_failure
 from durable.lease import FileLease
 from durable.worker import DurableWorker
 from index.store.database import open_database
 from index.store.documents import Store
+from tests.databases import postgresql_database
 
 ROOT = Path(__file__).parents[2]
 APPLICATION = Application(name="storage-test", format="1")
@@ -108,9 +110,25 @@ def test_what_is_no_failure_of_storage_stays_what_it_is(error: Exception) -> Non
 def test_an_error_of_ours_in_a_statement_is_no_failure_of_storage() -> None:
     engine = create_engine("sqlite://")
     with engine.connect() as connection, pytest.raises(DBAPIError) as caught:
-        connection.execute(text("SELECT * FROM nowhere"))
+        connection.execute(text("SELECT FROM WHERE"))
     assert storage_failure(caught.value) is None
     engine.dispose()
+
+
+def test_a_table_that_a_restore_left_out_is_named() -> None:
+    def missing(engine: Engine) -> StorageFailed | None:
+        with engine.connect() as connection, pytest.raises(DBAPIError) as caught:
+            connection.execute(text("SELECT * FROM left_out"))
+        engine.dispose()
+        return storage_failure(caught.value)
+
+    with postgresql_database() as url:
+        both = missing(create_engine("sqlite://")), missing(postgres_engine(url))
+    for failure in both:
+        assert failure is not None
+        assert not failure.passes
+        assert "left_out" in failure.problem
+        assert "restore a whole backup" in failure.remedy
 
 
 def test_what_was_caused_by_a_full_disk_is_told_as_one() -> None:

@@ -31,6 +31,7 @@ from bot.slack.messages import (
 )  # fmt: skip
 from config.errors import new_reference
 from durable.database import now
+from durable.failures import cause_of
 from telemetry import metrics
 
 log = structlog.get_logger()
@@ -71,7 +72,7 @@ class AbandonedQuestions:
             for one in found:
                 self.context.timers.set(ABANDONED, one.id, datetime.now(UTC) + SOON)
         except SQLAlchemyError as error:
-            log.warning("a question can't be looked up", cause=type(error).__name__)
+            log.warning("a question can't be looked up", cause=cause_of(error))
             found = []
         if not found:
             self._conclude_unrecorded(item)
