@@ -68,13 +68,13 @@ class AbandonedQuestions:
     def abandon(self, event_id: str, item: Item) -> None:
         """The inbox won't try this event again."""
         try:
-            found = self.attempts.records.recent(limit=1, event_id=event_id)
-            for one in found:
+            questions = self.attempts.records.recent(limit=1, event_id=event_id)
+            for one in questions:
                 self.context.timers.set(ABANDONED, one.id, datetime.now(UTC) + SOON)
         except SQLAlchemyError as error:
             log.warning("a question can't be looked up", cause=cause_of(error))
-            found = []
-        if not found:
+            questions = []
+        if not questions:
             self._conclude_unrecorded(item)
 
     def _conclude_unrecorded(self, item: Item) -> None:
