@@ -12,11 +12,13 @@ from itertools import islice
 from typing import Any, ParamSpec, TypeVar
 
 from slack_sdk import WebClient
+from websockets.exceptions import WebSocketException
 
 from bot.access.directory import kind_of
 from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.connection import Identity, api_base, reach_slack
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure, refused_token
+from bot.slack.socket_mode import count_others
 from config.checks import (
     Finding,
     bare,
@@ -85,14 +87,15 @@ def check_scopes(app: SlackApp, domains: Iterable[Domain] = ()) -> Finding:
     return fine(SCOPES_CHECK, f"all {len(required)} permissions of the manifest")
 
 
-def check_app_token(settings: Settings, app: SlackApp | None) -> Finding:
-    """Whether Socket Mode opens with it, and for the same app as the bot token's."""
+def check_app_token(settings: Settings, app: SlackApp | None, bots: int | None = None) -> Finding:
+    """Whether Socket Mode opens with it, for the same app as the bot token's, and for these bots
+    only. `bots`: how many of this installation run; None if unknown."""
     token = _secret(settings, "slack_app_token")
     if bad := _bad("SLACK_APP_TOKEN", token):
         return of_error(APP_TOKEN, bad)
     web = SlackClient(WebClient(base_url=api_base(settings.slack_api_url), timeout=30))
     try:
-        web.call("apps.connections.open", patience=PATIENCE, app_token=token)
+        url = str(web.call("apps.connections.open", patience=PATIENCE, app_token=token)["url"])
     except SlackRefused as refused:
         return of_error(APP_TOKEN, refused_token("SLACK_APP_TOKEN", refused.code))
     except (SlackUnsure, SlackBusy) as error:
@@ -108,20 +111,34 @@ def check_app_token(settings: Settings, app: SlackApp | None) -> Finding:
             f"it is of the app {token_app[1]}, and the bot token of {app.app}",
             "take both from one app",
         )
-    return fine(APP_TOKEN, "Socket Mode opens")
+    if bots is None:
+        return fine(APP_TOKEN, "Socket Mode opens")
+    try:
+        others = count_others(url)
+    except (OSError, WebSocketException) as error:
+        return wrong(APP_TOKEN, f"no socket: {error}", "check that the network allows WebSockets")
+    if others is not None and others > bots:
+        return wrong(
+            APP_TOKEN,
+            f"connections that Slack counts: {others}; bots of this installation that run: {bots}",
+            "if it stays so for a minute: another installation takes a share of the questions, "
+            "as docs/operations/runbooks.md#oncallotherinstallation says",
+        )
+    return fine(APP_TOKEN, f"Socket Mode opens; bots of this installation that run: {bots}")
 
 
 def check_slack(
-    settings: Settings, domains: Iterable[Domain] = ()
+    settings: Settings, domains: Iterable[Domain] = (), bots: int | None = None
 ) -> tuple[list[Finding], SlackApp | None]:
-    """Both tokens and the permissions; where events come by HTTP, no app token is needed."""
+    """Both tokens and the permissions; where events come by HTTP, no app token is needed.
+    `bots`: as in `check_app_token`."""
     bot_token, app = check_bot_token(settings)
     scopes = skipped(SCOPES_CHECK, "not asked, for want of a bot token that works")
     if app:
         scopes = check_scopes(app, domains)
     app_token = fine(APP_TOKEN, "not needed: events come by HTTP, with SLACK_SIGNING_SECRET")
     if settings.slack_app_token is not None or not settings.slack_signing_secret:
-        app_token = check_app_token(settings, app)
+        app_token = check_app_token(settings, app, bots)
     return [bot_token, scopes, app_token], app
 
 

@@ -1,4 +1,4 @@
-"""What all processes may open on a PostgreSQL server, against its limits."""
+"""What all processes may open on a PostgreSQL server, against its limits, and who holds them up."""
 
 from __future__ import annotations
 
@@ -98,6 +98,46 @@ def warn_of_connections(engine: Engine) -> None:
 def free_connections(connection: Connection) -> float:
     """Connections that can be opened now; NaN on SQLite, and where the server doesn't say."""
     return float(min((one.free for one in _sums(connection)), default="nan"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blocker:
+    """A session that others of this database wait for."""
+
+    pid: int
+    name: str
+    state: str
+    seconds: float
+    """Since its transaction began."""
+    waiting: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name or 'a session'} (pid {self.pid}) holds a lock that others wait for "
+            f"({self.waiting}): {self.state}, its transaction is {self.seconds:.0f} s old"
+        )
+
+
+_BLOCKERS = """
+SELECT b.pid, coalesce(b.application_name, ''), coalesce(b.state, 'busy'),
+    coalesce(extract(epoch FROM now() - b.xact_start), 0)::float, count(*)
+FROM pg_stat_activity w
+CROSS JOIN LATERAL (SELECT DISTINCT unnest(pg_blocking_pids(w.pid)) AS pid) AS by
+JOIN pg_stat_activity b ON b.pid = by.pid
+WHERE w.wait_event_type = 'Lock' AND w.datname = current_database()
+    AND w.query_start < now() - interval '2 seconds' AND pg_blocking_pids(b.pid) = '{}'
+GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC
+"""
+
+
+def blockers(engine: Engine) -> list[Blocker]:
+    """Sessions for whose locks others have waited for seconds, worst first; none on SQLite."""
+    if engine.dialect.name != "postgresql":
+        return []
+    with engine.connect() as connection:
+        rows = connection.execute(text(_BLOCKERS)).all()
+    names = ("pid", "name", "state", "seconds", "waiting")
+    return [Blocker(**dict(zip(names, row, strict=True))) for row in rows]
 
 
 def connection_sum(engine: Engine) -> ConnectionSum | None:

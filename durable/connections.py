@@ -41,6 +41,9 @@ NOTICES: Mapping[str, int] = {
 """libpq's parameters. `tcp_user_timeout` is in milliseconds, the times before it in seconds."""
 SERVER_NOTICES = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
 """The server releases a worker's locks within half a minute after its machine vanished."""
+LOCK_WAIT = "30s"
+"""A statement of the pool waits this long for a lock: a session of somebody else that holds one on
+a table of ours would take the whole pool, and with it all that needs none of that table."""
 DEFAULT_CONNECTIONS = 10
 MIN_CONNECTIONS = 5
 OUTSIDE_THE_POOL = 3
@@ -87,6 +90,7 @@ def postgres_engine(
         connections,
         direct_url,
         connecting=threading.Lock(),
+        server_options=f"{SERVER_NOTICES} -c lock_timeout={LOCK_WAIT}",
         poolclass=_Pool,
         pool_size=connections - OUTSIDE_THE_POOL,
         max_overflow=0,
@@ -148,13 +152,14 @@ def _engine(
     *,
     links: Links | None = None,
     connecting: threading.Lock | None = None,
+    server_options: str = SERVER_NOTICES,
     **options: Any,
 ) -> Engine:
     """Errors hide their parameters: message text must not reach a log. `connecting`: held by the
     thread that connects."""
     links = links or Links()
     # A pooler refuses `options`, and runs a prepared statement where nobody has prepared it.
-    notices = " ".join([*url.normalized_query.get("options", ()), SERVER_NOTICES])
+    notices = " ".join([*url.normalized_query.get("options", ()), server_options])
     more = {"prepare_threshold": None} if direct_url else {"options": notices}
     engine = create_engine(
         url.set(drivername="postgresql+psycopg"),

@@ -127,6 +127,12 @@ SOCKET_CONNECTED = gauge(
     "1 while a Socket Mode connection is open; NaN in a process that needs none",
 )
 SOCKET_CONNECTED.set(float("nan"))
+SOCKET_OTHERS = gauge(
+    "oncall_socket_others",
+    "Socket Mode connections of other processes with the same app, as Slack counted when this one "
+    "last connected; NaN before",
+)
+SOCKET_OTHERS.set(float("nan"))
 SOCKET_RECONNECTS = counter(
     "oncall_socket_reconnects_total", "Socket Mode connections opened after the first"
 )

@@ -109,7 +109,7 @@ class SlackClient:
         self.bot_user = self.bot_id = ""
         """The bot's own ids, set after `auth.test`."""
         self.granted: frozenset[str] = frozenset()
-        """Scopes of the token, as `auth.test` returned them; empty until then."""
+        """Scopes of the token by the last reply that named them; empty before."""
         self.sleep = sleep
         self.unsupported = UnsupportedFeatures()
         """New features of Slack that this workspace refused."""
@@ -124,11 +124,18 @@ class SlackClient:
             raise _translated(method, error) from error
         except (SlackClientError, OSError, URLError, HTTPException, ValueError) as error:
             raise SlackUnsure(f"{method}: {error}") from error
-        if method == "auth.test":
-            headers = {name.lower(): value for name, value in response.headers.items()}
-            scopes = (one.strip() for one in str(headers.get("x-oauth-scopes", "")).split(","))
-            self.granted = frozenset(scopes) - {""}
+        if "app_token" not in arguments:
+            self._note_scopes(response.headers)
         return response.data if isinstance(response.data, dict) else {}
+
+    def _note_scopes(self, headers: Mapping[str, object]) -> None:
+        """Slack names the token's scopes in each reply."""
+        named = {name.lower(): str(value) for name, value in headers.items()}
+        scopes = named.get("x-oauth-scopes", "").split(",")
+        granted = frozenset(map(str.strip, scopes)) - {""}
+        if granted and (lost := self.granted - granted):
+            log.warning("slack took scopes from the app", lost=sorted(lost))
+        self.granted = granted or self.granted
 
     def _send(self, method: str, arguments: dict[str, object]) -> Any:
         """Sends with the SDK's own function, which knows whether arguments go as form, JSON or

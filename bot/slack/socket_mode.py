@@ -88,7 +88,6 @@ class SocketMode:
         threading.Thread(
             target=self._read, args=(connection, scope), name="socket-reader", daemon=True
         ).start()
-        log.info("socket mode is connected")
 
     def _read(self, connection: ClientConnection, scope: ExitStack) -> None:
         """Read until the connection ends, then open another."""
@@ -110,7 +109,12 @@ class SocketMode:
             self._reopen(connection)
 
     def _receive(self, connection: ClientConnection, message: dict[str, Any]) -> None:
-        if message.get("type") == "disconnect":
+        if message.get("type") == "hello":
+            with self._lock:
+                others = max(0, int(message.get("num_connections", 1)) - len(self._live))
+            metrics.SOCKET_OTHERS.set(others)
+            log.info("socket mode is connected", others=others)
+        elif message.get("type") == "disconnect":
             # The new connection opens first, and the old one is read to its end: nothing is lost.
             with self._lock:
                 self._leaving.add(connection)
@@ -155,6 +159,17 @@ class SocketMode:
             log.info("an ack did not get through; slack will repeat", reason=str(error))
         except Exception:
             log.exception("event handler failed")
+
+
+def count_others(url: str) -> int | None:
+    """How many connections an app has besides this one, which is closed at once; None where Slack
+    does not say. `url`: of `apps.connections.open`. Slack repeats an event that it sends here.
+
+    Raises OSError or WebSocketException."""
+    with connect(url, open_timeout=PONG_WITHIN, close_timeout=1.0) as connection:
+        hello = _envelope(connection.recv(timeout=PONG_WITHIN))
+    count = hello.get("num_connections") if isinstance(hello, dict) else None
+    return count - 1 if isinstance(count, int) else None
 
 
 def _envelope(text: str | bytes) -> Any:

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from agents.confidence import read_threshold
 from bot.rotas.rota import RotaPlaces, is_address, on_call
 from config.checks import Finding, attempted, fine, is_demo, of_error, skipped, wrong
@@ -169,7 +171,7 @@ def check_domain_files(settings: Settings) -> tuple[dict[str, Domain], list[Find
 def check_storage(settings: Settings) -> Iterator[Finding]:
     """Checks the data folder, the database and the index store."""
     from config.parsing.secret_files import private_folder
-    from durable.connection_limits import connection_sum
+    from durable.connection_limits import blockers, connection_sum
     from index.store.database import open_database
 
     def folder() -> Iterator[Finding]:
@@ -179,7 +181,7 @@ def check_storage(settings: Settings) -> Iterator[Finding]:
 
     def database() -> Iterator[Finding]:
         engine = open_database(settings)
-        total = connection_sum(engine)
+        total, holding = connection_sum(engine), blockers(engine)
         engine.dispose()
         yield fine("database", "PostgreSQL" if settings.database_url else "SQLite, for one worker")
         if total and (problem := total.problem()):
@@ -187,6 +189,9 @@ def check_storage(settings: Settings) -> Iterator[Finding]:
         elif settings.database_url:
             hidden = "not compared with the server's limit, which it or its pooler does not show"
             yield fine("database connections", str(total or hidden))
+        for one in holding:
+            end = f"end it, if nobody needs it: SELECT pg_terminate_backend({one.pid})"
+            yield wrong("database locks", str(one), end)
 
     def index_store() -> Iterator[Finding]:
         from index.generations.shared import SharedGenerations
@@ -334,6 +339,21 @@ def not_here(copilot: Copilot, info: GenerationInfo) -> str:
     else:
         how = f"builds it, which embeds {info.chunks + info.units} texts"
     return f"not on this machine yet: the first question, or a process that starts, {how}"
+
+
+def running_bots(settings: Settings) -> int | None:
+    """How many give signs of life in the database; None while it can't be read."""
+    from durable.heartbeat import last_signs
+    from index.store.database import open_database
+
+    try:
+        engine = open_database(settings)
+        try:
+            return sum(one.is_alive for one in last_signs(engine, "bot"))
+        finally:
+            engine.dispose()
+    except (CopilotError, SQLAlchemyError):
+        return None
 
 
 def runner_state(copilot: Copilot) -> Finding:

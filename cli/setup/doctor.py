@@ -15,6 +15,7 @@ from cli.setup.checks import (
     check_published,
     check_storage,
     runner_state,
+    running_bots,
 )
 from config.checks import Finding, attempted, fine, of_error, skipped
 from config.errors import ConfigError
@@ -64,7 +65,7 @@ def _slack(settings: Settings, domains: Mapping[str, Domain]) -> Iterator[Findin
     if domains and not channels and not any(values):
         yield fine("Slack", "not needed: no domain has a channel")
         return
-    findings, app = check_slack(settings, domains.values())
+    findings, app = check_slack(settings, domains.values(), running_bots(settings))
     yield from findings
     for domain in domains.values():
         for channel in domain.channels:

@@ -24,6 +24,7 @@ from bot.bus.inbox import QUEUE, WORK, Inbox
 from bot.bus.stored_items import INBOX
 from config.errors import ConfigError, DatabaseAway
 from config.settings import Settings
+from durable.connection_limits import blockers
 from durable.connections import (
     DEFAULT_CONNECTIONS,
     MIN_CONNECTIONS,
@@ -342,3 +343,37 @@ def test_an_address_that_is_none_is_told_in_one_line_without_its_password(
         open_database(settings)
     assert str(refused.value).startswith(f"{variable} {problem}")
     assert "secret" not in str(refused.value)
+
+
+def test_a_lock_of_somebody_else_is_waited_for_only_so_long_and_its_holder_is_named(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("durable.connections.LOCK_WAIT", "3s")
+    engine = postgres_engine(url)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE contested (id int)")
+    failures: list[Exception] = []
+
+    def write() -> None:
+        try:
+            with engine.begin() as connection:
+                connection.execute(text("INSERT INTO contested VALUES (1)"))
+        except SQLAlchemyError as error:
+            failures.append(error)
+
+    with psycopg.connect(url, application_name="psql") as holder:
+        pid = holder.info.backend_pid
+        holder.execute("LOCK TABLE contested")
+        writing = threading.Thread(target=write)
+        writing.start()
+        until(lambda: blockers(engine))
+        (holding,) = blockers(engine)
+        writing.join()
+    assert (holding.pid, holding.waiting) == (pid, 1)
+    assert f"psql (pid {pid}) holds a lock that others wait for (1): idle in" in str(holding)
+    failure = storage_failure(failures[0])
+    assert failure
+    assert failure.problem == "the database is kept busy by others"
+    assert failure.passes
+    assert not blockers(engine)
+    engine.dispose()

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from slack_sdk import WebClient
+from structlog.testing import capture_logs
+from websockets.sync.client import connect
 
-from tests.bot.conftest import Desk, answered, words
+from bot.slack.client import SlackClient
+from telemetry.metrics import registry
+from tests.bot.conftest import Desk, answered, eventually, words
 from tests.bot.fakes import CHANNEL
 
 
@@ -68,3 +73,25 @@ def test_a_socket_that_is_refreshed_or_cut_loses_nothing(desk: Desk) -> None:
     desk.slack.post_as_user(CHANNEL, f"{desk.at} while it is away?")
     desk.slack.wait_for(lambda: len(desk.agents.asked) == 2)
     assert not desk.bot.missing()
+
+
+def test_a_socket_says_how_many_others_there_are_and_a_client_that_scopes_are_gone(
+    desk: Desk,
+) -> None:
+    slack = desk.slack
+    opened = WebClient(base_url=slack.api_url).apps_connections_open(app_token=slack.app_token)
+    with connect(str(opened["url"])) as stranger:
+        stranger.recv()
+        slack.refresh_sockets()
+        eventually(lambda: registry.get_sample_value("oncall_socket_others") == 1.0)
+    web = SlackClient(WebClient(slack.bot_token, base_url=slack.api_url))
+    web.call("auth.test")
+    granted = slack.api.scopes
+    try:
+        slack.api.scopes = granted - {"users:read.email"}
+        with capture_logs() as logs:
+            web.call("auth.test")
+            web.call("auth.test")
+    finally:
+        slack.api.scopes = granted
+    assert [one["lost"] for one in logs] == [["users:read.email"]]

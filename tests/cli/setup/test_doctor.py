@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from slack_sdk import WebClient
+from websockets.sync.client import connect
 
 from config.settings import Settings
 from durable.heartbeat import Heartbeat
@@ -58,6 +60,11 @@ def test_once_it_is_ingested_all_is_well(installed: Newcomer) -> None:
     done = installed.run("doctor")
     assert (done.code, done.text.splitlines()[-1]) == (0, "All is well.")
     assert {line[0] for line in done.text.splitlines()[:-2]} == {"✓"}
+    slack = installed.slack
+    opened = WebClient(base_url=slack.api_url).apps_connections_open(app_token=slack.app_token)
+    with connect(str(opened["url"])):
+        (token,) = wrong(installed).values()
+    assert token.startswith("connections that Slack counts: 1; bots of this installation that run:")
 
 
 def test_after_a_restore_status_and_doctor_build_no_index_and_say_what_a_question_does(
