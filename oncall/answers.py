@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from agents.answer_cache.store import CachedAnswerStore
     from agents.confidence import ThresholdStore
     from agents.ledger.ledger import RunLedger
+    from agents.ledger.runs import BudgetGauges
     from agents.requests import Toolbox
     from agents.routing.router import DomainRouter
     from agents.thread.memory import ThreadMemory
@@ -63,6 +64,13 @@ class Answers:
             has_model=self._models.chat is not None,
             prices=self._settings.read_prices(),
         )
+
+    @cached_property
+    def budget_gauges(self) -> BudgetGauges:
+        """The use of each domain's budget, as a metric."""
+        from agents.ledger.runs import BudgetGauges
+
+        return BudgetGauges(self._documents.live_domains, self.ledger.use)
 
     @cached_property
     def threads(self) -> ThreadMemory:

@@ -135,7 +135,7 @@ class Doors:
             answering=answers.router,
             conversations=lambda: answers.threads,
         )
-        health = CombinedHealth(*parts, self._ingestion.freshness_gauges)
+        health = CombinedHealth(*parts, self._ingestion.freshness_gauges, answers.budget_gauges)
         add_health(api, health, figures=settings.metrics != "off")
         if bot and settings.slack_signing_secret:
             add_slack(api, bot.app, settings.slack_signing_secret)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
+import structlog
 from fastapi import FastAPI, HTTPException, Response
 
 from telemetry import metrics
+
+log = structlog.get_logger()
 
 _TAG = "Health"
 
@@ -24,6 +28,35 @@ class HealthSource(Protocol):
     def observe(self) -> None:
         """Set gauges from the last checks, before they are scraped."""
         ...
+
+
+LOOK_SECONDS = 10.0
+
+
+class PeriodicLook:
+    """Calls `look` in a thread when it is called and the last time is long ago: a scrape waits for
+    no database."""
+
+    def __init__(self, look: Callable[[], None], *, name: str) -> None:
+        """`name`: what it looks at, for the thread and the log."""
+        self._look = look
+        self._name = name
+        self._read_at = float("-inf")
+        self._looking = threading.Lock()
+
+    def __call__(self) -> None:
+        is_old = time.monotonic() - self._read_at > LOOK_SECONDS
+        if is_old and self._looking.acquire(blocking=False):
+            threading.Thread(target=self._look_once, name=self._name, daemon=True).start()
+
+    def _look_once(self) -> None:
+        try:
+            self._look()
+        except Exception as error:
+            log.warning(f"{self._name} could not be read", cause=type(error).__name__)
+        finally:
+            self._read_at = time.monotonic()
+            self._looking.release()
 
 
 class CombinedHealth:

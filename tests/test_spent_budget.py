@@ -85,6 +85,11 @@ def test_a_spent_budget_is_answered_without_one_request_to_the_model(
     assert "model" not in second["answer"]
     quoted = {"domain": "tea", "budget": "domain"}
     assert metrics.registry.get_sample_value("oncall_questions_quoted_total", quoted) == 1
+    copilot.answers.budget_gauges.look()
+    copilot.answers.budget_gauges.observe()
+    used = metrics.registry.get_sample_value("oncall_budget_used_ratio", {"domain": "tea"})
+    assert used
+    assert used >= 1
     copilot.index.close()
 
 

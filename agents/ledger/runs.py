@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -25,6 +26,8 @@ from config.domain import Domain
 from config.models import Prices
 from durable.database import now
 from durable.migration import expanding, migrate
+from telemetry import metrics
+from telemetry.health import PeriodicLook
 
 TOKENS_OF_A_RUN = 11_000
 """What an unfinished run counts before a day's first one has cost anything: the mean of the
@@ -156,6 +159,43 @@ class Budgets:
     def _dearest(self, tokens: int) -> float:
         prices = self.prices or Prices(input=0.0, output=0.0)
         return tokens * max(prices.input, prices.output) / 1_000_000
+
+
+USED = metrics.gauge(
+    "oncall_budget_used_ratio",
+    "Share of a day's budget that is used, in tokens or dollars; no value without a budget",
+    "domain",
+)
+
+
+class BudgetGauges:
+    """Implements `telemetry.health.HealthSource`. A scrape gets the cached values at once."""
+
+    def __init__(
+        self, domains: Callable[[], Mapping[str, Domain]], use: Callable[[Domain], BudgetUse]
+    ) -> None:
+        self._domains = domains
+        self._use = use
+        self._shares: Mapping[str, float] = {}
+        self._look_if_old = PeriodicLook(self.look, name="use of budgets")
+
+    def missing(self) -> dict[str, str]:
+        """Returns nothing: beyond a budget questions are quoted."""
+        return {}
+
+    def observe(self) -> None:
+        self._look_if_old()
+        USED.clear()
+        for name, share in self._shares.items():
+            USED.labels(name).set(share)
+
+    def look(self) -> None:
+        """Read the use of all budgets. Raises database errors."""
+        self._shares = {
+            name: self._use(domain).share
+            for name, domain in self._domains().items()
+            if domain.limits.tokens_per_day or domain.limits.dollars_per_day
+        }
 
 
 def _a_day_ago() -> datetime:

@@ -80,7 +80,8 @@ def bot(
     running = copilot.bot()
     free_port(health_port)
     _say_what_is_missing(copilot)
-    running.run(health_port=health_port or None, others=[copilot.freshness_gauges])
+    gauges = (copilot.freshness_gauges, copilot.answers.budget_gauges)
+    running.run(health_port=health_port or None, others=gauges)
 
 
 @app.command()

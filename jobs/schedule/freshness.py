@@ -4,18 +4,15 @@ The bot exports the metrics as well, so that an index ages visibly when no job r
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-
-import structlog
 
 from config.domain import Domain
 from jobs.ingest.lost_sources import LostSource
 from jobs.schedule.runs import GOOD, UNDECIDED, IngestRun, in_zone, is_overdue, upcoming
 from telemetry import metrics
+from telemetry.health import PeriodicLook
 
 IN_A_ROW = 3
 """Failed runs in a row before admins hear of a document: Google has short outages."""
@@ -111,9 +108,6 @@ def _counts(run: IngestRun) -> str:
     return ", ".join(f"{count} {name}" for name, count in counted.items() if count)
 
 
-log = structlog.get_logger()
-
-LOOK_SECONDS = 10.0
 LOST = metrics.gauge(
     "oncall_source_lost_seconds",
     "Since a run could read nothing of a source; no value while it can be read",
@@ -123,9 +117,7 @@ LOST = metrics.gauge(
 
 
 class FreshnessGauges:
-    """Implements `telemetry.health.Watched`. A scrape gets the cached values at once.
-
-    If they are old, it also starts a background thread that reads the database."""
+    """Implements `telemetry.health.HealthSource`. A scrape gets the cached values at once."""
 
     def __init__(
         self,
@@ -137,8 +129,7 @@ class FreshnessGauges:
         self._freshness = freshness
         self._now = now
         self._by_domain: Mapping[str, Freshness] = {}
-        self._read_at = float("-inf")
-        self._looking = threading.Lock()
+        self._look_if_old = PeriodicLook(self.look, name="index age")
 
     def missing(self) -> dict[str, str]:
         """Returns nothing: an old index still answers."""
@@ -146,9 +137,7 @@ class FreshnessGauges:
 
     def observe(self) -> None:
         """Sets the gauges of all domains and drops those of deleted domains."""
-        is_old = time.monotonic() - self._read_at > LOOK_SECONDS
-        if is_old and self._looking.acquire(blocking=False):
-            threading.Thread(target=self._look_once, name="freshness", daemon=True).start()
+        self._look_if_old()
         now, domains = self._now(), self._domains()
         for gauge in (metrics.INDEX_AGE, metrics.INDEX_OVERDUE, metrics.DOCUMENTS_FAILING, LOST):
             gauge.clear()
@@ -173,12 +162,3 @@ class FreshnessGauges:
     def look(self) -> None:
         """Read the freshness of all domains. Raises database errors."""
         self._by_domain = {name: self._freshness(name) for name in self._domains()}
-
-    def _look_once(self) -> None:
-        try:
-            self.look()
-        except Exception as error:
-            log.warning("index age could not be read", cause=type(error).__name__)
-        finally:
-            self._read_at = time.monotonic()
-            self._looking.release()
