@@ -63,6 +63,7 @@ FULL: dict[str, Any] = {
     "envFrom": [{"secretRef": {"name": "bucket"}}],
     "serviceAccount": "copilot",
     "podAnnotations": {"example.com/team": "security"},
+    "podLabels": {"azure.workload.identity/use": "true"},
     "extraVolumes": [{"name": "papers", "persistentVolumeClaim": {"claimName": "papers"}}],
     "extraVolumeMounts": [{"name": "papers", "mountPath": "/papers", "readOnly": True}],
     "bot": {
@@ -86,6 +87,7 @@ KNOWN = {
     ("autoscaling/v2", "HorizontalPodAutoscaler"), ("monitoring.coreos.com/v1", "ServiceMonitor"),
 }  # fmt: skip
 CERTIFICATES = {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "HTTPLIB2_CA_CERTS", "AWS_CA_BUNDLE"}
+CLOUD_SECRETS = {"AWS_SECRET_ACCESS_KEY", "AZURE_STORAGE_CONNECTION_STRING", "PGPASSWORD"}
 LISTENS = {
     "bot": inspect.signature(bot).parameters["health_port"].default,
     "jobs": inspect.signature(jobs_run).parameters["health_port"].default,
@@ -147,7 +149,9 @@ def containers(made: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]
         {"replicaz": 3},
         {"bot": {"replicas": 10}},
         *({"settings": {name: "x"}} for name in sorted(SECRETS)),
+        *({"settings": {name: "x"}} for name in CLOUD_SECRETS),
         {"settings": {"ONCALL_ENRICH_TOKENS": 50000000}},
+        {"podLabels": {"app.kubernetes.io/component": "mine"}},
         {"secretKeys": ["DATABASE_URL"]},
         {"image": {"digest": "latest"}},
         {"bot": {"resources": None}},
@@ -172,6 +176,33 @@ def test_without_a_domain_file_it_lints_and_does_not_install() -> None:
         assert (report["errors"], worse) == ([], [])
     with pytest.raises(HelmRenderError, match="name at least one domain file"):
         chart().render({}, name="oncall", namespace="tools")
+
+
+def test_quantities_may_be_written_as_kubernetes_takes_them() -> None:
+    requests = {"cpu": 0.5, "memory": "1.5G", "nvidia.com/gpu": 1}
+    resources = {"requests": requests, "limits": {"memory": "2Gi", "nvidia.com/gpu": 1}}
+    chart().validate_schema({**LEAST, "jobs": {"resources": resources, "dataSize": "20G"}})
+
+
+def test_no_port_to_connect_to_means_none() -> None:
+    policies = of_kind(manifests({"networkPolicy": {"egressPorts": []}}), "NetworkPolicy")
+    rules = [rule for one in policies for rule in one["spec"].get("egress", ())]
+    assert [port["port"] for rule in rules for port in rule["ports"]] == [53, 53]
+
+
+def test_a_setting_comes_before_what_the_chart_says() -> None:
+    own = {"SSL_CERT_FILE": "/papers/ca.pem", "GOOGLE_APPLICATION_CREDENTIALS": "/papers/g.json"}
+    for _, one, _ in containers(manifests({**FULL, "settings": own})):
+        variables = [(each["name"], each["value"]) for each in one["env"]]
+        assert own.items() <= dict(variables).items()
+        assert len(dict(variables)) == len(variables)
+
+
+def test_more_bots_at_least_than_at_most_are_refused() -> None:
+    from helm_python.errors import HelmRenderError
+
+    with pytest.raises(HelmRenderError, match="minReplicas is greater"):
+        manifests({"autoscaling": {"enabled": True, "minReplicas": 5, "maxReplicas": 3}})
 
 
 @pytest.mark.parametrize("version", [OLDEST, NEWEST])
@@ -328,7 +359,7 @@ def test_containers_are_told_settings_that_exist_and_secrets_as_files(
         assert set(mounted.values()) == set(volumes)
         files = [value for value in told.values() if value.startswith("/run/secrets/")]
         items = volumes[mounted["/run/secrets/oncall"]]["secret"]["items"]
-        assert files == [f"/run/secrets/oncall/{item['path']}" for item in items]
+        assert sorted(files) == sorted(f"/run/secrets/oncall/{item['path']}" for item in items)
         # What the image says itself: where domain files and data are.
         assert {"/config", "/data"} <= set(mounted)
 

@@ -61,6 +61,9 @@ spec:
     metadata:
       labels:
         {{- include "oncall.labels" . | nindent 8 }}
+        {{- with .root.Values.podLabels }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
       annotations:
         checksum/secret: {{ include "oncall.secretChecksum" . }}
         # Domain files, golden files and rotas are read again while a process runs.
@@ -121,22 +124,20 @@ spec:
           args:
             {{- toYaml .args | nindent 12 }}
           env:
+            {{- $env := dict }}
             {{- range .keys }}
-            - name: {{ printf "%s_FILE" . }}
-              value: {{ printf "/run/secrets/oncall/%s" . }}
+            {{- $_ := set $env (printf "%s_FILE" .) (printf "/run/secrets/oncall/%s" .) }}
             {{- end }}
             {{- with .root.Values.googleKey }}
-            - name: GOOGLE_APPLICATION_CREDENTIALS
-              value: {{ printf "/run/secrets/oncall/%s" . | quote }}
+            {{- $_ := set $env "GOOGLE_APPLICATION_CREDENTIALS" (printf "/run/secrets/oncall/%s" .) }}
             {{- end }}
             {{- if .root.Values.caBundle }}
             # Of OpenSSL and httpx, of requests, of Google's client, of S3's.
-            {{- range $name := list "SSL_CERT_FILE" "REQUESTS_CA_BUNDLE" "HTTPLIB2_CA_CERTS" "AWS_CA_BUNDLE" }}
-            - name: {{ $name }}
-              value: /run/ca/ca.pem
+            {{- range list "SSL_CERT_FILE" "REQUESTS_CA_BUNDLE" "HTTPLIB2_CA_CERTS" "AWS_CA_BUNDLE" }}
+            {{- $_ := set $env . "/run/ca/ca.pem" }}
             {{- end }}
             {{- end }}
-            {{- range $name, $value := .root.Values.settings }}
+            {{- range $name, $value := mergeOverwrite $env (.root.Values.settings | default dict) }}
             - name: {{ $name }}
               value: {{ $value | quote }}
             {{- end }}
