@@ -1,10 +1,11 @@
 """Connections to PostgreSQL by each kind of process, and statements a second while nothing happens.
 
     python -m benchmarks.connections [--idle 60] [--load 60] [--bots 3] [--runners 2]
+        [--budget 5] [--pooler]
 
 Bots, runners and the API share one PostgreSQL with 100 connections; the load is 1.5 mentions and
-one API question a second. Statements are read from the server's log, `BEGIN` and `COMMIT`
-included."""
+one API question a second. With a pooler they go through PgBouncer, which pools transactions.
+Statements are read from the server's log, `BEGIN` and `COMMIT` included."""
 
 from __future__ import annotations
 
@@ -33,6 +34,7 @@ from tests.bot.conftest import answered
 from tests.bot.fakes import CHANNEL
 from tests.bot.features.answering.test_bot_crash import said
 from tests.databases import breakable_postgresql
+from tests.durable.test_connections import transaction_pooler
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = ROOT / "playground/demo"
@@ -208,9 +210,16 @@ def main() -> None:
             "ONCALL_CONFIG_DIR": str(folder / "config"),
             "ONCALL_FOLDERS": str(DEMO),
             "DATABASE_URL": server.url,
+            "ONCALL_DATABASE_CONNECTIONS": str(options.budget),
             "ONCALL_API_REQUESTS_PER_MINUTE": "10000",
             "ONCALL_API_TOKEN": "benchmark-token-0123456789",
         }
+        if options.pooler:
+            pooled = transaction_pooler(server.url, default_pool_size="20", max_client_conn="200")
+            environment |= {
+                "DATABASE_URL": stack.enter_context(pooled),
+                "DATABASE_DIRECT_URL": server.url,
+            }
         subprocess.run(
             [sys.executable, "-m", "cli.main", "ingest"], cwd=folder, env=environment, check=True
         )
@@ -266,6 +275,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--patience", type=float, default=240.0, help="seconds for the answers")
     parser.add_argument("--bots", type=int, default=3)
     parser.add_argument("--runners", type=int, default=2)
+    parser.add_argument("--budget", type=int, default=10, help="connections of each process")
+    parser.add_argument("--pooler", action="store_true", help="go through PgBouncer")
     parser.add_argument("--verbose", action="store_true", help="print the statements")
     return parser.parse_args()
 
