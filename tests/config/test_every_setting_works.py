@@ -241,7 +241,7 @@ def closed_groups(town: Town, settings: Settings) -> object:
     """Groups that open nothing."""
     copilot = Copilot(settings)
     copilot.ingest("drive")
-    return dict(copilot.groups.closed(copilot.domain("drive")))
+    return dict(copilot.groups.closed(copilot.domain("drive"), {TASTERS}))
 
 
 def commented(town: Town, settings: Settings) -> object:
