@@ -1,8 +1,10 @@
-"""Two bots are asked while their database is full, restarted and stalled: each mention gets one
-right last word, nothing false is ever shown, and `/readyz` says what is going on."""
+"""Two bots are asked while their database is full, restarted and stalled, one of them is killed and
+Slack falters: each mention gets one right last word, nothing false is ever shown, and `/readyz` says
+what is going on."""
 
 from __future__ import annotations
 
+import subprocess
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,7 +15,7 @@ from sqlalchemy import insert
 from durable.connections import postgres_engine
 from index.store.database import CurrentRow, create_index_tables
 from playground.slack_stand_in import SlackStandIn
-from tests.bot.features.answering.test_bot_crash import up, worker
+from tests.bot.features.answering.test_bot_crash import kill, up, worker
 from tests.databases import breakable_postgresql
 from tests.outage_trial import Crowd, Readiness, exhausted, free_port, limit_connections
 
@@ -39,17 +41,26 @@ def test_a_faltering_database_delays_answers_and_changes_none(tmp_path: Path) ->
         slack = stack.enter_context(SlackStandIn(enforce_rate_limits=False))
         slack.retry_delays = (0.5, *[1.0] * 60)
         ports = [free_port(), free_port()]
-        for name, port in zip("ab", ports, strict=True):
-            more = {"DATABASE_URL": server.url, "HEALTH_PORT": str(port), "READS_INDEX": "yes"}
-            up(stack.enter_context(worker(slack, tmp_path / name, THINK_SECONDS="0.5", **more)))
+        settings = {"DATABASE_URL": server.url, "READS_INDEX": "yes", "THINK_SECONDS": "0.5"}
+
+        def started(port: int) -> subprocess.Popen[str]:
+            folder = tmp_path / str(port)
+            bot = stack.enter_context(worker(slack, folder, HEALTH_PORT=str(port), **settings))
+            up(bot)
+            return bot
+
+        bots = [started(port) for port in ports]
         crowd, ready = Crowd(slack), stack.enter_context(Readiness(ports))
         ready.wait_until_ready()
         crowd.ask_for(2)
 
         with exhausted(server.url):
             began = time.monotonic()
-            crowd.ask_for(8)
+            crowd.ask_for(4)
+            kill(bots[1])
+            crowd.ask_for(4)
             full = began, time.monotonic()
+        started(ports[1])
         crowd.wait_until_answered(120)
 
         server.stop()
@@ -65,6 +76,12 @@ def test_a_faltering_database_delays_answers_and_changes_none(tmp_path: Path) ->
         frozen = began, time.monotonic()
         server.thaw()
         crowd.ask_for(2)
+
+        slack.faults.add("*", status=429, retry_after=1, count=10**9, every=4)
+        slack.faults.add("*", status=500, count=10**9, every=5)
+        slack.drop_sockets()
+        crowd.ask_for(3)
+        slack.faults.clear()
         crowd.wait_until_answered(120)
         ready.wait_until_ready()
 
