@@ -8,11 +8,10 @@ import json
 import socket
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
 from typing import Any
 
 import psycopg
@@ -149,12 +148,13 @@ def free_port() -> int:
 
 def missing_at(port: int) -> str:
     """What `/readyz` says is missing; empty when ready."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=5)
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5):
-            return ""
-    except urllib.error.HTTPError as error:
-        return str(json.load(error)["detail"])
-    except OSError as error:
+        with closing(connection):
+            connection.request("GET", "/readyz")
+            reply = connection.getresponse()
+            return "" if reply.status == 200 else str(json.load(reply)["detail"])
+    except (OSError, HTTPException) as error:  # of one that is killed, too
         return type(error).__name__
 
 

@@ -1,6 +1,6 @@
-"""Two bots are asked while their database is full, restarted and stalled, one of them is killed and
-Slack falters: each mention gets one right last word, nothing false is ever shown, and `/readyz` says
-what is going on."""
+"""Two bots are asked while their database is full, restarted and stalled, one is killed and Slack
+falters: each mention gets one right last word, nothing false is ever shown, and `/readyz` says what
+is going on."""
 
 from __future__ import annotations
 
