@@ -4,6 +4,7 @@ docs/decisions/138-a-connection-budget.md says who holds which connection."""
 
 from __future__ import annotations
 
+import logging
 import secrets
 import select
 import sys
@@ -76,6 +77,10 @@ class _Pool(QueuePool):
         super()._do_return_conn(record)
         if self.over:
             super().dispose()
+
+
+# Whoever used a connection that broke says so; SQLAlchemy adds a traceback when it is returned.
+logging.getLogger(f"{__name__}.{_Pool.__name__}").setLevel(logging.CRITICAL)
 
 
 def postgres_engine(

@@ -6,6 +6,7 @@ import logging
 import sqlite3
 from collections.abc import Collection
 from contextlib import closing
+from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -147,5 +148,14 @@ def tame_logs() -> None:
     logger = logging.getLogger("dbos")
     logger.propagate = False
     logger.setLevel(logging.WARNING)
-    if not any(isinstance(handler, ToStructlog) for handler in logger.handlers):
-        logger.handlers[:] = [ToStructlog()]
+    if not any(isinstance(handler, _FirstLine) for handler in logger.handlers):
+        logger.handlers[:] = [_FirstLine()]
+
+
+class _FirstLine(ToStructlog):
+    """Without the statement, which SQLAlchemy's errors quote after their reason."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        one = copy(record)
+        one.msg, one.args = record.getMessage().partition("\n")[0], None
+        super().emit(one)

@@ -144,3 +144,5 @@ class DatabaseWatch:
             raise StorageFailed(f"{path} is not the file that is in use", remedy=_REPLACED)
         with closing(sqlite3.connect(path, timeout=self._slow_seconds)) as connection:
             connection.execute("BEGIN IMMEDIATE")
+            # A file that may only be read begins, too; this is undone with the connection.
+            connection.execute("PRAGMA user_version = 1")

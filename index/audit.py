@@ -32,6 +32,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from config.domain import Domain
 from config.errors import CopilotError
 from durable.database import naive_utc, now
+from durable.failures import cause_of
 from durable.migration import migrate
 from index.store.database import RowId
 
@@ -150,7 +151,7 @@ class AuditLog:
         try:
             self.record(entry)
         except SQLAlchemyError as error:
-            log.error("the audit log can't be written", domain=entry.domain, cause=str(error))
+            log.error("the audit log can't be written", domain=entry.domain, cause=cause_of(error))
             if domain.access.audience == "asker":
                 raise AuditUnavailable(
                     "what was shown can't be recorded, so it is not shown",

@@ -3,6 +3,7 @@ takes no more writes, or refuses new ones."""
 
 from __future__ import annotations
 
+import logging
 import socket
 import sqlite3
 import threading
@@ -21,6 +22,7 @@ from config.errors import ConfigError, DatabaseAway, DatabaseRefused, StorageFai
 from config.settings import Settings
 from durable import links, watch
 from durable.connections import end, patient, postgres_engine
+from durable.dbos_upkeep import tame_logs
 from durable.failures import READ_ONLY, REFUSED, storage_failure
 from durable.lease import PostgresLease
 from durable.watch import DatabaseWatch
@@ -235,6 +237,26 @@ def test_a_refusal_is_told_in_the_servers_words_and_to_admins(
     end(engine)
 
 
+def test_a_connection_that_broke_costs_no_traceback(
+    url: str, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine = postgres_engine(url)
+    pooled = engine.raw_connection()
+    with closing(pooled.cursor()) as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        number = cursor.fetchone()
+    with psycopg.connect(url, autocommit=True) as operator:
+        operator.execute("SELECT pg_terminate_backend(%s)", number)
+    pooled.close()
+    assert caplog.records == []
+    end(engine)
+    tame_logs()
+    logging.getLogger("dbos").warning("thread failed: %s", "(Full) no room\n[SQL: SELECT secret]")
+    told = capsys.readouterr()
+    assert "(Full) no room" in told.out + told.err
+    assert "secret" not in told.out + told.err
+
+
 def test_work_without_a_deadline_meets_the_databases_own_errors(url: str) -> None:
     engine = postgres_engine(url)
     with patient(engine, threading.Event(), 5).connect() as connection:
@@ -266,6 +288,25 @@ def test_a_file_that_others_lock_is_not_ready(
         until(looks.missing)
         other.execute("ROLLBACK")
     until(lambda: not looks.missing())
+
+
+def test_a_file_that_may_only_be_read_is_not_ready(
+    file: tuple[Path, DatabaseWatch], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, looks = file
+    opened = sqlite3.connect
+
+    def read_only(where: Path, **options: Any) -> sqlite3.Connection:
+        # A mode would not hold back root.
+        return opened(f"file:{where}?mode=ro", uri=True, **options)
+
+    monkeypatch.setattr(watch.sqlite3, "connect", read_only)
+    until(looks.missing)
+    assert "readonly" in looks.missing()["database"]
+    monkeypatch.undo()
+    until(lambda: not looks.missing())
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (0,)
 
 
 def test_a_file_that_is_gone_or_another_is_told_and_none_is_made(
