@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import ProgrammingError, SQLAlchemyError
 
 from durable.connections import MIN_CONNECTIONS, is_behind_pooler
+from durable.links import takes_writes
 
 log = structlog.get_logger()
 
@@ -98,6 +99,14 @@ def warn_of_connections(engine: Engine) -> None:
 def free_connections(connection: Connection) -> float:
     """Connections that can be opened now; NaN on SQLite, and where the server doesn't say."""
     return float(min((one.free for one in _sums(connection)), default="nan"))
+
+
+def accepts_writes(engine: Engine) -> bool:
+    """False for a PostgreSQL that is a standby, or set to read only."""
+    if engine.dialect.name != "postgresql":
+        return True
+    with engine.connect() as connection:
+        return takes_writes(connection.connection.driver_connection)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,6 +45,9 @@ SILENT_SECONDS = 45.0
 LOST_SECONDS = 900.0
 """A row of this age belongs to a machine that is gone for good, and is no longer reported."""
 
+CLOCK_SECONDS = 30.0
+"""A clock that differs by more is wrong: times of day, ages and reminders are then."""
+
 log = structlog.get_logger()
 
 
@@ -85,7 +88,7 @@ def last_signs(engine: Engine, process: str) -> Sequence[Sign]:
         rows = connection.execute(_ages(engine)).all()
     return [
         Sign(process=name, host=host, pid=pid, age_seconds=age)
-        for name, host, pid, age in rows
+        for name, host, pid, age, _ in rows
         if name == process
     ]
 
@@ -105,7 +108,7 @@ class Heartbeat:
         """Since when every beat of this process was in time; None after one that failed."""
         self._beaten_at = float("-inf")
         self._others: Sequence[Sign] = ()
-        self._free_connections = float("nan")
+        self._free_connections = self._clock_ahead = float("nan")
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -130,8 +133,10 @@ class Heartbeat:
         return {}
 
     def observe(self) -> None:
-        """Set the gauges of silent processes and of free connections from the last beat."""
+        """Set the gauges of silent processes, free connections and the clock, from the last
+        beat."""
         metrics.CONNECTIONS_FREE.set(self._free_connections)
+        metrics.CLOCK_AHEAD.set(self._clock_ahead)
         metrics.SILENT.clear()
         for one in sorted(self._others, key=lambda sign: sign.age_seconds):
             silent = 0.0 if one.is_alive else one.age_seconds
@@ -160,16 +165,31 @@ class Heartbeat:
             mine = update(HeartbeatRow).filter_by(**self._mine).values(beat_at=at)
             if not connection.execute(mine).rowcount:
                 connection.execute(insert(HeartbeatRow).values(**self._mine, beat_at=at))
+            asked_at = time.time()
             rows = connection.execute(_ages(self._engine)).all()
+            self._compare_clocks(asked_at, rows[0].now)
             self._free_connections = free_connections(connection)
         self._beaten_at = now
         # Nobody could give a sign while this process could not either.
         steady = now - self._steady_since
         self._others = [
             Sign(process=process, host=host, pid=pid, age_seconds=min(age, steady))
-            for process, host, pid, age in rows
+            for process, host, pid, age, _ in rows
             if (process, host, pid) != tuple(self._mine.values())
         ]
+
+    def _compare_clocks(self, asked_at: float, database_time: float) -> None:
+        """Both in seconds since 1970. Says once that this machine's clock is wrong."""
+        replied_at = time.time()
+        if replied_at - asked_at > CLOCK_SECONDS:  # it stood still meanwhile, or was just corrected
+            return
+        was_wrong = abs(self._clock_ahead) > CLOCK_SECONDS
+        self._clock_ahead = (asked_at + replied_at) / 2 - database_time
+        if abs(self._clock_ahead) > CLOCK_SECONDS and not was_wrong:
+            log.warning(
+                "this machine's clock differs from the database's",
+                ahead_seconds=round(self._clock_ahead),
+            )
 
     def _run(self) -> None:
         prepared = False
@@ -186,7 +206,7 @@ class Heartbeat:
             ) as error:  # whoever needs the database reports it
                 log.debug("no sign of life: database unavailable", cause=type(error).__name__)
                 self._steady_since, self._others = None, ()
-                self._free_connections = float("nan")
+                self._free_connections = self._clock_ahead = float("nan")
             if self._stopping.wait(BEAT_SECONDS):
                 return
 
@@ -208,8 +228,16 @@ def _database_time(engine: Engine) -> ColumnElement[float]:
     return literal(time.time())
 
 
-def _ages(engine: Engine) -> Select[str, str, int, float]:
-    """Process, host, pid, seconds since its last sign; without lost ones."""
-    age = _database_time(engine) - HeartbeatRow.beat_at
+def clock_ahead(engine: Engine) -> float:
+    """Seconds that this machine's clock is ahead of the database's."""
+    with engine.connect() as connection:
+        return time.time() - connection.scalars(select(_database_time(engine))).one()
+
+
+def _ages(engine: Engine) -> Select[str, str, int, float, float]:
+    """Process, host, pid, seconds since its last sign, and the database's time; without lost
+    ones."""
+    now = _database_time(engine)
+    age = now - HeartbeatRow.beat_at
     columns = HeartbeatRow.process, HeartbeatRow.host, HeartbeatRow.pid
-    return select(*columns, age.label("age")).where(age < LOST_SECONDS)
+    return select(*columns, age.label("age"), now.label("now")).where(age < LOST_SECONDS)

@@ -165,6 +165,11 @@ CONNECTIONS_FREE = gauge(
     "Connections that PostgreSQL has left for all its clients; NaN with SQLite, and in an outage",
 )
 CONNECTIONS_FREE.set(float("nan"))
+CLOCK_AHEAD = gauge(
+    "oncall_clock_ahead_seconds",
+    "How far this machine's clock is ahead of the database's; negative: behind; NaN in an outage",
+)
+CLOCK_AHEAD.set(float("nan"))
 BACKLOG = gauge("oncall_inbox_backlog", "Stored items not yet worked off")
 OLDEST = gauge(
     "oncall_inbox_oldest_seconds", "Age of the stored item that waits longest; 0 for none"
@@ -215,7 +220,8 @@ INDEX_GENERATION = gauge("oncall_index_generation", "Generation that answers", "
 INDEX_DOCUMENTS = gauge("oncall_index_documents", "Documents that are answered from", "domain")
 INDEX_LOADED = gauge("oncall_index_loaded_domains", "Domains whose generation is open")
 INDEX_STORE_ERRORS = counter(
-    "oncall_index_store_errors_total", "Failed reads and writes of ONCALL_INDEX_STORE"
+    "oncall_index_store_errors_total",
+    "Failed reads and writes of ONCALL_INDEX_STORE, and copies there that are damaged",
 )
 INDEX_BYTES = gauge(
     "oncall_index_bytes",

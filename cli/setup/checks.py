@@ -171,7 +171,9 @@ def check_domain_files(settings: Settings) -> tuple[dict[str, Domain], list[Find
 def check_storage(settings: Settings) -> Iterator[Finding]:
     """Checks the data folder, the database and the index store."""
     from config.parsing.secret_files import private_folder
-    from durable.connection_limits import blockers, connection_sum
+    from durable.connection_limits import accepts_writes, blockers, connection_sum
+    from durable.failures import READ_ONLY
+    from durable.heartbeat import CLOCK_SECONDS, clock_ahead
     from index.store.database import open_database
 
     def folder() -> Iterator[Finding]:
@@ -182,8 +184,16 @@ def check_storage(settings: Settings) -> Iterator[Finding]:
     def database() -> Iterator[Finding]:
         engine = open_database(settings)
         total, holding = connection_sum(engine), blockers(engine)
+        ahead, passive = clock_ahead(engine), not accepts_writes(engine)
         engine.dispose()
-        yield fine("database", "PostgreSQL" if settings.database_url else "SQLite, for one worker")
+        if passive:
+            yield wrong("database", READ_ONLY, "point DATABASE_URL to the primary, or promote it")
+        else:
+            kind = "PostgreSQL" if settings.database_url else "SQLite, for one worker"
+            yield fine("database", kind)
+        if abs(ahead) > CLOCK_SECONDS:
+            wrong_by = f"{abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the database's"
+            yield wrong("clock", wrong_by, "let NTP set the clocks of both machines")
         if total and (problem := total.problem()):
             yield wrong("database connections", *problem)
         elif settings.database_url:
@@ -366,4 +376,9 @@ def runner_state(copilot: Copilot) -> Finding:
     if alive:
         return fine(check, f"{len(alive)} running, on {', '.join({one.host for one in alive})}")
     last = f"; {signs[0].host} was silent for {signs[0].age_seconds:.0f} s" if signs else ""
-    return wrong(check, f"none runs, so nothing is refreshed{last}", "start `oncall jobs run`")
+    remedy = "start `oncall jobs run`"
+    if signs:
+        remedy = (
+            f"see what it waits for, by /readyz on its port or its log; if it is gone, {remedy}"
+        )
+    return wrong(check, f"none runs, so nothing is refreshed{last}", remedy)

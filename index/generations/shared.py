@@ -161,6 +161,7 @@ class SharedGenerations:
                 if not self._names(place, "manifests"):
                     raise FileNotFoundError("it holds nothing of it: another one, or not mounted")
                 self._mark_damaged(place, digest)
+                INDEX_STORE_ERRORS.inc()
                 raise Damaged("the index store has no intact manifest of it")
             listed = PartList.parse(content)
             held = places_in(folders)
@@ -178,6 +179,7 @@ class SharedGenerations:
             with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="fetch") as pool:
                 downloaded = _all_of(pool, [partial(bring, name) for name in places])
         if lost := downloaded.count(None):
+            INDEX_STORE_ERRORS.inc()
             raise Damaged(f"{lost} of its {len(places)} parts in the index store are damaged")
         if listed.format != FORMAT:  # of another release; its vectors are still good
             raise Damaged("the index store has it in another format")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 from sqlalchemy import Engine, create_engine, select, update
+from structlog.testing import capture_logs
 
 from durable.connections import postgres_engine
 from durable.database import insert_once
@@ -19,6 +21,7 @@ from durable.heartbeat import (
     LOST_SECONDS,
     Heartbeat,
     HeartbeatRow,
+    clock_ahead,
     last_signs,
 )
 from telemetry import metrics
@@ -116,6 +119,20 @@ def test_killed_processes_of_this_machine_and_lost_machines_are_forgotten(engine
     Heartbeat(engine, "bot").prepare()
     assert {one.host for one in last_signs(engine, "bot")} == {"other"}
     assert {one.pid for one in last_signs(engine, "jobs")} == {os.getpid()}
+
+
+def test_a_clock_that_is_wrong_is_told(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = postgres_engine(server)
+    watcher, now = Watcher(engine), time.time
+    with capture_logs() as logs:
+        for ahead in (0.0, 1200.0, 1200.0, -90.0, 0.0):
+            with monkeypatch.context() as clock:
+                clock.setattr(time, "time", lambda ahead=ahead: now() + ahead)
+                watcher.silent(after=BEAT_SECONDS)
+                assert clock_ahead(engine) == pytest.approx(ahead, abs=5)
+            assert metrics.CLOCK_AHEAD._value.get() == pytest.approx(ahead, abs=5)
+    engine.dispose()
+    assert [one["ahead_seconds"] for one in logs] == [1200]
 
 
 def test_free_connections_are_those_that_others_could_still_open(server: str) -> None:

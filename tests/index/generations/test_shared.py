@@ -19,6 +19,7 @@ from index.generations.folder import Manifest, seal
 from index.generations.parts import PartList, parts_of
 from index.publish import Index, open_index
 from index.search import Hit, SearchQuery
+from telemetry.metrics import INDEX_STORE_ERRORS
 from tests.index.conftest import WordEmbedder, make_card, make_chunk
 
 Corpus = dict[str, tuple[DocumentCard, list[Chunk]]]
@@ -183,6 +184,7 @@ def test_a_damaged_part_is_refused_marked_and_uploaded_again(
     publisher, _ = machine("a")
     publish(publisher, corpus)
     expected = answer(publisher)
+    errors = INDEX_STORE_ERRORS._value.get()
     (part,) = parts_of(machine._tmp_path / "a/index/help/000001").files["chunk_leading.npy"]
     fault(objects(store, "parts")[part.digest])
     reader, embedder = machine("b")
@@ -192,6 +194,7 @@ def test_a_damaged_part_is_refused_marked_and_uploaded_again(
     assert 1 < embedder.texts <= 1 + sum(len(chunks) for _, chunks in corpus.values())
     (line,) = (one.getMessage() for one in caplog.records if "not fetched" in one.getMessage())
     assert "\n" not in line
+    assert INDEX_STORE_ERRORS._value.get() > errors
     assert list(objects(store, "damaged")) == [part.digest]
     publish(publisher, corpus)  # a run that finds nothing new
     assert not objects(store, "damaged")
