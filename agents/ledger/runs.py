@@ -135,7 +135,7 @@ class Budgets:
         dollars = self._dollars() if max_dollars else literal(0.0)
         row = connection.execute(
             select(tokens, unfinished, paid, dollars).where(
-                which, RunRow.started_at >= _a_day_ago()
+                which, RunRow.started_at >= now() - timedelta(days=1)
             )
         ).one()
         used, broken_off, runs, cost = int(row[0]), int(row[1]), int(row[2]), float(row[3] or 0)
@@ -196,7 +196,3 @@ class BudgetGauges:
             for name, domain in self._domains().items()
             if domain.limits.tokens_per_day or domain.limits.dollars_per_day
         }
-
-
-def _a_day_ago() -> datetime:
-    return now() - timedelta(days=1)

@@ -85,16 +85,14 @@ class ChromaEngine:
             self._quick.close()
 
 
+@dataclass(frozen=True, eq=False)
 class ChromaSearch:
     """The nearest rows of one matrix by Chroma."""
 
-    def __init__(
-        self, chroma: GenerationInChroma, kind: str, keys: Keys, local: VectorSearch
-    ) -> None:
-        self._chroma = chroma
-        self._kind = kind
-        self._keys = keys
-        self._local = local
+    _chroma: GenerationInChroma
+    _kind: str
+    _keys: Keys
+    _local: VectorSearch
 
     def __call__(self, queries: Vectors, depth: int, allowed: Mask | None = None) -> list[Best]:
         reach = len(self._keys.by_row) if allowed is None else int(allowed.sum())
