@@ -21,7 +21,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from benchmarks.engines import chroma_server, wait_for_chroma
+from benchmarks.engines import chroma_server, never_away, wait_for_chroma
 from benchmarks.material.golden_evidence import GoldenQuestion, golden_questions, words
 from benchmarks.material.kept_vectors import KeptVectors
 from benchmarks.public_tables import DATA, _document
@@ -170,7 +170,8 @@ def _measured(one: Set, embedder: Kept, choices: Sequence[dict[str, Any]]) -> li
             snapshot = index.snapshot("bench")
             if settings.vector_engine == "chroma":
                 wait_for_chroma(snapshot, "bench")
-            result.append(_of(snapshot, one, (*WAYS, HALF) if len(choices) > 1 else WAYS))
+            with never_away("bench"):
+                result.append(_of(snapshot, one, (*WAYS, HALF) if len(choices) > 1 else WAYS))
             index.close()
     return result
 

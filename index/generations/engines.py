@@ -120,18 +120,18 @@ class ChromaSearch:
         """`depth` rows for each query; nothing when Chroma has too few of them."""
         share = reach / len(self._keys.by_row)
         count = SPARE + int((1 + SPARE_SHARE) * depth / share)
-        among = None
-        if share >= WIDE:
-            best = self._rows(collection.nearest(queries, count), allowed, depth)
-            if best:
+        while share >= WIDE:
+            replies = collection.nearest(queries, count)
+            best = self._rows(replies, allowed, depth)
+            has_more = all(len(names) == count for names, _ in replies)
+            if best or (allowed is None and not has_more):
                 return best
-        if allowed is not None:
-            names = (key.decode() for key in self._keys.by_row[allowed].tolist())
-            among = list(dict.fromkeys(names))
-            count = depth
-        else:
-            count *= 4
-        return self._rows(collection.nearest(queries, count, among), allowed, depth)
+            if allowed is not None:
+                break
+            count *= 4  # vectors of other generations are nearer
+        names = (key.decode() for key in self._keys.by_row[allowed].tolist())
+        among = list(dict.fromkeys(names))
+        return self._rows(collection.nearest(queries, depth, among), allowed, depth)
 
     def _rows(
         self, replies: list[tuple[list[str], Vectors]], allowed: Mask | None, depth: int

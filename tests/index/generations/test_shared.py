@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,9 @@ from config.errors import ConfigError, IndexStoreAway, IndexUnavailable, Publish
 from config.settings import Settings
 from durable.failures import storage_failure
 from enrichment.chunk import Chunk, DocumentCard
-from index.generations import parts
+from index.generations import parts, shared
 from index.generations.folder import Manifest, seal
-from index.generations.parts import PartList, parts_of
+from index.generations.parts import PartList, Place, parts_of
 from index.publish import Index, open_index
 from index.search import Hit, SearchQuery
 from telemetry.metrics import INDEX_STORE_ERRORS
@@ -130,6 +131,31 @@ def test_a_fresh_machine_waits_where_the_store_holds_nothing_of_it(
         answer(reader)
     assert "\n" not in str(failed.value)
     assert embedder.texts == 0
+
+
+def test_a_generation_that_goes_while_it_is_fetched_is_followed_to_the_next(
+    machine: Machines, corpus: Corpus, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publisher, _ = machine("a")
+    publish(publisher, corpus)
+    publisher._rollback_time = timedelta(0)
+    fewer = {one: corpus[one] for one in list(corpus)[:1]}
+    laid_out = shared._lay_out
+
+    def lay_out(target: Path, listed: PartList) -> dict[str, list[Place]]:
+        with monkeypatch.context() as once:
+            once.setattr(shared, "_lay_out", laid_out)
+            if publisher.snapshot("help").generation == 1:
+                publish(publisher, fewer)
+        return laid_out(target, listed)
+
+    monkeypatch.setattr(shared, "_lay_out", lay_out)
+    reader, embedder = machine("b")
+    assert answer(reader) == answer(publisher)
+    assert reader.snapshot("help").generation == 2
+    assert embedder.texts == 1
+    publish(publisher, fewer)
+    assert not objects(store, "damaged")  # what was gone had been marked
 
 
 def test_a_damaged_list_is_uploaded_again(

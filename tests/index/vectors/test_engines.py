@@ -5,6 +5,7 @@ All behavior of searches is held for every engine by the `snapshot` fixture (`te
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -104,6 +105,20 @@ def test_few_allowed_rows_are_compared_in_this_process(
         matrix, matrix[5], allowed
     )
     assert (searches_by("local"), searches_by("chroma")) == before
+
+
+def test_nearer_vectors_of_other_generations_hide_none(tmp_path: Path, matrix: Vectors) -> None:
+    """Those of a whole corpus that was embedded again, or of a second database."""
+    database = ChromaFolder(tmp_path)
+    collection = database.collection("engines", "made-up", "chunks")
+    collection.add([f"{row:032x}" for row in range(SIZE)], matrix)
+    mine = np.sort(np.argsort(matrix @ matrix[5])[: SIZE // 20])  # the farthest of all
+    keys = np.array([f"{row:032x}".encode() for row in mine], dtype=KEY)
+    by_row, local = Keys(keys, np.argsort(keys)), LocalSearch(quantize(matrix[mine]), None)
+    search = ChromaSearch(Ready(collection), "chunks", by_row, local)  # type: ignore[arg-type]
+    (best,) = search(matrix[[5]], DEPTH)
+    assert len(set(best.rows.tolist()) & set(exactly(matrix[mine], matrix[5], None))) >= 18
+    database.close()
 
 
 def test_rows_of_equal_texts_are_both_found(search: ChromaSearch, matrix: Vectors) -> None:
