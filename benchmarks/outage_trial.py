@@ -58,7 +58,7 @@ RIGHT = "Key Rotation Standard"
 QUOTED = ("The language model isn't available right now", "The language model wasn't available")
 WAITS = ("My database doesn't answer",)
 """What is only true while the database falters."""
-IN_USE = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+IN_USE = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'oncall %'"
 REFRESH = 'refresh: {cron: "* * * * *"}\n'
 
 
