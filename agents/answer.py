@@ -207,6 +207,16 @@ BUDGET_NOTICES: Mapping[Budget, str] = {
     "person": "Your daily budget for the language model is used up: the documents were searched "
     "and quoted without it.",
 }
+
+
+def unread_notice(what: str, since: datetime) -> str:
+    """`what` was drawn from a source that can't be read. `since`: UTC."""
+    return (
+        f"A source of {what} can't be read since {since:%Y-%m-%d %H:%M} UTC: its documents may "
+        "have changed since, or be withdrawn."
+    )
+
+
 RefusalReason = Literal["", "nothing_found", "too_little", "not_in_documents"]
 """Why there is no answer: no passages, passages with too little on the question, or a model that
 read them and found no answer."""
@@ -278,10 +288,7 @@ class Answer:
         if self.spent:
             notices.append(BUDGET_NOTICES[self.spent])
         if self.unread_since:
-            notices.append(
-                f"A source of this answer can't be read since {self.unread_since:%Y-%m-%d %H:%M} "
-                "UTC: its documents may have changed since, or be withdrawn."
-            )
+            notices.append(unread_notice("this answer", self.unread_since))
         return tuple(notices)
 
     @property

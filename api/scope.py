@@ -108,10 +108,10 @@ class RequestScope:
         """Returns the question as this person's, and the candidates whose limits allow it.
 
         With Slack they are counted by their account there, whatever the address and the door.
-        Programs, the operator and searches have no personal limit. Raises RequestRejected, with
-        429 if no limit allows it."""
+        Programs and the operator have no personal limit. Raises RequestRejected, with 429 if no
+        limit allows it."""
         domains, person = self.candidates(name), ""
-        if self.address and not self.caller.local and origin.door != "retrieve":
+        if self.address and not self.caller.local:
             person = self.visitor.person.slack_user or self.asker
         counted = replace(origin, asker=person, place=self.caller.name)
         try:

@@ -158,15 +158,15 @@ class Documents:
         """The `/api/retrieve` response; `options` are those of `index.pipelines.retrieve`.
 
         `top_k` defaults to the domain's own. `without_model`: a budget is spent."""
+        from agents.answer import unread_notice
+        from agents.query_optimizer import search_planner
         from index.permissions.rules import visible_to
+        from index.pipelines import retrieve
 
         domain = self.domain(name)
         snapshot = visible_to(self.snapshot(name), readers)
-        from agents.query_optimizer import search_planner
-        from index.pipelines import retrieve
-
         models = self._models
-        return retrieve(
+        response = retrieve(
             snapshot,
             question,
             top_k=domain.retrieval.top_k if top_k is None else top_k,
@@ -174,6 +174,10 @@ class Documents:
             reranker=models.reranker_without_model if without_model else models.reranker,
             **options,
         )
+        named = dict.fromkeys(one["source"] for one in response["documents"])
+        since = self.lost_sources.unread_since(name, snapshot.cards(named)) if named else None
+        notices = [unread_notice("these passages", since)] if since else []
+        return {**response, "notices": notices}
 
     def sources(self, name: str) -> list[DocumentSource]:
         from loaders.registry import open_sources

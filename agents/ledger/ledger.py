@@ -277,8 +277,12 @@ def _reached(
     """The personal or the channel's limit."""
     limits = domain.limits
     counted: list[tuple[Limit, int, tuple[ColumnElement[bool], ...]]] = []
-    if through.asker:
-        of_asker = (RunRow.asker == through.asker, RunRow.domain == domain.domain)
+    if through.asker and through.door != "retrieve":  # a search is no question
+        of_asker = (
+            RunRow.asker == through.asker,
+            RunRow.domain == domain.domain,
+            RunRow.door != "retrieve",
+        )
         counted.append(("person", limits.questions_per_user_per_hour, of_asker))
     if through.door in _IN_CHANNELS:
         in_channel = (RunRow.place == through.place,)

@@ -123,6 +123,7 @@ class RetrieveResult(BaseModel):
     domain: str
     domain_title: str
     passages: list[FoundPassage] = Field(description="Best first")
+    notices: list[str] = Field(description="What the reader has to know of how they were found")
 
 
 class DocumentResult(BaseModel):
@@ -172,8 +173,10 @@ def ask_text(result: AskResult) -> str:
     return "\n".join(lines)
 
 
-def retrieve_result(documents: Sequence[Mapping[str, Any]], domain: Domain) -> RetrieveResult:
-    """`documents`: from the `/api/retrieve` response."""
+def retrieve_result(
+    documents: Sequence[Mapping[str, Any]], notices: Sequence[str], domain: Domain
+) -> RetrieveResult:
+    """`documents` and `notices`: from the `/api/retrieve` response."""
     return RetrieveResult(
         domain=domain.domain,
         domain_title=domain.title,
@@ -189,6 +192,7 @@ def retrieve_result(documents: Sequence[Mapping[str, Any]], domain: Domain) -> R
             )
             for one in documents
         ],
+        notices=list(notices),
     )
 
 
@@ -200,7 +204,8 @@ def retrieve_text(result: RetrieveResult) -> str:
         place = " › ".join(dict.fromkeys((one.title, *one.headings)))
         about = " · ".join(filter(None, (one.url, one.modified_at[:10])))
         passages.append(f"{number}. {place}\n   {about}\n\n{one.text}")
-    return f"From {result.domain_title}:\n\n" + "\n\n".join(passages)
+    head = "\n".join((f"From {result.domain_title}:", *result.notices))
+    return "\n\n".join((head, *passages))
 
 
 def document_text(result: DocumentResult) -> str:

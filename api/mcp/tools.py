@@ -158,7 +158,7 @@ def _retrieve(
     passages = response["documents"][:MOST_PASSAGES]
     listed = {"passages": [one["source"] for one in passages]}
     opened.showing(domain, response.get("generation", 0), listed)
-    result = retrieve_result(passages, domain)
+    result = retrieve_result(passages, response["notices"], domain)
     return result, retrieve_text(result)
 
 

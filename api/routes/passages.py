@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Query, Request
 
+from agents.answer import BUDGET_NOTICES
 from agents.ledger.ledger import QuestionOrigin
 from agents.routing.router import DomainRouter
 from api.auth.routes import RequestRejected
@@ -81,6 +82,8 @@ def passage_routes(
             with answering.attempt(origin, [domain]) as attempt:
                 attempt.domain = domain.domain
                 response = search(spent=attempt.add, without_model=bool(attempt.spent))
+                if budget := attempt.spent.get(domain.domain):
+                    response["notices"] = [BUDGET_NOTICES[budget], *response["notices"]]
         else:
             response = search()
         passages = [one["source"] for one in response["documents"]]

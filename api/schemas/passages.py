@@ -137,6 +137,9 @@ class RetrieveResponse(BaseModel):
     degraded: list[Degraded] = Field(
         description="What was wanted and could not be done, or not by the model configured for it"
     )
+    notices: list[str] = Field(
+        description="What the reader has to know of how they were found, one sentence each"
+    )
     generation: int = Field(description="Of the domain's index")
 
 

@@ -52,7 +52,9 @@ def retrieve(domain: str, question: str, **more: Any) -> dict[str, Any]:
     readers = more.pop("readers")
     shown = None if readers is None else sorted(readers)
     documents = [{"source": "open"}]
-    found = {"success": True, "documents": documents, "generation": 4, "domain": domain}
+    found = {
+        "success": True, "documents": documents, "notices": [], "generation": 4, "domain": domain
+    }  # fmt: skip
     return {**found, **more, "readers": shown}
 
 

@@ -6,9 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import select
 
+from agents.answer import BUDGET_NOTICES, Budget
 from agents.ledger.ledger import QuestionOrigin, RunLedger
 from agents.ledger.runs import RunRow
 from agents.query_optimizer import search_planner
@@ -106,8 +108,14 @@ def test_a_budget_holds_for_programs_and_assistants_as_well(tmp_path: Path) -> N
     assert [one.quotes for one in street.agents.asked] == [False, False, True, True]
 
 
-def test_a_search_that_asks_a_model_uses_up_the_budget(tmp_path: Path) -> None:
-    """And nobody's questions; once it is spent, the search does without."""
+@pytest.mark.parametrize(
+    ("budget", "whose"), [("tokens_per_day", "domain"), ("tokens_per_user_per_day", "person")]
+)
+def test_a_search_that_asks_a_model_uses_up_the_budget(
+    tmp_path: Path, budget: str, whose: Budget
+) -> None:
+    """The asker's own, too, and nobody's questions; once it is spent, the search does without, and
+    says so."""
     known, model, without = snapshot(), ScriptedModel({}), list[bool]()
 
     def search(name: str, question: str, **more: Any) -> dict[str, Any]:
@@ -115,12 +123,18 @@ def test_a_search_that_asks_a_model_uses_up_the_budget(tmp_path: Path) -> None:
         without.append(more.pop("without_model"))
         plan = search_planner(file, None if without[-1] else model, known)
         more |= {"top_k": 3, "plan": plan}
-        return retrieve(visible_to(known, more.pop("readers")), question, **more)
+        response = retrieve(visible_to(known, more.pop("readers")), question, **more)
+        return {**response, "notices": []}
 
-    street = Street(tmp_path, retrieve=search, tokens_per_day=30, questions_per_user_per_hour=1)
+    street = Street(
+        tmp_path, retrieve=search, questions_per_user_per_hour=1, **{budget: 30}
+    )  # fmt: skip
     client = elsewhere(street.app)
     body = {"query": "how old may a key get?", "pipeline": "advanced"}
     for _ in range(3):
-        assert client.post(RETRIEVE, json=body, headers=street.ines).status_code == 200
+        sent = client.post(RETRIEVE, json=body, headers=street.ines)
+        assert sent.status_code == 200
     assert without == [False, False, True]
-    assert street.rows() == [("retrieve", "", "ines", tokens) for tokens in (15, 15, 0)]
+    assert sent.json()["notices"] == [BUDGET_NOTICES[whose]]
+    assert street.rows() == [("retrieve", HER_ACCOUNT, "ines", tokens) for tokens in (15, 15, 0)]
+    assert street.ask(client, street.ines) == 200

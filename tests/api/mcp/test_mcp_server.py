@@ -42,7 +42,7 @@ PAPERS = snapshot(
 def found(domain: str, question: str, **more: Any) -> dict[str, Any]:
     readers = more.pop("readers")
     more["top_k"] = more["top_k"] or 4
-    return retrieve(visible_to(PAPERS, readers), question, **more)
+    return {**retrieve(visible_to(PAPERS, readers), question, **more), "notices": []}
 
 
 class House:

@@ -142,6 +142,8 @@ def test_the_run_fails_and_what_was_read_before_says_so(
     assert teahouse.documents() == {"oolong", "kettle"}
     (notice,) = teahouse.ask("how long does oolong steep?").notices
     assert "can't be read since" in notice
+    (notice,) = teahouse.copilot.retrieve("tea", "how long does oolong steep?")["notices"]
+    assert "A source of these passages can't be read since" in notice
     fresh = teahouse.ask("who descales the kettle, and on which day?")
     assert "Monday" in fresh.text
     assert fresh.notices == ()
