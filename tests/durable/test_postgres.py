@@ -10,7 +10,7 @@ from sqlalchemy import Engine, create_engine, make_url, text
 
 from config.errors import DatabaseAway, NothingPublished
 from durable.connections import end, postgres_engine
-from durable.failures import storage_failure
+from durable.failures import passing_failure, storage_failure
 from durable.lease import PostgresLease
 from index.open_generations import OpenGenerations
 from index.store.database import create_index_tables
@@ -144,5 +144,5 @@ def test_an_error_of_ours_in_a_statement_is_no_outage(url: str) -> None:
     for statement in ("SELECT * FROM nowhere", "SELEC", "SELECT 1/0"):
         with engine.connect() as connection, pytest.raises(Exception) as caught:  # noqa: PT011
             connection.execute(text(statement))
-        assert storage_failure(caught.value) is None
+        assert passing_failure(caught.value) is None
     engine.dispose()
