@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
+import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -53,6 +55,18 @@ def wired(*, at_a_terminal: LogLevel = "info") -> Copilot:
     settings = read_settings()
     usual = at_a_terminal if sys.stderr.isatty() else "info"
     return Copilot(settings.model_copy(update={"log_level": settings.log_level or usual}))
+
+
+def end_at_once(code: int = 0) -> NoReturn:
+    """Exit without waiting for threads. A daemon thread inside a native library aborts the process
+    when the interpreter ends below it."""
+    from telemetry.tracing import flush_traces
+
+    logging.shutdown()
+    flush_traces()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
 
 
 def free_port(port: int) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import os
 import signal
 import sys
 import threading
@@ -14,7 +12,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import AsJson, DomainNames, free_port, plain_console, print_json, wired
+from cli.options import (
+    AsJson,
+    DomainNames,
+    end_at_once,
+    free_port,
+    plain_console,
+    print_json,
+    wired,
+)
 from config.errors import UsageError
 
 if TYPE_CHECKING:
@@ -74,7 +80,8 @@ def jobs_run(
     runner.start()
     stopped.wait()
     runner.stop()
-    _end_at_once()
+    # A run that is still active is stored: the next start or another process continues it.
+    end_at_once()
 
 
 @jobs_app.command("list")
@@ -184,12 +191,3 @@ def _end_with_the_parent(stopped: threading.Event) -> None:
     """Stop when standard input closes: the parent holds its other end open."""
     sys.stdin.buffer.read()
     stopped.set()
-
-
-def _end_at_once() -> None:
-    """Exit without waiting for a run that is still active.
-
-    Its work is stored; the next start or another process continues it."""
-    logging.shutdown()
-    sys.stdout.flush()
-    os._exit(0)

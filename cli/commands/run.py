@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import AsJson, DomainNames, free_port, print_json, wired
+from cli.options import AsJson, DomainNames, end_at_once, free_port, print_json, wired
 from config.errors import CopilotError, DatabaseAway, IndexUnavailable, UsageError
 
 if TYPE_CHECKING:
@@ -36,7 +36,12 @@ def demo(
     from config.settings import read_settings
     from oncall import Copilot
 
-    run_demo(Copilot, for_the_demo(read_settings()), once=once)
+    try:
+        run_demo(Copilot, for_the_demo(read_settings()), once=once)
+    except KeyboardInterrupt:
+        sys.stderr.write("\noncall: stopped\n")
+        end_at_once(1)
+    end_at_once()
 
 
 @app.command("ingest")
