@@ -197,11 +197,10 @@ def _in_turn(
 
 def _recall(snapshot: Generation, queries: Vectors) -> float:
     nearest = true_nearest(snapshot.folder.unit_vectors, queries)
-    hits = snapshot.searches.units(queries, DEPTH * UNITS_PER_CHUNK)
-    shared = [
-        len(set(one.tolist()) & set(best.rows[:DEPTH].tolist())) / DEPTH
-        for one, best in zip(nearest, hits, strict=True)
-    ]
+    shared = []
+    for one, query in zip(nearest, queries, strict=True):
+        (best,) = snapshot.searches.units(query[None], DEPTH * UNITS_PER_CHUNK)
+        shared.append(len(set(one.tolist()) & set(best.rows[:DEPTH].tolist())) / DEPTH)
     return float(np.mean(shared))
 
 

@@ -21,7 +21,7 @@ from index.generations.folder import Folder, Keys
 from index.generations.recovery import KINDS, drop_unused, held_by, send
 from index.vectors.chroma import ChromaDatabase, ChromaFolder, ChromaServer, Collection, is_reply
 from index.vectors.quantized import NONE, Best, Mask, ordered
-from index.vectors.search import LocalSearch, VectorSearch
+from index.vectors.search import EXACT_ROWS, LocalSearch, VectorSearch
 from telemetry.metrics import observe_vector_search
 
 SEARCH_SECONDS = 5.0
@@ -29,9 +29,9 @@ SEARCH_SECONDS = 5.0
 RETRY_SECONDS = 10.0
 SPARE, SPARE_SHARE = 16, 0.25
 """Extra neighbors asked for: some belong to other generations or are not allowed."""
-NARROW = 10_000
-"""Up to this number of allowed rows, an exact pass over them reads a few megabytes of the mapped
-files. Chroma would walk its whole graph to find so few (docs/decisions/137)."""
+NARROW = EXACT_ROWS
+"""Up to this number of allowed rows, an exact pass over them takes milliseconds. Chroma would get a
+list of their keys, or walk its whole graph to find so few (docs/decisions/137)."""
 WIDE = 0.2
 """Share of allowed rows from which Chroma is asked for more neighbors rather than for the nearest
 among a list of keys."""
