@@ -1,4 +1,5 @@
-"""Records runs of the ingestion job, and stores notices for admins until they are delivered."""
+"""Records runs of the ingestion job and their attempts, and stores notices for admins until they
+are delivered."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.errors import AnotherRun, CopilotError
 from config.models import Usage
-from durable.database import naive_utc
+from durable.database import insert_once, naive_utc
 from durable.migration import migrate
 from jobs.ingest.progress import IngestReport
 from jobs.schedule.runs import IngestRun, Outcome, Planned, RunRow, RunStore
@@ -254,3 +255,44 @@ class NoticeStore:
 
 def _too_old(now: datetime) -> Delete:
     return delete(NoticeRow).where(NoticeRow.kept_at < now - TRIED_FOR)
+
+
+class _AttemptBase(DeclarativeBase):
+    pass
+
+
+class RunAttemptRow(_AttemptBase):
+    __tablename__ = "ingest_begun"
+
+    run: Mapped[str] = mapped_column(String(200), primary_key=True)
+    times: Mapped[int]
+
+
+class RunAttemptStore:
+    """Thread-safe. Raises database errors."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def begin(self, run: str) -> int:
+        """Count an attempt. Returns the number of processes that died in this run before."""
+        migrate(self._engine, _AttemptBase.metadata, "ingest-begun")
+        mine = RunAttemptRow.run == run
+        more = update(RunAttemptRow).where(mine).values(times=RunAttemptRow.times + 1)
+        while True:
+            with self._engine.begin() as connection:
+                times = connection.execute(more.returning(RunAttemptRow.times)).scalar()
+                if times is not None:
+                    return times - 1
+            if insert_once(self._engine, RunAttemptRow, run=run, times=1):
+                return 0  # otherwise another runner was faster
+
+    def let_go(self, run: str) -> None:
+        """Uncount an attempt whose process stops on purpose: it is no crash."""
+        less = update(RunAttemptRow).where(RunAttemptRow.run == run)
+        with self._engine.begin() as connection:
+            connection.execute(less.values(times=RunAttemptRow.times - 1))
+
+    def end(self, run: str) -> None:
+        with self._engine.begin() as connection:
+            connection.execute(delete(RunAttemptRow).where(RunAttemptRow.run == run))

@@ -16,25 +16,22 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
-from sqlalchemy import Engine, String, delete, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from config.domain import Domain
 from config.errors import AnotherRun, CopilotError
-from durable.database import insert_once
 from durable.dbos_upkeep import UNDONE, Application, forget_abandoned, forget_done
 from durable.failures import cause_of, causes
 from durable.heartbeat import Heartbeat
 from durable.lease import Lease
-from durable.migration import migrate
 from durable.queues import WorkQueue
 from durable.worker import DurableWorker
 from jobs.schedule.freshness import Freshness, freshness
 from jobs.schedule.recorded_run import (
     Leaving,
     NoticeStore,
+    RunAttemptStore,
     Started,
     Tell,
     as_planned,
@@ -46,47 +43,6 @@ from jobs.schedule.runs import Planned, RunStore, due
 from telemetry import metrics
 
 MAX_DEATHS = 6
-
-
-class _Base(DeclarativeBase):
-    pass
-
-
-class RunAttemptRow(_Base):
-    __tablename__ = "ingest_begun"
-
-    run: Mapped[str] = mapped_column(String(200), primary_key=True)
-    times: Mapped[int]
-
-
-class RunAttemptStore:
-    """Thread-safe. Raises database errors."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def begin(self, run: str) -> int:
-        """Count an attempt. Returns the number of processes that died in this run before."""
-        migrate(self._engine, _Base.metadata, "ingest-begun")
-        mine = RunAttemptRow.run == run
-        more = update(RunAttemptRow).where(mine).values(times=RunAttemptRow.times + 1)
-        while True:
-            with self._engine.begin() as connection:
-                times = connection.execute(more.returning(RunAttemptRow.times)).scalar()
-                if times is not None:
-                    return times - 1
-            if insert_once(self._engine, RunAttemptRow, run=run, times=1):
-                return 0  # otherwise another runner was faster
-
-    def let_go(self, run: str) -> None:
-        """Uncount an attempt whose process stops on purpose: it is no crash."""
-        less = update(RunAttemptRow).where(RunAttemptRow.run == run)
-        with self._engine.begin() as connection:
-            connection.execute(less.values(times=RunAttemptRow.times - 1))
-
-    def end(self, run: str) -> None:
-        with self._engine.begin() as connection:
-            connection.execute(delete(RunAttemptRow).where(RunAttemptRow.run == run))
 
 
 log = structlog.get_logger()

@@ -27,8 +27,7 @@ from jobs.evaluation.history import keep_run
 from jobs.evaluation.reply_store import SqlReplyStore
 from jobs.ingest.handoff_store import CrashSuspects, PreparationStore
 from jobs.ingest.lost_sources import LostSourceStore
-from jobs.schedule.recorded_run import NoticeStore
-from jobs.schedule.runner import RunAttemptStore
+from jobs.schedule.recorded_run import NoticeStore, RunAttemptStore
 from jobs.schedule.runs import RunStore
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import settings_for

@@ -19,8 +19,8 @@ from durable.lease import FileLease, Lease, PostgresLease
 from durable.queues import WorkQueue
 from index.store.database import open_database
 from jobs.ingest.progress import IngestReport
-from jobs.schedule.recorded_run import NoticeStore, Started, recorded
-from jobs.schedule.runner import JobRunner, Registration, RunAttemptStore
+from jobs.schedule.recorded_run import NoticeStore, RunAttemptStore, Started, recorded
+from jobs.schedule.runner import JobRunner, Registration
 from jobs.schedule.runs import MAX_RUNS, IngestRun, RunStore, latest
 from tests.bot.fakes import domain
 from tests.databases import breakable_postgresql
