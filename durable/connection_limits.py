@@ -134,17 +134,17 @@ FROM pg_stat_activity w
 CROSS JOIN LATERAL (SELECT DISTINCT unnest(pg_blocking_pids(w.pid)) AS pid) AS by
 JOIN pg_stat_activity b ON b.pid = by.pid
 WHERE w.wait_event_type = 'Lock' AND w.datname = current_database()
-    AND w.query_start < now() - interval '2 seconds' AND pg_blocking_pids(b.pid) = '{}'
+    AND w.query_start < now() - make_interval(secs => :seconds) AND pg_blocking_pids(b.pid) = '{}'
 GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC
 """
 
 
-def blockers(engine: Engine) -> list[Blocker]:
-    """Sessions for whose locks others have waited for seconds, worst first; none on SQLite."""
+def blockers(engine: Engine, *, seconds: float = 2.0) -> list[Blocker]:
+    """Sessions for whose locks others have waited so long, worst first; none on SQLite."""
     if engine.dialect.name != "postgresql":
         return []
     with engine.connect() as connection:
-        rows = connection.execute(text(_BLOCKERS)).all()
+        rows = connection.execute(text(_BLOCKERS), {"seconds": seconds}).all()
     names = ("pid", "name", "state", "seconds", "waiting")
     return [Blocker(**dict(zip(names, row, strict=True))) for row in rows]
 

@@ -24,7 +24,7 @@ from bot.bus.inbox import QUEUE, WORK, Inbox
 from bot.bus.stored_items import INBOX
 from config.errors import ConfigError, DatabaseAway
 from config.settings import Settings
-from durable.connection_limits import blockers
+from durable.connection_limits import Blocker, blockers
 from durable.connections import (
     DEFAULT_CONNECTIONS,
     MIN_CONNECTIONS,
@@ -366,9 +366,10 @@ def test_a_lock_of_somebody_else_is_waited_for_only_so_long_and_its_holder_is_na
         holder.execute("LOCK TABLE contested")
         writing = threading.Thread(target=write)
         writing.start()
-        until(lambda: blockers(engine))
-        (holding,) = blockers(engine)
+        seen: list[Blocker] = []
+        until(lambda: seen or seen.extend(blockers(engine, seconds=0.0)))
         writing.join()
+    holding = seen[0]
     assert (holding.pid, holding.waiting) == (pid, 1)
     assert f"psql (pid {pid}) holds a lock that others wait for (1): idle in" in str(holding)
     failure = storage_failure(failures[0])
