@@ -142,7 +142,9 @@ class DatabaseWatch:
         self._file = self._file or (file.st_dev, file.st_ino)
         if self._file != (file.st_dev, file.st_ino):
             raise StorageFailed(f"{path} is not the file that is in use", remedy=_REPLACED)
-        with closing(sqlite3.connect(path, timeout=self._slow_seconds)) as connection:
+        address = f"{path.absolute().as_uri()}?mode=rw"  # makes no file
+        connected = sqlite3.connect(address, uri=True, timeout=self._slow_seconds)
+        with closing(connected) as connection:
             connection.execute("BEGIN IMMEDIATE")
             # A file that may only be read begins, too; this is undone with the connection.
             connection.execute("PRAGMA user_version = 1")
