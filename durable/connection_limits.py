@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
 from sqlalchemy import Connection, Engine, text
@@ -140,11 +141,10 @@ GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC
 
 
 def blockers(engine: Engine, *, seconds: float = 2.0) -> list[Blocker]:
-    """Sessions for whose locks others have waited so long, worst first; none on SQLite."""
-    if engine.dialect.name != "postgresql":
-        return []
+    """Sessions for whose locks others have waited so long, worst first; none on SQLite, and where
+    the server doesn't say."""
     with engine.connect() as connection:
-        rows = connection.execute(text(_BLOCKERS), {"seconds": seconds}).all()
+        rows = _rows(connection, _BLOCKERS, seconds=seconds)
     names = ("pid", "name", "state", "seconds", "waiting")
     return [Blocker(**dict(zip(names, row, strict=True))) for row in rows]
 
@@ -160,17 +160,21 @@ def connection_sum(engine: Engine) -> ConnectionSum | None:
 
 
 def _sums(connection: Connection) -> Sequence[ConnectionSum]:
-    """For each limit; none where the server hides them, as a managed one may."""
+    """For each limit."""
+    names: dict[tuple[str, int], list[tuple[str, int]]] = defaultdict(list)
+    for limit, allowed, name, count in _rows(connection, _OPEN):
+        names[limit, allowed].append((name, count))
+    return [_sum_of(limit, allowed, open_now) for (limit, allowed), open_now in names.items()]
+
+
+def _rows(connection: Connection, query: str, **values: object) -> Sequence[Any]:
+    """None on SQLite, and where the server hides what is asked, as a managed one may."""
     if connection.dialect.name != "postgresql":
         return ()
     try:
-        rows = connection.execute(text(_OPEN)).all()
+        return connection.execute(text(query), values).all()
     except ProgrammingError:
         return ()
-    names: dict[tuple[str, int], list[tuple[str, int]]] = defaultdict(list)
-    for limit, allowed, name, count in rows:
-        names[limit, allowed].append((name, count))
-    return [_sum_of(limit, allowed, open_now) for (limit, allowed), open_now in names.items()]
 
 
 def _sum_of(limit: str, allowed: int, names: Sequence[tuple[str, int]]) -> ConnectionSum:
