@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from config.errors import ConfigError
@@ -12,6 +12,8 @@ from config.errors import ConfigError
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from pydantic import SecretStr
+
+    from config.models import Prices
 
 PROVIDERS = frozenset(
     """
@@ -41,6 +43,13 @@ def provider_and_model(name: str) -> tuple[str, str]:
     provider, colon, model = name.partition(":")
     provider = _spelled(provider)
     return (provider, model) if colon and provider in PROVIDERS else (OPENAI, name)
+
+
+def prices_of(prices: Mapping[str, Prices], model: str) -> Prices | None:
+    """By the model's name, else by its name without the provider, else those for any model ('')."""
+    by_model = {provider_and_model(name): one for name, one in prices.items()}
+    provider, name = provider_and_model(model)
+    return by_model.get((provider, name)) or by_model.get((OPENAI, name)) or prices.get("")
 
 
 def check_model_name(name: str, *, has_server: bool, variable: str = CHAT_MODEL) -> None:

@@ -295,9 +295,10 @@ class Settings(BaseSettings):
         """Of a model, as a setting names it; without one, of the chat model. None when they are
         not set."""
         from config.models import read_price_list
+        from config.providers import prices_of
 
         prices = read_price_list(self.prices or "")
-        return prices.get(model or self.chat_model or "") or prices.get("")
+        return prices_of(prices, model or self.chat_model or "")
 
     def ingest_prices(self) -> Prices | None:
         """A run's tokens are counted together: the dearer prices of its chat and vision models."""

@@ -14,6 +14,7 @@ from fastapi.testclient import TestClient
 from agents.answer import BUDGET_NOTICES
 from config.domain_files import load_domains
 from config.errors import ConfigError
+from config.models import read_price_list
 from config.settings import Settings
 from oncall import Copilot
 from oncall.documents import runtime_checks
@@ -130,5 +131,14 @@ def test_a_budget_in_dollars_needs_the_price_of_each_model(
     for prices in ("0.25/2.00", "scripted=0.25/2.00, another=1/2"):
         priced = settings.model_copy(update={"prices": prices})
         assert load_domains(settings.config_dir, runtime_checks(priced))
+    for model, prices in (
+        ("openai:scripted", "scripted=0.25/2.00"), ("scripted", "openai:scripted=0.25/2.00"),
+        ("azure-openai:scripted", "azure_openai:scripted=1/2, scripted=0.25/2.00"),
+    ):  # fmt: skip
+        named = settings.model_copy(update={"chat_model": model, "prices": prices})
+        assert (
+            named.read_prices()
+            == read_price_list(prices.partition(",")[0])[prices.partition("=")[0]]
+        )
     without_model = settings.model_copy(update={"chat_model": None})
     assert load_domains(settings.config_dir, runtime_checks(without_model))

@@ -24,7 +24,8 @@ from durable.database import naive_utc
 log = structlog.get_logger()
 
 WARN = "budget_warning"
-"""Kind of its timers. Their subject is a domain and a day."""
+"""Kind of its timers. Their subject is a domain, a day and an admin: each message is sent once,
+also where another one has to be repeated."""
 WARNING_SHARE = 0.8
 LOOK_SECONDS = 300.0
 """Time between two looks of one worker at all budgets."""
@@ -37,20 +38,23 @@ class BudgetService:
     _looked_at: float = field(default=float("-inf"), init=False)
 
     def plan(self) -> None:
-        """Set a timer for each domain whose budget is nearly spent. Its time is the day's
-        beginning: all workers set the same one, so that it comes once a day."""
+        """Set a timer for each admin of a domain whose budget is nearly spent. Its time is the
+        day's beginning: all workers set the same one, so that it comes once a day."""
         if time.monotonic() - self._looked_at < LOOK_SECONDS:
             return
         self._looked_at = time.monotonic()
         day = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         for name, domain in self.context.domains().items():
             if domain.admins and self.ledger.has_used(WARNING_SHARE, domain):
-                self.context.timers.set(WARN, f"{name} {day:%Y-%m-%d}", day, keep=True)
+                for admin in sorted(set(domain.admins)):
+                    subject = f"{name} {day:%Y-%m-%d} {admin}"
+                    self.context.timers.set(WARN, subject, day, keep=True)
 
     def warn(self, subject: str) -> None:
-        """Send the warning of a timer to the domain's admins."""
-        domain = self.context.domains().get(subject.partition(" ")[0])
-        if domain is None:
+        """Send the warning of a timer to its admin."""
+        name, _, admin = subject.split(" ", 2)
+        domain = self.context.domains().get(name)
+        if domain is None or admin not in domain.admins:
             return
         used = budget_line(domain, self.ledger.use(domain))
         text = (
@@ -58,11 +62,10 @@ class BudgetService:
             "Beyond it, questions are answered by quoting the documents, without the language "
             "model. `limits` in the domain file holds the budget."
         )
-        for admin in sorted(set(domain.admins)):
-            try:
-                self.context.web.call("chat.postMessage", channel=admin, text=text)
-            except SlackRefused as refused:
-                log.warning("an admin could not be notified", user=admin, reason=refused.code)
+        try:
+            self.context.web.call("chat.postMessage", channel=admin, text=text)
+        except SlackRefused as refused:
+            log.warning("an admin could not be notified", user=admin, reason=refused.code)
 
     def home(self, showing: Showing, domains: Sequence[Domain]) -> Iterator[Json]:
         """A line for each domain with a budget that its admin sees."""

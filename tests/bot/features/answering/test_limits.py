@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from sqlalchemy import select, update
 
+from agents.ledger.ledger import QuestionOrigin, RunLedger
 from agents.ledger.runs import RunRow
-from bot.features.budgets.service import WARN
+from bot.features.budgets.service import WARN, BudgetService
+from bot.slack.client import SlackBusy
 from config.models import Usage
+from config.settings import Settings
 from durable.database import now
+from index.store.database import open_database
 from playground.slack.workspace import SlackError
 from playground.slack_stand_in import SlackStandIn
 from tests.bot.conftest import Desk, answered, running
@@ -129,3 +135,37 @@ def test_admins_hear_once_a_day_of_a_budget_that_is_nearly_spent(desk: Desk) -> 
     assert "3,180 of 2,000 tokens" in str(line)
     (part,) = service.digest(identity, datetime(2020, 1, 1, tzinfo=UTC), anyone)
     assert part.lines == ["1 question was answered without the language model"]
+
+
+def test_a_warning_that_is_repeated_goes_to_nobody_twice(tmp_path: Path) -> None:
+    ledger = RunLedger(open_database(Settings(_env_file=None, data_dir=tmp_path)))
+    watched = domain(admins=["U0INES", "U0PRIYA"], limits={"tokens_per_day": 100})
+    run = QuestionOrigin(id="Ev1", door="mention", text="")
+    ledger.admit(run, [watched])
+    with ledger.attempt(run, [watched]) as attempt:
+        attempt.domain, attempt.usage = "security", Usage(calls=1, input_tokens=90)
+    sent, busy, subjects = list[str](), ["U0PRIYA"], dict[str, None]()
+
+    def call(method: str, *, channel: str, text: str) -> None:
+        if channel in busy:
+            busy.remove(channel)
+            raise SlackBusy(1.0)
+        sent.append(channel)
+
+    def set_timer(kind: str, subject: str, due_at: datetime, *, keep: bool) -> None:
+        subjects[subject] = None
+
+    context: Any = SimpleNamespace(
+        domains=lambda: {"security": watched},
+        web=SimpleNamespace(call=call),
+        timers=SimpleNamespace(set=set_timer),
+    )
+    for _ in range(2):  # of two workers
+        BudgetService(context=context, ledger=ledger).plan()
+    service = BudgetService(context=context, ledger=ledger)
+    for subject in subjects:
+        with suppress(SlackBusy):
+            service.warn(subject)
+            continue
+        service.warn(subject)  # the inbox repeats it
+    assert sorted(sent) == ["U0INES", "U0PRIYA"]
