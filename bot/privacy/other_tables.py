@@ -65,7 +65,7 @@ OTHER_TABLES: Mapping[str, OtherTable] = {
     "enrichment_pace": OtherTable(plain="model", until=_FOR_GOOD),
     "enrichment_replies": OtherTable(
         documents="prompt reply", plain="key model documents", drawn_from="documents",
-        until=_DOCUMENTS,
+        until="until the documents are deleted, and `ONCALL_DELETED_TEXT_HOURS`",
     ),
     "enrichment_spent": OtherTable(plain="run", until="until the run is over"),
     "evaluation_replies": OtherTable(
