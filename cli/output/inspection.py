@@ -17,7 +17,7 @@ from loaders.google.drive.access import AccessReport
 
 def print_retrieved(response: Mapping[str, Any]) -> None:
     """Print the response as readable text."""
-    for notice in response["notices"]:
+    for notice in response.get("notices", ()):
         typer.secho(notice, fg="yellow")
     for number, document in enumerate(response["documents"], start=1):
         headings = filter(None, [document["title"], document["tab"], *document["headings"]])
