@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ from tests.bot.fakes import CHANNEL
 from tests.bot.features.handoff.rewound import rewind
 
 YOURS = "D0YOU"
-LATE = datetime.max.replace(tzinfo=UTC)
+LATE = datetime.now(UTC) + timedelta(days=3650)
 
 
 def handoff_of(desk: Desk, question_id: str) -> Handoff | None:
