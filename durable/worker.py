@@ -28,7 +28,7 @@ from durable.queues import QueueReaders, WorkQueue
 from telemetry import metrics
 
 if TYPE_CHECKING:
-    from dbos import DBOSConfig, EnqueueOptions
+    from dbos import DBOSConfig, EnqueueOptions, WorkflowStatus
 
 
 log = structlog.get_logger()
@@ -228,7 +228,7 @@ class DurableWorker:
             return
         self._stopping.set()
         self._readers.stop()
-        wait = int(drain_seconds) if self._running and self._able.is_set() else 0
+        wait = int(drain_seconds) if self._able.is_set() and self._is_at_work() else 0
         DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=wait)
         self.client.destroy()
         self.client = None
@@ -236,6 +236,22 @@ class DurableWorker:
             thread.join(timeout=5)
         self._lease.release()
         _one_per_process.release()
+
+    def _is_at_work(self) -> bool:
+        """Whether work runs here, or was claimed a moment ago and has yet to begin: DBOS gives that
+        to a thread pool, of which `DBOS.destroy` empties the queue."""
+        if self._running:
+            return True
+        with suppress(Exception):  # what isn't known is recovered by the next start
+            return bool(self._claimed(self._lease.executor_id))
+        return False
+
+    def _claimed(self, executor: str | None = None) -> list[WorkflowStatus]:
+        """Claimed work that isn't finished, of all workers or of one. Reads the database."""
+        claimed: list[WorkflowStatus] = self.client.list_workflows(
+            status="PENDING", executor_id=executor, load_input=False, load_output=False
+        )
+        return claimed
 
     def _files(self) -> list[Path]:
         file = sqlite_file(self._url)
@@ -299,7 +315,7 @@ class DurableWorker:
     def _recover(self) -> None:
         """Requeue the started work of dead workers, and stranded work of this one."""
         running = set(self._running)
-        pending = self.client.list_workflows(status="PENDING", load_input=False, load_output=False)
+        pending = self._claimed()
         own = self._lease.executor_id
         others = {one.executor_id for one in pending if one.executor_id} - {own}
         for executor in self._dead(others):

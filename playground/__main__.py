@@ -28,6 +28,9 @@ def main() -> None:
         help="where the service account's key is written",
     )
     key = parser.parse_args().key
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
     with GoogleStandIn(port=GOOGLE_PORT) as google, SlackStandIn(port=PAGE_PORT) as slack:
         sys.stdout.write(
             f"# A Slack look-alike is at {slack.url}, with the bot in #help-security.\n"
@@ -40,9 +43,6 @@ def main() -> None:
             f"#   Google key   {google.write_credentials(key).absolute()}\n"
         )
         sys.stdout.flush()
-        ended = threading.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: ended.set())
         ended.wait()
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +53,7 @@ def test_a_handler_that_fails_is_run_again_and_known_ids_are_not(tmp_path: Path)
     assert inbox.missing()
 
 
-def test_an_item_that_a_poller_has_just_claimed_still_starts_when_the_inbox_stops(
+def test_an_item_that_a_poller_has_just_claimed_is_still_done_when_the_inbox_stops(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dbos._sys_db import SystemDatabase
@@ -66,6 +69,12 @@ def test_an_item_that_a_poller_has_just_claimed_still_starts_when_the_inbox_stop
         return workflows
 
     monkeypatch.setattr(SystemDatabase, "start_queued_workflows", claim_slowly)
+    add_thread = ThreadPoolExecutor._adjust_thread_count
+
+    def add_thread_late(self: ThreadPoolExecutor) -> None:
+        threading.Timer(0.5, add_thread, [self]).start()  # the item waits in the pool's queue
+
+    monkeypatch.setattr(ThreadPoolExecutor, "_adjust_thread_count", add_thread_late)
     inbox = Inbox(
         database_url=f"sqlite:///{tmp_path / 'inbox.sqlite'}",
         lease=FileLease(tmp_path / "lock"),
@@ -78,3 +87,5 @@ def test_an_item_that_a_poller_has_just_claimed_still_starts_when_the_inbox_stop
         inbox.stop(5)
     assert handled.wait(5)
     assert lines == []
+    with closing(sqlite3.connect(tmp_path / "inbox.sqlite")) as connection:
+        assert connection.execute("SELECT status FROM workflow_status").fetchall() == [("SUCCESS",)]

@@ -94,6 +94,7 @@ def machine(s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
         monkeypatch.setattr(f"index.generations.shared.{name}", 0.0)
     monkeypatch.setattr("index.open_generations.LOOK_EVERY_SECONDS", 3_600.0)
     boto3.client("s3").create_bucket(Bucket="indexes")
+    s3.resumed.clear()
     machines = Machines(tmp_path, f"s3://indexes/{tmp_path.name}")
     yield machines
     s3.fault, s3.only = None, ""

@@ -22,7 +22,7 @@ from durable.database import now
 from index.store.database import open_database
 from playground.slack.workspace import SlackError
 from playground.slack_stand_in import SlackStandIn
-from tests.bot.conftest import Desk, answered, running
+from tests.bot.conftest import Desk, answered, eventually, running
 from tests.bot.fakes import CHANNEL, Agents, answer, domain
 
 TWO_AN_HOUR = {"questions_per_user_per_hour": 2}
@@ -124,7 +124,7 @@ def test_admins_hear_once_a_day_of_a_budget_that_is_nearly_spent(desk: Desk) -> 
     desk.ask("how often do we rotate?", channel="C0GENERAL", user="U0DANA")
     assert look() == []
     desk.ask("and who rotates?", channel="C0GENERAL", user="U0DANA")
-    desk.slack.wait_for(look)
+    eventually(look)
     desk.agents.reply = answer()
     desk.ask("and why?", channel="C0GENERAL", user="U0DANA")
     look()
