@@ -1,4 +1,4 @@
-"""Around DBOS: its client, how much work waits, the deletion of old work, and its log."""
+"""Around DBOS: its tables and client, how much work waits, deletion of old work, and its log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Engine, func, select
 
 from config.parsing.secret_files import private_file
-from durable.connections import autocommit
+from durable.connections import autocommit, session_engine
 from telemetry.logs import ToStructlog
 
 KEEP = timedelta(days=1)
@@ -36,6 +36,23 @@ class Application:
     only when stored items become unreadable: a release must not strand the work of the last one."""
     schema: str = "dbos"
     """Schema of its tables in PostgreSQL; SQLite has a file for each application."""
+
+    def migrate(self, url: str, engine: Engine) -> None:
+        """Create its tables in PostgreSQL, or alter them. `engine`: of the process.
+
+        DBOS migrates under a session's lock, and with two connections at once."""
+        from dbos._serialization import DefaultSerializer
+        from dbos._sys_db import SystemDatabase
+
+        SystemDatabase.create(
+            system_database_url=url,
+            engine_kwargs={},
+            engine=session_engine(engine),
+            schema=self.schema,
+            serializer=DefaultSerializer(),
+            executor_id=None,
+            use_listen_notify=False,
+        ).run_migrations()
 
     def client(self, url: str, engine: Engine | None = None) -> Any:
         """A `DBOSClient` for its work; the process need not run the work. `engine`: of the

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from durable.connections import patient, session_engine
+from durable.connections import patient
 from durable.dbos_upkeep import (
     Application,
     WaitingWork,
@@ -136,28 +136,13 @@ class DurableWorker:
         # used, and their threads are started here, with pauses of our own.
         dbos._background_jobs_stop_event.set()
         with self._lease.preparing():
-            self._migrate()
+            if self._lease.engine is not None:
+                self.application.migrate(self._url, self._lease.engine)
             DBOS.launch()
         for stopping in dbos.background_thread_stop_events:
             stopping.set()
         self.client = self.application.client(self._url, self._lease.engine)
         self._readers.start(dbos, queues)
-
-    def _migrate(self) -> None:
-        """DBOS migrates under a session's lock, and with two connections at once."""
-        from dbos._serialization import DefaultSerializer
-        from dbos._sys_db import SystemDatabase
-
-        if self._lease.engine is not None:
-            SystemDatabase.create(
-                system_database_url=self._url,
-                engine_kwargs={},
-                engine=session_engine(self._lease.engine),
-                schema=self.application.schema,
-                serializer=DefaultSerializer(),
-                executor_id=None,
-                use_listen_notify=False,
-            ).run_migrations()
 
     @property
     def queues(self) -> Sequence[str]:
