@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from socket import gethostname
@@ -43,6 +41,7 @@ from config.domain import Domain
 from config.models import ChatModel
 from config.settings import Settings
 from durable.heartbeat import Heartbeat
+from durable.stop_signal import StopSignal
 from durable.watch import DatabaseWatch
 from index.audit import AuditLog
 from index.permissions.rules import IdentitiesOf
@@ -119,7 +118,7 @@ class Bot:
         self._domains = domains
         self._socket = socket
         self._socket_mode: SocketMode | None = None
-        self._stopped = threading.Event()
+        self._stopped = StopSignal()
         self.web, self.identity = reach_slack(settings)
         self.gate = Gate(self.web, self.identity.workspace_ids)
         self.engine = engine
@@ -243,8 +242,7 @@ class Bot:
         self.wait()
 
     def stop_on_signals(self) -> None:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self._stopped.set())
+        self._stopped.listen()
 
     def wait(self) -> None:
         """Block until a signal arrives, drain, and end the process."""

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import fcntl
 import logging
-import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -20,6 +18,7 @@ from rich.console import Console
 from cli.output.terminal import lines_console, print_markdown
 from config.errors import ConfigError, CopilotError
 from config.parsing.secret_files import private_folder
+from durable.stop_signal import StopSignal
 from playground.google_stand_in import GoogleStandIn
 from playground.slack_stand_in import (
     SHOWN_QUESTIONS,
@@ -194,7 +193,6 @@ def _print_thread(console: Console, sample: ShownQuestion, reply: dict[str, Any]
 
 
 def _wait_for_the_end() -> None:
-    ended = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
+    ended = StopSignal()
+    ended.listen()
     ended.wait()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-import threading
+import time
 from pathlib import Path
 
 from playground.google_stand_in import GoogleStandIn
@@ -16,6 +16,7 @@ from playground.slack_stand_in import SlackStandIn
 
 PAGE_PORT = 8787
 GOOGLE_PORT = 8788
+LOOK_SECONDS = 0.2
 
 
 def main() -> None:
@@ -28,9 +29,9 @@ def main() -> None:
         help="where the service account's key is written",
     )
     key = parser.parse_args().key
-    ended = threading.Event()
+    ended: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
+        signal.signal(number, lambda number, _: ended.append(number))
     with GoogleStandIn(port=GOOGLE_PORT) as google, SlackStandIn(port=PAGE_PORT) as slack:
         sys.stdout.write(
             f"# A Slack look-alike is at {slack.url}, with the bot in #help-security.\n"
@@ -43,7 +44,8 @@ def main() -> None:
             f"#   Google key   {google.write_credentials(key).absolute()}\n"
         )
         sys.stdout.flush()
-        ended.wait()
+        while not ended:
+            time.sleep(LOOK_SECONDS)
 
 
 if __name__ == "__main__":

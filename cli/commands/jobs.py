@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import threading
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from cli.options import (
     wired,
 )
 from config.errors import UsageError
+from durable.stop_signal import StopSignal
 
 if TYPE_CHECKING:
     from jobs.schedule.runner import JobRunner
@@ -67,9 +67,8 @@ def jobs_run(
     if once:
         raise typer.Exit(_once(copilot, runner))
     free_port(health_port)
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
+    stopped = StopSignal()
+    stopped.listen()
     if under_parent:
         threading.Thread(target=_end_with_the_parent, args=(stopped,), daemon=True).start()
     if health_port:
@@ -187,7 +186,7 @@ def _once(copilot: Copilot, runner: JobRunner) -> int:
     return int(any(run.outcome in BAD or run.failures for run in mine))
 
 
-def _end_with_the_parent(stopped: threading.Event) -> None:
+def _end_with_the_parent(stopped: StopSignal) -> None:
     """Stop when standard input closes: the parent holds its other end open."""
     sys.stdin.buffer.read()
     stopped.set()

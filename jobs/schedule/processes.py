@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 import threading
@@ -11,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import structlog
+
+from durable.stop_signal import StopSignal
 
 log = structlog.get_logger()
 
@@ -46,13 +47,12 @@ class RunnerProcesses:
     def __init__(self, command: Command, count: int) -> None:
         self._command = command
         self._places = [_Place(self._started(number)) for number in range(count)]
-        self._ended = threading.Event()
+        self._ended = StopSignal()
 
     def run(self) -> int:
         """Returns the exit code of a runner that stops on wrong settings, else 0."""
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, lambda *_: self.stop())
+            self._ended.listen()
         code = 0
         while not code and not self._ended.wait(LOOK_SECONDS):
             code = max(self._look_at(number) for number in range(len(self._places)))
