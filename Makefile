@@ -5,6 +5,8 @@ BIN    := $(VENV)/bin
 # Python compiles what it imports, and keeps it, or each of the tests' processes would compile again;
 # compiling all of what is installed would take a minute more.
 unexport PYTHONDONTWRITEBYTECODE
+# A pip of this year resolves in a third of the time that the one of Python 3.11 takes.
+NEW_VENV := $(PYTHON) -m venv --upgrade-deps $(VENV)
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
 
 .DEFAULT_GOAL := help
@@ -64,13 +66,13 @@ clean: ## Remove what the demo and the tools wrote; keeps .venv
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@echo "Setting up $(VENV): a minute or two the first time…"
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/python || $(NEW_VENV)
 	@$(PIP) --editable .
 	@touch $@
 
 # CI's way to have what its three targets need: pip resolves and builds once instead of thrice.
 $(VENV)/.ready-ci: pyproject.toml constraints.txt
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/python || $(NEW_VENV)
 	@$(PIP) --editable '.[audit,dev]'
 	@touch $(VENV)/.ready $(VENV)/.ready-dev $(VENV)/.ready-audit $@
 

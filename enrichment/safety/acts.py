@@ -133,6 +133,7 @@ _TOKEN = re.compile(
     rf"[“\"«„‘][^“”\"«»„’]{{2,400}}[”\"»“’]|[{_UNSPACED}]+|[^\W_{_UNSPACED}]+"
     rf"(?:[-_.'’][^\W_{_UNSPACED}]+)*|[.,:;!?…。！？、，：()\[\]<>—–|\n]"
 )
+_IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _CODE = re.compile(r"(?=.*[A-Z])(?=.*\d)[A-Z0-9][\w.-]*$|[A-Z]{4,}$|[A-Z]{2,}(?:[-_][A-Z0-9]+)+$")
 
 
@@ -173,6 +174,7 @@ def _unspaced(run: str) -> Iterator[str]:
         at += size or 1
 
 
+@lru_cache(maxsize=10_000)
 def acts_of(plain: str) -> str:
     """One sign for each word of a text that `as_read` returned: a key of `_WORDS`, `C` for a code,
     `c` for a quotation, `#` for a number, `.` for another word, and `,` `;` for punctuation."""
@@ -186,7 +188,7 @@ def _signs(plain: str) -> Iterator[str]:
             yield "c"
         elif _CODE.match(token):
             yield "C"
-        elif re.match(f"[{_UNSPACED}]", token):
+        elif _IS_UNSPACED.match(token):
             yield from _unspaced(token)
         elif token.isdigit():
             yield "#"
