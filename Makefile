@@ -7,7 +7,8 @@ BIN    := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 # A pip of this year resolves in a third of the time that the one of Python 3.11 takes.
 NEW_VENV := $(PYTHON) -m venv --upgrade-deps $(VENV)
-PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
+# What an editable installation is, a page of setuptools says in spite of --quiet.
+PIP    := PYTHONWARNINGS='ignore:Editable installation' $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-all test-rerank check audit lock format docs bench clean
