@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,12 +39,11 @@ from config.domain import Domain
 from config.models import ChatModel
 from config.settings import Settings
 from durable.heartbeat import Heartbeat
-from durable.stop_signal import StopSignal
+from durable.stop_signal import StopSignal, end_at_once
 from durable.watch import DatabaseWatch
 from index.audit import AuditLog
 from index.permissions.rules import IdentitiesOf
 from telemetry.health import CombinedHealth, HealthSource, serve_health
-from telemetry.tracing import flush_traces
 
 log = structlog.get_logger()
 
@@ -248,11 +245,8 @@ class Bot:
         """Block until a signal arrives, drain, and end the process."""
         self._stopped.wait()
         self.stop()
-        # Threads that still wait for Slack or a model would block the exit; their questions are in
-        # the inbox, and the next start continues them.
-        logging.shutdown()
-        flush_traces()
-        os._exit(0)
+        # What still waits for Slack or a model is in the inbox, and the next start continues it.
+        end_at_once()
 
     def stop(self, drain_seconds: float = DRAIN_SECONDS) -> None:
         """Stop listening first, then finish running work."""

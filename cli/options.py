@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -57,21 +56,8 @@ def wired(*, at_a_terminal: LogLevel = "info") -> Copilot:
     return Copilot(settings.model_copy(update={"log_level": settings.log_level or usual}))
 
 
-def end_at_once(code: int = 0) -> NoReturn:
-    """Exit without waiting for threads. A daemon thread inside a native library aborts the process
-    when the interpreter ends below it."""
-    from telemetry.tracing import flush_traces
-
-    logging.shutdown()
-    flush_traces()
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-    os._exit(code)
-
-
 def free_port(port: int) -> None:
     """Check the port of --health-port; 0 is none. Raises CopilotError if it is in use."""
-    import os
     import socket
 
     from config.errors import CopilotError

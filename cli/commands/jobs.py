@@ -11,17 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import (
-    AsJson,
-    DomainNames,
-    end_at_once,
-    free_port,
-    plain_console,
-    print_json,
-    wired,
-)
+from cli.options import AsJson, DomainNames, free_port, plain_console, print_json, wired
 from config.errors import UsageError
-from durable.stop_signal import StopSignal
+from durable.stop_signal import StopSignal, end_at_once
 
 if TYPE_CHECKING:
     from jobs.schedule.runner import JobRunner

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import AsJson, DomainNames, end_at_once, free_port, print_json, wired
+from cli.options import AsJson, DomainNames, free_port, print_json, wired
 from config.errors import CopilotError, DatabaseAway, IndexUnavailable, UsageError
+from durable.stop_signal import end_at_once
 
 if TYPE_CHECKING:
     from oncall import Copilot

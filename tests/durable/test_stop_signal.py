@@ -15,13 +15,9 @@ from durable.stop_signal import StopSignal
 MICROSECOND = 1e-6
 
 
-@pytest.fixture(autouse=True)
-def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("durable.stop_signal.LOOK_SECONDS", 0.005)
-
-
 @pytest.fixture
-def stopping() -> Iterator[StopSignal]:
+def stopping(monkeypatch: pytest.MonkeyPatch) -> Iterator[StopSignal]:
+    monkeypatch.setattr("durable.stop_signal.LOOK_SECONDS", 0.005)
     before = {one: signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT)}
     stop = StopSignal()
     stop.listen()
@@ -36,6 +32,7 @@ def test_a_signal_ends_the_wait(stopping: StopSignal, number: signal.Signals) ->
     assert stopping.wait(60)
 
 
+@pytest.mark.usefixtures("stopping")  # which puts the handlers back
 @pytest.mark.parametrize("after", [0, 5, 10, 20, 40, 80, 160, 320])
 def test_a_signal_as_the_wait_begins_is_not_lost(after: int) -> None:
     def send() -> None:
@@ -43,18 +40,14 @@ def test_a_signal_as_the_wait_begins_is_not_lost(after: int) -> None:
         time.sleep(after * MICROSECOND)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        for _ in range(10):
-            begun, stop = threading.Event(), StopSignal()
-            stop.listen()
-            sender = threading.Thread(target=send)
-            sender.start()
-            begun.set()
-            assert stop.wait(60)
-            sender.join()
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    for _ in range(10):
+        begun, stop = threading.Event(), StopSignal()
+        stop.listen()
+        sender = threading.Thread(target=send)
+        sender.start()
+        begun.set()
+        assert stop.wait(60)
+        sender.join()
 
 
 def test_a_handler_sets_what_it_interrupts(stopping: StopSignal) -> None:
