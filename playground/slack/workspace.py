@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
+import json
 import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from playground.slack import tidewater
 from playground.slack.action_tokens import ActionTokens
@@ -23,6 +23,16 @@ UNFURL_DOMAINS: tuple[str, ...] = ("docs.google.com", "drive.google.com", "127.0
 """Slack takes no address of a machine; the last one is where the local stand-in for Google is."""
 STATUS_LIFETIME = 120.0
 """Seconds until Slack takes a status away by itself."""
+
+
+_Value = TypeVar("_Value")
+
+
+def duplicate(value: _Value) -> _Value:
+    """A copy that shares nothing. What Slack remembers came over the wire, and as JSON it is copied
+    in a tenth of the time of `deepcopy`."""
+    copy: _Value = json.loads(json.dumps(value))
+    return copy
 
 
 class SlackError(Exception):
@@ -147,7 +157,7 @@ class Workspace:
     def post(self, channel: str, fields: Mapping[str, Any]) -> Json:
         """Store a message and tell everyone; `fields` is everything but `ts` and thread counts."""
         with self.changed:
-            message = copy.deepcopy(dict(fields))
+            message = duplicate(dict(fields))
             message.setdefault("type", "message")
             message["ts"] = self.next_ts()
             if thread_ts := message.get("thread_ts"):
@@ -155,42 +165,40 @@ class Workspace:
             self._messages[channel][message["ts"]] = message
             if message.get("bot_id"):
                 self._clear_status(channel, message.get("thread_ts", ""))
-            self.tell(
-                WorkspaceChange(kind="posted", channel=channel, message=copy.deepcopy(message))
-            )
-            return copy.deepcopy(message)
+            self.tell(WorkspaceChange(kind="posted", channel=channel, message=duplicate(message)))
+            return duplicate(message)
 
     def whisper(self, channel: str, user: str, fields: Mapping[str, Any]) -> Json:
         """A message that only `user` sees; no method of the API returns it."""
         with self.changed:
-            message = {**copy.deepcopy(dict(fields)), "ts": self.next_ts(), "ephemeral_to": user}
+            message = {**duplicate(dict(fields)), "ts": self.next_ts(), "ephemeral_to": user}
             self._ephemerals[channel].append(message)
             self._clear_status(channel, message.get("thread_ts", ""))
             self.tell(
                 WorkspaceChange(
-                    kind="ephemeral", channel=channel, message=copy.deepcopy(message), user=user
+                    kind="ephemeral", channel=channel, message=duplicate(message), user=user
                 )
             )
-            return copy.deepcopy(message)
+            return duplicate(message)
 
     def edit(self, channel: str, ts: str, fields: Mapping[str, Any], kind: str = "changed") -> Json:
         """Replace fields; a None removes one."""
         with self.changed:
             message = self._stored(channel, ts)
-            previous = copy.deepcopy(message)
+            previous = duplicate(message)
             for name, value in fields.items():
-                message[name] = copy.deepcopy(value)
+                message[name] = duplicate(value)
                 if value is None:
                     del message[name]
             self.tell(
                 WorkspaceChange(
                     kind=kind,
                     channel=channel,
-                    message=copy.deepcopy(message),
+                    message=duplicate(message),
                     previous=previous,
                 )
             )
-            return copy.deepcopy(message)
+            return duplicate(message)
 
     def edit_whisper(self, channel: str, ts: str, fields: Mapping[str, Any] | None) -> None:
         """Replace or (None) remove an ephemeral message."""
@@ -204,12 +212,12 @@ class Workspace:
                     )
                     self.tell(gone)
                 else:
-                    message.update(copy.deepcopy(dict(fields)))
+                    message.update(duplicate(dict(fields)))
                     self.tell(
                         WorkspaceChange(
                             kind="ephemeral",
                             channel=channel,
-                            message=copy.deepcopy(message),
+                            message=duplicate(message),
                             user=user,
                         )
                     )
@@ -249,7 +257,7 @@ class Workspace:
                 WorkspaceChange(
                     kind="reaction_added" if add else "reaction_removed",
                     channel=channel,
-                    message=copy.deepcopy(message),
+                    message=duplicate(message),
                     user=user,
                     detail={"reaction": name},
                 )
@@ -257,14 +265,14 @@ class Workspace:
 
     def message(self, channel: str, ts: str) -> Json:
         with self.changed:
-            return copy.deepcopy(self._stored(channel, ts))
+            return duplicate(self._stored(channel, ts))
 
     def any_message(self, channel: str, ts: str) -> Json:
         """Also an ephemeral one, for a click on it."""
         with self.changed:
             for message in self._ephemerals[channel]:
                 if message["ts"] == ts:
-                    return copy.deepcopy(message)
+                    return duplicate(message)
             return self.message(channel, ts)
 
     def roots(self, channel: str) -> list[Json]:
@@ -277,12 +285,12 @@ class Workspace:
 
     def all(self, channel: str) -> list[Json]:
         with self.changed:
-            return copy.deepcopy(list(self._messages[channel].values()))
+            return duplicate(list(self._messages[channel].values()))
 
     def ephemerals(self, user: str) -> Iterator[tuple[str, Json]]:
         with self.changed:
             found = [
-                (channel, copy.deepcopy(message))
+                (channel, duplicate(message))
                 for channel, messages in self._ephemerals.items()
                 for message in messages
                 if message["ephemeral_to"] == user

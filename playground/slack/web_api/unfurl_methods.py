@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 from playground.slack import tidewater
@@ -12,7 +11,7 @@ from playground.slack.web_api.call import Call, Method
 from playground.slack.web_api.chat_methods import numbered
 from playground.slack.web_api.view_methods import Views
 from playground.slack.wire_text import posted
-from playground.slack.workspace import Json, SlackError, WorkspaceChange
+from playground.slack.workspace import Json, SlackError, WorkspaceChange, duplicate
 
 ENTITY_TYPES = {
     f"slack#/entities/{name}" for name in ("task", "file", "item", "incident", "content_item")
@@ -53,7 +52,7 @@ class Unfurls:
             raise SlackError("invalid_arguments", ["[ERROR] missing required field: metadata"])
         if entity is not None:
             _check(entity, "invalid_metadata")
-        shown = {"metadata": copy.deepcopy(entity), "error": error}
+        shown = {"metadata": duplicate(entity), "error": error}
         call.workspace.details[user] = shown
         call.workspace.tell(WorkspaceChange(kind="details", user=user, detail=shown))
         return {}
@@ -99,7 +98,7 @@ def _attachment(call: Call, url: str, shown: Any, urls: list[str]) -> Json:
         raise SlackError("cannot_parse_attachment")
     if block_kit.problems(shown.get("blocks", [])):
         raise SlackError("cannot_parse_attachment")
-    blocks = numbered(call, copy.deepcopy(shown["blocks"])) if "blocks" in shown else None
+    blocks = numbered(call, duplicate(shown["blocks"])) if "blocks" in shown else None
     return {**shown, **({"blocks": blocks} if blocks else {}), **_marks(url)}
 
 
@@ -138,7 +137,7 @@ def _work_object(entity: Any, urls: list[str]) -> Json:
             for name in order
             if name in fields and not _is_wide(fields, name)
         ],
-        "work_object": copy.deepcopy(entity),
+        "work_object": duplicate(entity),
         **_marks(url),
     }  # fmt: skip
 

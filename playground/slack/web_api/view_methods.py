@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from typing import Any
 
@@ -10,7 +9,7 @@ from playground.slack import tidewater
 from playground.slack.rules import block_rules as block_kit
 from playground.slack.web_api.call import Call, Method
 from playground.slack.web_api.chat_methods import numbered
-from playground.slack.workspace import Json, SlackError, Workspace, WorkspaceChange
+from playground.slack.workspace import Json, SlackError, Workspace, WorkspaceChange, duplicate
 
 MAX_STACK = 3
 MAX_TITLE = 24
@@ -46,11 +45,11 @@ class Views:
         """The modal that `user` sees."""
         with self.workspace.changed:
             stack = self._stacks.get(user)
-            return copy.deepcopy(stack[-1]) if stack else None
+            return duplicate(stack[-1]) if stack else None
 
     def stack(self, user: str) -> list[Json]:
         with self.workspace.changed:
-            return copy.deepcopy(self._stacks.get(user, []))
+            return duplicate(self._stacks.get(user, []))
 
     def open(self, call: Call) -> Json:
         user = self.redeem(call)
@@ -78,7 +77,7 @@ class Views:
             raise SlackError("hash_conflict")
         view = self._new(_view_argument(call, "home"))
         self.homes[user] = view
-        self.workspace.tell(WorkspaceChange(kind="home", user=user, detail=copy.deepcopy(view)))
+        self.workspace.tell(WorkspaceChange(kind="home", user=user, detail=duplicate(view)))
         return {"view": view}
 
     def show(self, user: str, view: Json, *, push: bool) -> Json:
@@ -94,7 +93,7 @@ class Views:
             new["previous_view_id"] = stack[-1]["id"] if stack else None
             stack.append(new)
             self._tell(user)
-            return copy.deepcopy(new)
+            return duplicate(new)
 
     def replace(self, user: str, place: int, view: Json) -> Json:
         with self.workspace.changed:
@@ -104,7 +103,7 @@ class Views:
             new = {**self._new(view), **kept}
             self._stacks[user][place] = new
             self._tell(user)
-            return copy.deepcopy(new)
+            return duplicate(new)
 
     def close(self, user: str, *, every: bool) -> None:
         with self.workspace.changed:
@@ -140,8 +139,8 @@ class Views:
         }
         return {
             **defaults,
-            **copy.deepcopy(view),
-            "blocks": numbered(Call(self.workspace, {}), copy.deepcopy(view["blocks"])),
+            **duplicate(view),
+            "blocks": numbered(Call(self.workspace, {}), duplicate(view["blocks"])),
             "id": name,
             "team_id": tidewater.TEAM_ID,
             "app_id": tidewater.APP_ID,
