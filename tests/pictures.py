@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from functools import cache
 
 from PIL import Image, ImageDraw
 
@@ -20,6 +21,7 @@ def drawn(*lines: str, size: tuple[int, int] = (640, 320), kind: str = "PNG") ->
     return written.getvalue()
 
 
+@cache
 def blank(width: int, height: int, kind: str = "PNG") -> bytes:
     written = io.BytesIO()
     mode = "1" if width * height > 10**7 else "RGB"  # a large one is quick to write in one bit
