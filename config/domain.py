@@ -9,6 +9,7 @@ from datetime import timedelta
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -89,6 +90,28 @@ def _drive_id(value: str) -> str:
         )
         raise invalid(f"{value!r} is no id of Google Drive; {remedy}")
     return value
+
+
+def _web_folder(value: str) -> str:
+    """An address that a path can be appended to."""
+    if value and (problem := _problem_of_base(value)):
+        raise invalid(f"{value!r} {problem}")
+    return value
+
+
+def _problem_of_base(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        host = ""
+    if not host or parts.scheme not in {"http", "https"} or re.search(r"\s", url):
+        return "is no web address; write it in full, as in https://wiki.example.com/docs"
+    if parts.username or parts.password:
+        return "holds a name or password, which readers would see; leave it out"
+    if parts.query or parts.fragment:
+        return "has a `?` or `#`, behind which no path can be added; leave that part out"
+    return ""
 
 
 def _cron(value: str) -> str:
@@ -188,9 +211,26 @@ class GoogleDriveSource(Section):
     """Single file ids"""
 
 
+class FileEntry(Section):
+    """Where files are. A text alone is `path`."""
+
+    path: NonBlank
+    """A file, folder or glob, relative to the domain file or working directory"""
+    base_url: Annotated[str, AfterValidator(_web_folder)] = Field(
+        "", json_schema_extra={"examples": ["https://github.com/example/handbook/blob/main/docs"]}
+    )
+    """Where people read the files: a document's link is this address and its path below `path`"""
+
+
+def _path_alone(value: object) -> object:
+    return {"path": value} if isinstance(value, str) else value
+
+
 class Sources(Section):
     google_drive: GoogleDriveSource = GoogleDriveSource()
-    files: list[NonBlank] = Field([])
+    files: list[
+        Annotated[FileEntry, BeforeValidator(_path_alone, json_schema_input_type=str | FileEntry)]
+    ] = Field([])
     """Files, folders or globs, relative to the domain file or working directory"""
 
     def used_keys(self) -> frozenset[str]:

@@ -203,7 +203,9 @@ def _report_of_its_own(
     values = domain.model_dump(mode="json", exclude_unset=True, exclude={"evaluation"})
     here = domain.path.absolute().parent
     files = [
-        str(here / entry) if list(here.glob(entry)) or (here / entry).exists() else entry
+        entry.model_dump() | {"path": str(here / entry.path)}
+        if list(here.glob(entry.path)) or (here / entry.path).exists()
+        else entry.model_dump()
         for entry in domain.sources.files
     ]
     values["sources"] = {**values["sources"], "files": files}

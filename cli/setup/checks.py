@@ -57,7 +57,7 @@ def misses(
     all_known = published is not None or not (drive.folders or drive.documents)
     for place, entry in enumerate(domain.sources.files):
         try:
-            paths += find_files([entry], domain.path.absolute().parent, allowed)[0]
+            paths += find_files([entry.path], domain.path.absolute().parent, allowed)[0]
         except ConfigError as error:
             all_known = False
             yield problem_at(domain.path, ["sources", "files", place], str(error))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Unpack
+from urllib.parse import quote
 
 from config.domain import Domain
 from config.errors import ConfigError, LoadError
@@ -44,7 +45,7 @@ class FileSource:
     ) -> None:
         """`allowed`: folders that contain all of its files; None for no limit."""
         self._allowed = allowed
-        self._patterns = domain.sources.files
+        self._entries = domain.sources.files
         self._folder = domain.path.absolute().parent
         self._pictures = pictures
 
@@ -54,9 +55,13 @@ class FileSource:
         """An entry without matches is lost: a typo must not empty a domain. Raises ConfigError for
         one while nothing is published."""
         ids = {document.url.partition("#")[0]: document.id for document in indexed.values()}
-        roots = entry_roots(self._patterns, self._folder)
+        bases = {
+            root: entry.base_url
+            for entry in self._entries
+            for root in entry_roots([entry.path], self._folder)
+        }
         paths, skipped, lost = set[Path](), dict[str, None](), dict[str, LoadError]()
-        for entry in self._patterns:
+        for entry in (one.path for one in self._entries):
             try:
                 expanded = expand_paths([entry], self._folder, _PARSERS, self._allowed)
             except ConfigError as error:
@@ -70,7 +75,7 @@ class FileSource:
                 lost[folder] = LoadError(folder, reason, refused=True)
         return SourceChanges(
             changed={
-                ids.get(path.as_uri(), str(path)): self._load(path, roots) for path in sorted(paths)
+                ids.get(path.as_uri(), str(path)): self._load(path, bases) for path in sorted(paths)
             },
             failed=tuple(lost.values()),
             lost=lost,
@@ -78,12 +83,14 @@ class FileSource:
             claims_ids=True,
         )
 
-    def _load(self, path: Path, roots: Sequence[Path]) -> Load:
-        """`roots`: of the entries, the outermost first."""
-        root = next((one for one in roots if path.is_relative_to(one)), path.parent)
+    def _load(self, path: Path, bases: Mapping[Path, str]) -> Load:
+        """`bases`: root of each entry → its `base_url`."""
+        roots = [one for one in bases if path.is_relative_to(one)]
+        root = min(roots, key=lambda one: len(one.parts), default=path.parent)
+        base = bases.get(root) or ""
 
         def load() -> Document:
-            document = _load(path, root)
+            document = _load(path, root, base_url=base)
             return pictures(document, local_pictures(path, root)) if pictures else document
 
         pictures = self._pictures
@@ -99,7 +106,9 @@ def load_file(path: Path, *, base_url: str = "") -> Document:
 
 def _load(path: Path, root: Path, *, base_url: str = "") -> Document:
     data, changed = _read(path, root)
-    url = base_url.rstrip("/") + "/" + path.name if base_url else path.resolve().as_uri()
+    real = path.resolve()
+    below = quote(real.relative_to(root).as_posix()) if base_url else ""
+    url = f"{base_url.rstrip('/')}/{below}" if base_url else real.as_uri()
     return load_bytes(data, suffix=path.suffix, url=url, id=path.stem, modified_at=changed)
 
 

@@ -291,7 +291,14 @@ def test_a_likely_mistake_is_placed_and_explained(tmp_path: Path, text: str, pro
     [
         ("{}", "4:1: sources: no documents to answer from"),
         ("{files: [], google_drive: {folders: []}}", "4:1: sources: no documents to answer from"),
-        ("{files: ['']}", "4:19: sources.files.0: is blank"),
+        ("{files: ['']}", "4:19: sources.files.0.path: is blank"),
+        (
+            "{files: [{path: a, base_url: docs}]}",
+            "4:39: sources.files.0.base_url: 'docs' is no web",
+        ),
+        ("{files: [{path: a, base_url: 'https://u:p@x.io/a'}]}", "holds a name or password"),
+        ("{files: [{path: a, base_url: 'https://x.io/a?b'}]}", "behind which no path can be added"),
+        ("{files: [{path: a, base_url: 'javascript:alert(1)'}]}", "is no web address"),
         ("{google_drive: {folders: ['']}}", "4:36: sources.google_drive.folders.0: is blank"),
         ("{google_drive: {folders: [a b]}}", "after /folders/ or /d/"),
         (

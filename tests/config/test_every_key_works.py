@@ -59,7 +59,10 @@ BASE: dict[str, Any] = {
     "domain": "tea",
     "title": "Tea help",
     "channels": [CHANNEL],
-    "sources": {"google_drive": {"folders": [], "documents": ["rooibos"]}, "files": ["teas"]},
+    "sources": {
+        "google_drive": {"folders": [], "documents": ["rooibos"]},
+        "files": [{"path": "teas"}],
+    },
     "examples": [{"question": "when is the kettle descaled", "documents": ["green"]}],
     "escalation": {"usergroup": "S0SECENG"},
 }
@@ -239,6 +242,15 @@ def documents(house: House, values: Mapping[str, Any]) -> object:
     report = copilot.ingest("tea")
     copilot.index.close()
     return sorted(report.added)
+
+
+def addresses(house: House, values: Mapping[str, Any]) -> object:
+    """Where people read the documents."""
+    copilot = house.copilot(values)
+    copilot.ingest("tea")
+    urls = sorted(card.url for card in copilot.index.snapshot("tea").documents.values())
+    copilot.index.close()
+    return urls
 
 
 def chunks(house: House, values: Mapping[str, Any]) -> object:
@@ -612,7 +624,8 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "admins": ([], ["U0INES"], administered),
     "sources.google_drive.folders": ([], ["shelf"], documents),
     "sources.google_drive.documents": ([], ["rooibos"], documents),
-    "sources.files": (["teas"], ["teas/kettle.md"], documents),
+    "sources.files.path": ("teas", "teas/kettle.md", documents),
+    "sources.files.base_url": ("", "https://tea.example.com/docs", addresses),
     "answer.when": ("mention", "always", said_to("how long does it steep?")),
     "answer.effort": ("standard", "thorough", steps),
     "answer.follow_ups": ("thread", "mention", followed_up),

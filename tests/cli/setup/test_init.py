@@ -314,7 +314,7 @@ def test_without_google_files_on_this_machine_do(newcomer: Newcomer) -> None:
     assert "handbook: 1 file" in done.text
     written, _ = read_domain(Path("config/domains/tea.yaml"))
     assert written is not None
-    assert written.sources.files == ["../../handbook"]
+    assert [entry.path for entry in written.sources.files] == ["../../handbook"]
     asked = newcomer.run("ask", "how", "long", "does", "green", "tea", "steep?")
     assert "two minutes" in asked.text.replace("**", "")
 
