@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from pathlib import PurePosixPath
 from typing import Any, TypedDict, Unpack
 
 from loaders.document import MAX_NAME, Block, BlockKind, Document, Permission, Tab, images_of
+
+_FOLDER_PAGES = frozenset({"readme", "index", "_index"})
+"""File names that stand for their folder."""
 
 
 class Metadata(TypedDict, total=False):
@@ -100,9 +105,20 @@ def as_name(text: str) -> str:
     return text if len(text) <= MAX_NAME else text[: MAX_NAME - 1].rstrip() + "…"
 
 
+def title_from_name(name: str) -> str:
+    """`ops/Restart a node.pdf` → `Restart a node`; `ops/README.md` → `ops`.
+
+    Ids of other sources stay as they are, unless they end like a file name."""
+    path = PurePosixPath(name)
+    stem = re.sub(r"(?<=.)\.[A-Za-z]\w{0,8}$", "", path.name)
+    return path.parent.name or stem if stem.lower() in _FOLDER_PAGES else stem
+
+
 def make_document(writer: BlockWriter, *, url: str, **metadata: Unpack[Metadata]) -> Document:
+    """Without a title, the document is called by its name."""
     blocks = writer.finish()
     fields: dict[str, Any] = {"id": "", "title": "", "mime_type": "", "source": "file", **metadata}
+    fields["title"] = fields["title"] or title_from_name(fields["id"])
     return Document(
         **fields | {"title": as_name(fields["title"])},
         url=url,

@@ -61,7 +61,7 @@ def _read(data: bytes, name: str, url: str, metadata: Metadata) -> Document:
             writer.warn(f"page {number} has no text; is it a scan?")
         _write_page(writer, text, outline.get(number, []))
     about = reader.metadata
-    metadata["title"] = metadata.get("title") or str((about and about.title) or "") or name
+    metadata["title"] = metadata.get("title") or str((about and about.title) or "")
     metadata["owner"] = metadata.get("owner") or str((about and about.author) or "")
     changed = about.modification_date if about else None
     if changed:

@@ -27,7 +27,6 @@ def parse_text(text: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Doc
     writer = BlockWriter(url=url)
     for paragraph in re.split(r"\n\s*\n", clean(text)):
         write_lines(writer, paragraph)
-    metadata.setdefault("title", metadata.get("id", ""))
     metadata.setdefault("mime_type", "text/plain")
     return make_document(writer, url=url, **metadata)
 
@@ -68,7 +67,6 @@ def parse_csv(text: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Docu
         writer.add("table", outline(table), "", table=table)
     elif cells and width:
         writer.add("paragraph", cells[0][0].text, cells[0][0].markdown)
-    metadata.setdefault("title", metadata.get("id", ""))
     metadata.setdefault("mime_type", "text/csv")
     return make_document(writer, url=url, **metadata)
 

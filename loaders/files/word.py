@@ -66,7 +66,6 @@ def parse_docx(data: bytes, *, url: str = "", **metadata: Unpack[Metadata]) -> D
     messages = (message.message for message in result.messages)
     return replace(
         document,
-        title=document.title or name,
         blocks=tuple(with_images(block, pictures.restored) for block in document.blocks),
         warnings=tuple(dict.fromkeys([*document.warnings, *messages, *pictures.warnings])),
     )

@@ -36,6 +36,23 @@ def grid(document: Document, number: int = 0) -> list[list[str]]:
     return [[cell.text for cell in row] for row in tables[number].rows]
 
 
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("ops/Restart a node.pdf", "Restart a node"),
+        ("ops/README.md", "ops"),
+        ("ops/db/_index.markdown", "db"),
+        ("Index.html", "Index"),
+        ("release-1.2", "release-1.2"),
+        (".profile", ".profile"),
+        ("a/v1.2 notes.xlsx", "v1.2 notes"),
+    ],
+)
+def test_a_document_without_a_title_is_called_by_its_file(name: str, title: str) -> None:
+    suffix = ".txt"  # has no title of its own
+    assert load_bytes(b"Rotate keys.", suffix=suffix, id=name).title == title
+
+
 def test_front_matter_names_the_document() -> None:
     document = markdown(
         "---\nid: keys\ntitle: Key Rotation\nowner: Ana\nstatus: superseded\nmodified: 2026-03-14\n"
