@@ -82,7 +82,7 @@ def main() -> None:
     known = DomainAccess(
         domains=lambda: {"bench": DOMAIN},
         snapshot=lambda name: whole,
-        checker=lambda: lambda ids: {one: shared[one] for one in ids},
+        checker=lambda _: lambda ids: {one: shared[one] for one in ids},
     )
     directory = CachedMembers(lambda asked: {group: groups[group] for group in asked})
     people = Groups(

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Literal
 
 import config
-from config.domain import Domain, drive_id_of
+from config.domain import Domain
 from config.domain_files import domain_paths, read_domain
 from config.errors import CopilotError
 from config.parsing.schedules import CHANNEL
 from config.settings import Settings
+from loaders.sources.google_drive import drive_id_of
 
 SHIPPED = Path(config.__file__).parent
 """The folder of the demo's `domains/`, which the image lacks."""

@@ -2,116 +2,44 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import timedelta
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
     PrivateAttr,
     Strict,
     StringConstraints,
+    create_model,
     model_validator,
 )
-from pydantic_core import CoreSchema, core_schema
 
-from config.parsing.schedules import (
-    BOT,
-    CHANNEL,
-    GROUP,
-    USER,
-    cron_problem,
-    shortest_gap,
-    time_zone_problem,
+from config.parsing.fields import (
+    BotId,
+    ChannelId,
+    DomainId,
+    GroupAddress,
+    GroupId,
+    Host,
+    Meanings,
+    Member,
+    NonBlank,
+    Share,
+    ShortForm,
+    Switch,
+    UserId,
+    WholeNumber,
+    not_blank,
+    one_line,
 )
+from config.parsing.schedules import cron_problem, shortest_gap, time_zone_problem
 from config.tool_server import Section, ToolServer, invalid
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """Annotates a string that has to look like this; `problem` says what to do instead."""
-
-    pattern: str
-    problem: str
-
-    def __get_pydantic_core_schema__(
-        self, source: object, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        return core_schema.no_info_after_validator_function(self._checked, handler(source))
-
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        return {**handler(schema), "pattern": f"^{self.pattern}$"}
-
-    def _checked(self, value: str) -> str:
-        if not re.fullmatch(self.pattern, value):
-            raise invalid(f"{value!r} {self.problem}")
-        return value
-
-
-def _not_blank(value: str) -> str:
-    if not value.strip():
-        raise invalid("is blank; write it out, or leave it out")
-    return value
-
-
-def _one_line(value: str) -> str:
-    if len(value.splitlines()) > 1:
-        raise invalid("has a line break; write it on one line")
-    return value
-
-
-def drive_id_of(text: str) -> str:
-    """The id of a folder or document of Drive, given alone or in its address; empty for neither."""
-    if re.fullmatch(_DRIVE_ID, text):
-        return text
-    address = re.search(rf"(?:/folders/|/d/|[?&]id=)({_DRIVE_ID})", text)
-    return address[1] if address else ""
-
-
-def _drive_id(value: str) -> str:
-    _not_blank(value)
-    if not re.fullmatch(_DRIVE_ID, value):
-        drive_id = drive_id_of(value)
-        remedy = (
-            f"write the id alone: {drive_id}"
-            if drive_id
-            else "in Drive: the part of its address after /folders/ or /d/"
-        )
-        raise invalid(f"{value!r} is no id of Google Drive; {remedy}")
-    return value
-
-
-def _web_folder(value: str) -> str:
-    """An address that a path can be appended to."""
-    if value and (problem := _problem_of_base(value)):
-        raise invalid(f"{value!r} {problem}")
-    return value
-
-
-def _problem_of_base(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
-    except ValueError:
-        host = ""
-    if not host or parts.scheme not in {"http", "https"} or re.search(r"\s", url):
-        return "is no web address; write it in full, as in https://wiki.example.com/docs"
-    if parts.username or parts.password:
-        return "holds a name or password, which readers would see; leave it out"
-    if parts.query or parts.fragment:
-        return "has a `?` or `#`, behind which no path can be added; leave that part out"
-    return ""
+from loaders.registry import KINDS
 
 
 def _cron(value: str) -> str:
@@ -135,111 +63,21 @@ def _time_zone(value: str) -> str:
 
 
 SHIFT_CHANGE = "shift_change"
-_DOMAIN = "[a-z0-9][a-z0-9-]{0,62}"
-_LABEL = "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"
-# A single label may be a whole top-level domain: `com` would allow half of the web.
-_HOST = rf"(localhost|{_LABEL}(\.{_LABEL})+)"
-_DRIVE_ID = "[A-Za-z0-9_-]+"
-ADDRESS = r"[!-?A-~]+@[!-?A-~]+"
-"""An e-mail address: ASCII, as other letters could fold into those of another person's."""
-_IN_PROFILE = "in Slack: their profile › ⋮ › Copy member ID"
-
-ChannelId = Annotated[
-    str,
-    _Shape(
-        CHANNEL,
-        "is no channel id (C… or G…); in Slack: the channel's name › About › Copy channel ID",
-    ),
-]
-UserId = Annotated[str, _Shape(f"({USER})?", f"is no user id (U… or W…); {_IN_PROFILE}")]
-GroupId = Annotated[
-    str,
-    _Shape(
-        f"({GROUP})?",
-        "is no user group id (S…); in Slack: People › User groups › ⋮ › Copy group ID",
-    ),
-]
-GroupAddress = Annotated[
-    str, _Shape(ADDRESS, "is no group's address; write it as in sec-team@example.com")
-]
-Member = Annotated[
-    str,
-    _Shape(
-        f"({ADDRESS}|{USER}|{GROUP})",
-        "is neither an e-mail address nor the id of a Slack user (U…) or user group (S…)",
-    ),
-]
-BotId = Annotated[
-    str, _Shape(BOT, "is no bot id; it starts with B or A, and stands in the bot's messages")
-]
-Host = Annotated[
-    str,
-    _Shape(
-        _HOST,
-        "is no host; write it alone and in full, as in wiki.example.com: hosts below it count too",
-    ),
-]
-DomainId = Annotated[
-    str, _Shape(_DOMAIN, "is no domain id: lower-case letters, digits and hyphens, at most 63")
-]
-DriveId = Annotated[
-    str, AfterValidator(_drive_id), Field(json_schema_extra={"pattern": f"^{_DRIVE_ID}$"})
-]
-NonBlank = Annotated[str, AfterValidator(_not_blank), Field(json_schema_extra={"pattern": r"\S"})]
-"""Text that says something."""
-WholeNumber = Annotated[int, Strict()]
-Share = Annotated[float, Strict(), Field(ge=0.0, le=1.0)]
-Switch = Annotated[bool, Strict()]
-
-ShortForm = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=40),
-    AfterValidator(_one_line),
-]
-Meaning = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=80),
-    AfterValidator(_one_line),
-]
-Meanings = Annotated[list[Meaning], Field(min_length=1, max_length=5)]
 
 
-class GoogleDriveSource(Section):
-    folders: list[DriveId] = Field([])
-    """Folder ids, read with all their subfolders"""
-    documents: list[DriveId] = Field([])
-    """Single file ids"""
+def _keys() -> Any:
+    """A key for each source of documents, as `loaders/sources/` describes it."""
+    fields: dict[str, Any] = {
+        kind.key: (kind.section, Field(kind.empty, description=kind.description))
+        for kind in KINDS.values()
+    }
+    return create_model("Sources", __base__=Section, **fields)
 
 
-class FileEntry(Section):
-    """Where files are. A text alone is `path`."""
-
-    path: NonBlank
-    """A file, folder or glob, relative to the domain file or working directory"""
-    base_url: Annotated[str, AfterValidator(_web_folder)] = Field(
-        "", json_schema_extra={"examples": ["https://github.com/example/handbook/blob/main/docs"]}
-    )
-    """Where people read the files: a document's link is this address and its path below `path`"""
-
-
-def _path_alone(value: object) -> object:
-    return {"path": value} if isinstance(value, str) else value
-
-
-class Sources(Section):
-    google_drive: GoogleDriveSource = GoogleDriveSource()
-    files: list[
-        Annotated[FileEntry, BeforeValidator(_path_alone, json_schema_input_type=str | FileEntry)]
-    ] = Field([])
-    """Files, folders or globs, relative to the domain file or working directory"""
-
+class Sources(_keys()):  # type: ignore[misc]  # its fields are the registered sources
     def used_keys(self) -> frozenset[str]:
         """Keys under which the domain file names documents."""
-        return frozenset(
-            key
-            for key, field in type(self).model_fields.items()
-            if getattr(self, key) != field.default
-        )
+        return frozenset(key for key, kind in KINDS.items() if getattr(self, key) != kind.empty)
 
 
 class CachePolicy(Section):
@@ -329,7 +167,7 @@ class EscalationLevel(Section):
     """Whoever has the shift of this rota, by URL or path"""
     after_minutes: WholeNumber = Field(ge=1, le=10_080)
     """After the call before this one, while nobody has taken it"""
-    name: Annotated[str, StringConstraints(max_length=60), AfterValidator(_one_line)] = ""
+    name: Annotated[str, StringConstraints(max_length=60), AfterValidator(one_line)] = ""
     """What the team calls them, as in Security leads; shown where they are"""
 
     @model_validator(mode="after")
@@ -493,7 +331,7 @@ class Domain(Section):
     title: NonBlank
     channels: list[ChannelId] = Field([])
     """Slack channel ids: names change, ids don't"""
-    admins: list[Annotated[UserId, AfterValidator(_not_blank)]] = Field([])
+    admins: list[Annotated[UserId, AfterValidator(not_blank)]] = Field([])
     """Slack user ids"""
     sources: Sources
     answer: AnswerPolicy = AnswerPolicy()

@@ -16,6 +16,7 @@ from config.domain import Domain
 from config.errors import ConfigError
 from config.parsing.strict_yaml import UnreadableFileError, advice, misread, read_mapping, read_text
 from config.settings import Settings
+from loaders.registry import used_kinds
 
 SUFFIXES = (".yaml", ".yml")
 MAX_CHOICES = 20
@@ -159,6 +160,7 @@ def read_domain(path: Path) -> tuple[Domain | None, list[Problem]]:
         invalid = (placed(path, *refused(Domain, root, detail)) for detail in error.errors())
         return None, problems + [one for one in invalid if (one.line, one.column) not in misread_at]
     problems += _duplicates(path, root, domain)
+    problems += _contradictions(path, root, domain)
     if not domain.sources.used_keys():
         message = "sources: no documents to answer from; name some, as in `files: [handbook/*.md]`"
         problems.append(placed(path, node_at(root, ["sources"], want_key=True), message))
@@ -197,6 +199,13 @@ def _duplicates(path: Path, root: yaml.MappingNode, domain: Domain) -> Iterator[
             if document in example.documents[:position]:
                 node = node_at(root, ["examples", place, "documents", position])
                 yield placed(path, node, f"document {document!r} is in this example twice")
+
+
+def _contradictions(path: Path, root: yaml.MappingNode, domain: Domain) -> Iterator[Problem]:
+    for kind in used_kinds(domain):
+        for place, message in kind.contradictions(domain):
+            node = node_at(root, ["sources", kind.key, *place])
+            yield placed(path, node, f"sources.{kind.key}: {message}")
 
 
 def _glossary(path: Path, root: yaml.MappingNode) -> Iterator[Problem]:

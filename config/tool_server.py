@@ -36,7 +36,7 @@ def describe_fields(model: type[BaseModel]) -> None:
     reads a module again for each of its classes."""
     docstrings = _attribute_docstrings(str(sys.modules[model.__module__].__file__))
     for name, field in model.model_fields.items():
-        field.description = docstrings.get((model.__name__, name))
+        field.description = docstrings.get((model.__name__, name), field.description)
     model.model_rebuild()
 
 

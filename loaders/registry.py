@@ -1,21 +1,41 @@
-"""Document sources by their keys below `sources` in a domain file."""
+"""Sources of documents by their keys below `sources` in a domain file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any
 
-from config.domain import Domain
+import loaders.sources
 from config.errors import ConfigError
 from config.settings import Settings
-from loaders.source import DocumentSource, IndexedDocument, SourceChanges
+from loaders.document import Permission
+from loaders.source import (
+    DocumentSource,
+    DomainFile,
+    IndexedDocument,
+    SourceChanges,
+    SourceKind,
+)
 
 if TYPE_CHECKING:
     from loaders.pictures.document_pictures import PictureCollector
 
-OpenSource = Callable[[Domain, Settings, "PictureCollector | None"], DocumentSource]
-"""Without a collector, pictures are not fetched. Raises ConfigError for a missing setting."""
+
+def _all_kinds() -> dict[str, SourceKind[Any]]:
+    package = loaders.sources
+    modules = (
+        import_module(f"{package.__name__}.{one.name}") for one in iter_modules(package.__path__)
+    )
+    return {module.SOURCE.key: module.SOURCE for module in modules}
+
+
+KINDS = _all_kinds()
+"""Key → what it means. A run reads the sources in this order."""
+_BY_DOCUMENT = {kind.stored_as or key: kind for key, kind in KINDS.items()}
+_BY_DOCUMENT[""] = KINDS["google_drive"]  # documents of older releases have no source
 
 
 @dataclass(frozen=True)
@@ -31,37 +51,31 @@ class UnopenedSource:
         raise self.reason
 
 
+def used_kinds(domain: DomainFile) -> list[SourceKind[Any]]:
+    """Those under whose keys the domain file names documents."""
+    return [kind for kind in KINDS.values() if kind.of(domain) != kind.empty]
+
+
 def open_sources(
-    domain: Domain, settings: Settings, pictures: PictureCollector | None = None
+    domain: DomainFile, settings: Settings, pictures: PictureCollector | None = None
 ) -> list[DocumentSource]:
     """Opens the sources that the domain configures."""
-    configured = domain.sources.used_keys()
     opened: list[DocumentSource] = []
-    for key, open_ in SOURCES.items():
-        if key in configured:
-            try:
-                opened.append(open_(domain, settings, pictures))
-            except ConfigError as error:
-                opened.append(UnopenedSource(key, error))
+    for kind in used_kinds(domain):
+        try:
+            opened.append(kind.open(domain, settings, pictures))
+        except ConfigError as error:
+            opened.append(UnopenedSource(kind.key, error))
     return opened
 
 
-# Google's client takes a second to import, so each source is imported only when a domain uses it.
-def _google_drive(
-    domain: Domain, settings: Settings, pictures: PictureCollector | None
-) -> DocumentSource:
-    from loaders.google.drive.source import DriveSource, open_drive
-    from loaders.pictures.document_pictures import google_pictures
-
-    fetch = google_pictures(settings.google_api_url or "") if pictures else None
-    return DriveSource(domain.sources.google_drive, open_drive(settings), pictures, fetch)
+def kind_of(source: str) -> SourceKind[Any] | None:
+    """By `Document.source`; None for a source that this release doesn't have."""
+    return _BY_DOCUMENT.get(source)
 
 
-def _files(domain: Domain, settings: Settings, pictures: PictureCollector | None) -> DocumentSource:
-    from loaders.files.local import FileSource
-
-    return FileSource(domain, pictures, settings.document_folders())
-
-
-SOURCES: dict[str, OpenSource] = {"google_drive": _google_drive, "files": _files}
-"""A run reads the sources in this order."""
+def stated_readers(domain: DomainFile, document: IndexedDocument) -> tuple[Permission, ...] | None:
+    """Who may read a published document, by the domain file; None when its source has to be
+    asked."""
+    kind = kind_of(document.source)
+    return kind.readers(domain, document) if kind else ()

@@ -1,20 +1,32 @@
-"""The port through which the ingestion job reads a source of documents.
+"""The port of a source of documents: what a domain file says of it, and how a run reads it.
 
-A new source needs three changes: `loaders/NAME.py` with a `DocumentSource`, a line in
-`loaders/registry.py`, and its key below `sources` in `config/domain.py`."""
+A new source is one module in `loaders/sources/`, whose `SOURCE` is a `SourceKind`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar, cast
 
 from config.errors import LoadError
+from config.settings import Settings
 from loaders.document import Document, Permission
+
+if TYPE_CHECKING:
+    from loaders.pictures.document_pictures import PictureCollector
 
 Load = Callable[[], Document]
 """Loads one document. Raises a LoadError that names it."""
+CheckReaders = Callable[[Collection[str]], Mapping[str, tuple[Permission, ...]]]
+"""Document ids → the current permissions of each; empty for a deleted document.
+
+The result omits documents that could not be checked. Raises PermissionsUnknown when none could."""
+EVERYBODY = (Permission(kind="anyone"),)
+Wrong = tuple[tuple[int | str, ...], str]
+"""A place below the source's key, and what is wrong there."""
 
 
 class IndexedDocument(Protocol):
@@ -25,6 +37,9 @@ class IndexedDocument(Protocol):
 
     @property
     def url(self) -> str: ...
+
+    @property
+    def source(self) -> str: ...
 
     @property
     def version(self) -> str: ...
@@ -77,3 +92,89 @@ class DocumentSource(Protocol):
         without those of the domain's other sources. Those that are not in `settled` are loaded
         again even if unchanged."""
         ...
+
+
+class AccessRules(Protocol):
+    """The section `access` of a domain file."""
+
+    @property
+    def audience(self) -> Literal["channel", "asker"]: ...
+
+    @property
+    def files(self) -> Literal["nobody", "everyone"]: ...
+
+    @property
+    def groups(self) -> Mapping[str, Collection[str]]: ...
+
+    @property
+    def model_fields_set(self) -> Set[str]: ...
+
+
+class DomainFile(Protocol):
+    """What a source may know of the domain file that names it."""
+
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def access(self) -> AccessRules: ...
+
+    @property
+    def sources(self) -> Any: ...
+
+
+Value = TypeVar("Value")
+
+
+class SourceKind(ABC, Generic[Value]):
+    """One key below `sources`: its schema, how it is opened and checked, and who may read.
+
+    The JSON schema, `oncall config check`, `oncall init`, the reference and the readers' rules
+    come from it."""
+
+    key: ClassVar[str]
+    section: ClassVar[Any]
+    """Type of its value."""
+    empty: ClassVar[Any]
+    """The value that names no documents."""
+    description: ClassVar[str]
+    example: ClassVar[str]
+    """A value, in YAML."""
+    tells_changes: ClassVar[str]
+    """By what a run knows which documents changed, for the reference."""
+    told_readers: ClassVar[str]
+    """What says who may read, for the reference."""
+    stored_as: ClassVar[str] = ""
+    """`Document.source` of its documents, where that is not the key."""
+    asks_readers: ClassVar[bool] = False
+    """Whether it is asked who may read, by `check_readers`."""
+
+    def of(self, domain: DomainFile) -> Value:
+        """Its value in the domain file."""
+        return cast("Value", getattr(domain.sources, self.key))
+
+    @abstractmethod
+    def open(
+        self, domain: DomainFile, settings: Settings, pictures: PictureCollector | None
+    ) -> DocumentSource:
+        """Without a collector, pictures are not fetched. Raises ConfigError for a missing
+        setting."""
+
+    @abstractmethod
+    def readers(
+        self, domain: DomainFile, document: IndexedDocument
+    ) -> tuple[Permission, ...] | None:
+        """Who may read a published document, by the domain file as it is now; None when the source
+        has to be asked."""
+
+    def check_readers(self, settings: Settings) -> CheckReaders:
+        """Asks the source who may read. Raises ConfigError for a missing setting."""
+        raise NotImplementedError
+
+    def contradictions(self, domain: DomainFile) -> Iterable[Wrong]:
+        """What the domain file may not say: it isn't loaded."""
+        return ()
+
+    def problems(self, domain: DomainFile, settings: Settings | None) -> Iterable[Wrong]:
+        """What a look at the settings and this machine finds wrong, for `oncall config check`."""
+        return ()

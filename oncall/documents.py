@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from enrichment.llm.ledger import Ledger
     from index.audit import AuditLog
     from index.permissions.groups import Groups
-    from index.permissions.live import CheckReaders, DomainAccess
+    from index.permissions.live import DomainAccess
     from index.publish import Index
     from index.search import Snapshot
     from jobs.ingest.lost_sources import LostSourceStore
     from jobs.ingest.preparer import Preparation
     from loaders.google.owners import GoogleOwners
-    from loaders.source import DocumentSource
+    from loaders.source import CheckReaders, DocumentSource
     from oncall.models import Models
 
 
@@ -78,11 +78,10 @@ class Documents:
             checker=cache(self._readers_checker),
         )
 
-    def _readers_checker(self) -> CheckReaders:
-        # Only domains that check each user's permissions need Google's client.
-        from loaders.google.permissions import open_readers
+    def _readers_checker(self, source: str) -> CheckReaders:
+        from loaders.registry import KINDS
 
-        return open_readers(self._settings)
+        return KINDS[source].check_readers(self._settings)
 
     @cached_property
     def groups(self) -> Groups:

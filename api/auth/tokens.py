@@ -22,9 +22,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from config.domain import ADDRESS, DomainId, Switch
 from config.domain_files import nearest, problem_at
 from config.errors import ConfigError, UsageError
+from config.parsing.fields import ADDRESS, DomainId, Switch
 from config.parsing.strict_yaml import UnreadableFileError, misread, read_mapping, read_text
 from index.permissions.rules import address_of
 

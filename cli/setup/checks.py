@@ -25,6 +25,7 @@ from config.settings import Settings
 from index.publish import published_documents
 from jobs.golden.questions import load_golden
 from loaders.files.local import find_files, load_file
+from loaders.registry import used_kinds
 
 if TYPE_CHECKING:
     from index.store.documents import GenerationInfo
@@ -55,13 +56,14 @@ def misses(
     paths: list[Path] = []
     drive = domain.sources.google_drive
     all_known = published is not None or not (drive.folders or drive.documents)
-    for place, entry in enumerate(domain.sources.files):
+    for entry in domain.sources.files:
         try:
             paths += find_files([entry.path], domain.path.absolute().parent, allowed)[0]
-        except ConfigError as error:
+        except ConfigError:
             all_known = False
-            yield problem_at(domain.path, ["sources", "files", place], str(error))
-    yield from _closed_files(domain)
+    for kind in used_kinds(domain):
+        for place, message in kind.problems(domain, settings):
+            yield problem_at(domain.path, ["sources", kind.key, *place], message)
     yield from _rotas(domain, places)
     yield from _golden(domain)
     if all_known:
@@ -77,21 +79,6 @@ def reserve(domain: Domain, settings: Settings) -> Iterator[str]:
     name = provider_and_model(model)[1] if model else ""
     threshold = read_threshold(settings, domain.domain, name, most)
     yield f"{domain.path}: answer.max_wrong {most:g}: {threshold}"
-
-
-def _closed_files(domain: Domain) -> Iterator[Problem]:
-    access = domain.access
-    if (
-        access.audience == "asker"
-        and domain.sources.files
-        and "files" not in access.model_fields_set
-    ):
-        yield problem_at(
-            domain.path,
-            ["sources", "files"],
-            "files answer nobody with `access: {audience: asker}`; write `access.files: everyone` "
-            "if everyone who may ask may read them, or `nobody` if that is meant",
-        )
 
 
 def _rotas(domain: Domain, allowed: RotaPlaces) -> Iterator[Problem]:

@@ -11,8 +11,8 @@ from cli.setup.checks import counted, drive_to_check
 from cli.setup.files import EnvFile
 from cli.setup.prompts import InitOptions, Prompter, ToBeTold, settled
 from config.checks import Finding, drive_id_in, fine, wrong
-from config.domain import GoogleDriveSource
 from config.settings import Settings
+from loaders.sources.google_drive import GoogleDriveSource
 
 _OF_DRIVE = re.compile(r"https?://(drive|docs)\.google\.com/")
 _ONE_DOCUMENT = re.compile(r"/(document|spreadsheets|presentation|file)/d/")

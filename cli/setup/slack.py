@@ -125,7 +125,7 @@ def checked_name(text: str, existing: set[str]) -> str:
     """Raises ConfigError for an invalid or existing domain name."""
     from pydantic import TypeAdapter, ValidationError
 
-    from config.domain import DomainId
+    from config.parsing.fields import DomainId
 
     try:
         TypeAdapter(DomainId).validate_python(text)

@@ -6,6 +6,7 @@ import heapq
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from threading import Lock
 
 from config.domain import Domain
@@ -14,6 +15,8 @@ from enrichment.chunk import DocumentCard
 from index.permissions.rules import Guarded, PermissionIndex
 from index.search import Snapshot
 from loaders.document import Permission
+from loaders.registry import kind_of, stated_readers, used_kinds
+from loaders.source import CheckReaders
 from telemetry import metrics
 
 FRESH_SECONDS = 300.0
@@ -24,14 +27,11 @@ REST_SECONDS = 15.0
 """Pause after a failed check, so that the next questions don't wait for another failure."""
 AT_ONCE = 50
 """A check is filled up to this many stale documents, all in one call."""
-EVERYBODY = (Permission(kind="anyone"),)
 
 logger = logging.getLogger(__name__)
 
-CheckReaders = Callable[[Collection[str]], Mapping[str, tuple[Permission, ...]]]
-"""Document ids → the current permissions of each; empty for a deleted document.
-
-The result omits documents that could not be checked. Raises PermissionsUnknown when none could."""
+StatedReaders = Callable[[DocumentCard], tuple[Permission, ...] | None]
+"""Who may read a document, by the domain file; None when its source has to be asked."""
 
 
 class LivePermissions:
@@ -43,23 +43,22 @@ class LivePermissions:
         self,
         cards: Mapping[str, DocumentCard],
         *,
-        files_open: bool,
+        stated: StatedReaders,
         check: CheckReaders | None,
         before: LivePermissions | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`check`: None when the domain reads files only; other documents are then closed.
+        """`check`: None when the domain has no source to ask; documents of one are then closed.
         `before`: the previous generation's, whose checks are reused."""
         self._check = check
         self._clock = clock
         self._asking = Lock()
         self._rests_until = -REST_SECONDS
         earlier = before.checks() if before else {}
-        files = {name for name, card in cards.items() if card.source == "file"}
-        self._remote = frozenset(cards.keys() - files)
+        by_file = {name: stated(card) for name, card in cards.items()}
+        permissions = {name: those for name, those in by_file.items() if those is not None}
+        self._remote = frozenset(cards.keys() - permissions.keys())
         self._checked_at = {name: at for name, (at, _) in earlier.items() if name in self._remote}
-        of_files = EVERYBODY if files_open else ()
-        permissions: dict[str, tuple[Permission, ...]] = dict.fromkeys(files, of_files)
         for name in self._remote if check else ():
             permissions[name] = earlier[name][1] if name in earlier else cards[name].permissions
         self.index = PermissionIndex(permissions)
@@ -129,10 +128,11 @@ class DomainAccess:
         *,
         domains: Callable[[], Mapping[str, Domain]],
         snapshot: Callable[[str], Snapshot],
-        checker: Callable[[], CheckReaders],
+        checker: Callable[[str], CheckReaders],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`checker` may raise ConfigError; a domain that needs it then answers nobody."""
+        """`checker`: of a source, by its key. It may raise ConfigError; a domain that needs it then
+        answers nobody."""
         self._domains = domains
         self._snapshot = snapshot
         self._checker = checker
@@ -157,9 +157,9 @@ class DomainAccess:
     def require(self) -> None:
         """Raises ConfigError when a domain needs permission checks that can't be made."""
         for domain in self._domains().values():
-            if domain.access.audience == "asker" and reads_drive(domain):
+            if domain.access.audience == "asker":
                 try:
-                    self._checker()
+                    self._checkers(domain)
                 except ConfigError as error:
                     raise ConfigError(
                         f"{domain.domain} answers each asker from what they may read, which can't "
@@ -168,22 +168,41 @@ class DomainAccess:
                     ) from error
 
     def _permissions(self, domain: Domain, whole: Snapshot) -> LivePermissions:
-        files_open = domain.access.files == "everyone"
-        check = self._checker() if reads_drive(domain) else None
-        state = (whole.generation, files_open, check is None)
+        checkers = self._checkers(domain)
+        state = (whole.generation, domain.access, domain.sources)
         with self._lock:
             cached = self._live.get(domain.domain)
             if cached is None or cached[0] != state:
                 live = LivePermissions(
                     whole.documents,
-                    files_open=files_open,
-                    check=check,
+                    stated=partial(stated_readers, domain),
+                    check=by_source(checkers, whole.documents) if checkers else None,
                     before=cached[1] if cached else None,
                     clock=self._clock,
                 )
                 cached = self._live[domain.domain] = (state, live)
             return cached[1]
 
+    def _checkers(self, domain: Domain) -> dict[str, CheckReaders]:
+        """By the keys of the sources that are asked. Raises ConfigError."""
+        return {
+            kind.key: self._checker(kind.key) for kind in used_kinds(domain) if kind.asks_readers
+        }
 
-def reads_drive(domain: Domain) -> bool:
-    return "google_drive" in domain.sources.used_keys()
+
+def by_source(
+    checkers: Mapping[str, CheckReaders], cards: Mapping[str, DocumentCard]
+) -> CheckReaders:
+    """Asks each source for its own documents. Those of other sources are closed."""
+
+    def check(documents: Collection[str]) -> Mapping[str, tuple[Permission, ...]]:
+        shares: dict[str, list[str]] = {}
+        for one in documents:
+            kind = kind_of(cards[one].source) if one in cards else None
+            shares.setdefault(kind.key if kind else "", []).append(one)
+        permissions: dict[str, tuple[Permission, ...]] = {}
+        for key, share in shares.items():
+            permissions |= checkers[key](share) if key in checkers else dict.fromkeys(share, ())
+        return permissions
+
+    return check

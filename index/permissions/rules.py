@@ -20,8 +20,9 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import Literal, Protocol
 
-from config.domain import ADDRESS, Domain
+from config.domain import Domain
 from config.errors import PermissionsUnknown
+from config.parsing.fields import ADDRESS
 from enrichment.chunk import Chunk, DocumentCard
 from index.search import Hit, SearchQuery, Snapshot
 from loaders.document import Permission

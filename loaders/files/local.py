@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Unpack
 from urllib.parse import quote
 
-from config.domain import Domain
 from config.errors import ConfigError, LoadError
 from loaders.assemble import Metadata
 from loaders.docs.response import parse_document
@@ -23,7 +22,7 @@ from loaders.files.pdf import parse_pdf
 from loaders.files.text import parse_csv, parse_text
 from loaders.files.word import parse_docx
 from loaders.pictures.document_pictures import PictureCollector, local_pictures
-from loaders.source import IndexedDocument, Load, SourceChanges
+from loaders.source import DomainFile, IndexedDocument, Load, SourceChanges
 from loaders.time_limit import outside_time_limit
 from loaders.untrusted import ReadRefused, confined, read_file
 
@@ -39,7 +38,7 @@ class FileSource:
 
     def __init__(
         self,
-        domain: Domain,
+        domain: DomainFile,
         pictures: PictureCollector | None = None,
         allowed: Sequence[Path] | None = None,
     ) -> None:

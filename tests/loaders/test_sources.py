@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from langchain_core.document_loaders import BaseLoader
 from langchain_core.documents import Document as Page
 
@@ -39,21 +38,13 @@ def changes(loader: BaseLoader) -> SourceChanges:
 
 
 def test_each_key_of_a_domains_sources_has_its_source() -> None:
-    assert registry.SOURCES.keys() == Sources.model_fields.keys()
+    assert registry.KINDS.keys() == Sources.model_fields.keys()
 
 
 def test_only_sources_that_name_documents_are_opened(tmp_path: Path) -> None:
     one = domain(tmp_path, google_drive={"folders": []}, files=["*.md"])
     assert [source.name for source in registry.open_sources(one, SETTINGS)] == ["files"]
     assert registry.open_sources(domain(tmp_path), SETTINGS) == []
-
-
-def test_a_registered_source_is_opened_for_its_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wiki = LangChainSource("wiki", WikiLoader())
-    monkeypatch.setitem(registry.SOURCES, "files", lambda domain, settings, pictures: wiki)
-    assert registry.open_sources(domain(tmp_path, files=["x"]), SETTINGS) == [wiki]
 
 
 def test_pages_of_one_langchain_source_are_one_document() -> None:

@@ -7,8 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from config.domain import GoogleDriveSource
-from loaders.google.drive.calls import DOCUMENT, EXPORTS, FOLDER, GOOGLE, DriveCalls, DriveFile
+from loaders.google.drive.calls import (
+    DOCUMENT,
+    EXPORTS,
+    FOLDER,
+    GOOGLE,
+    DriveCalls,
+    DriveFile,
+    DrivePlaces,
+)
 from loaders.google.drive.listing import Listing, in_parallel, list_source
 from loaders.google.errors import GoogleRefused
 
@@ -43,7 +50,7 @@ class AccessReport:
 _SWITCH_ON = "switch on the Google Docs API: Google Cloud console › APIs & Services › Library"
 
 
-def check_access(source: GoogleDriveSource, calls: DriveCalls) -> list[AccessReport]:
+def check_access(source: DrivePlaces, calls: DriveCalls) -> list[AccessReport]:
     """Reports on configured folders with their subfolders, then on configured documents.
 
     Raises ConfigError when Google rejects the credentials."""

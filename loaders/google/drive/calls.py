@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Protocol
 
 from loaders.document import Permission
 from loaders.google.client import GoogleClient
@@ -42,6 +42,16 @@ DOWNLOADS: Mapping[str, str] = {
 BY_NAME = frozenset({".csv", ".docx", ".htm", ".html", ".markdown", ".md", ".pdf", ".txt"})
 """Suffixes that decide for VAGUE_TYPES, which uploads often have."""
 VAGUE_TYPES = frozenset({"text/plain", "application/octet-stream"})
+
+
+class DrivePlaces(Protocol):
+    """What of Drive a domain reads: ids of folders with all below them, and of documents."""
+
+    @property
+    def folders(self) -> Sequence[str]: ...
+
+    @property
+    def documents(self) -> Sequence[str]: ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,9 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from config.domain import GoogleDriveSource
 from config.errors import ConfigError, LoadError
-from loaders.google.drive.calls import FOLDER, SHORTCUT, DriveCalls, DriveFile
+from loaders.google.drive.calls import FOLDER, SHORTCUT, DriveCalls, DriveFile, DrivePlaces
 from loaders.google.errors import OF_FILE, GoogleRefused
 
 CALLS_AT_ONCE = 6
@@ -53,7 +52,7 @@ class Listing:
 
 
 def list_source(
-    source: GoogleDriveSource,
+    source: DrivePlaces,
     calls: DriveCalls,
     *,
     entering: Callable[[str], None] = lambda drive_id: None,

@@ -15,7 +15,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 
-from config.domain import GoogleDriveSource
 from config.errors import LoadError
 from config.settings import Settings
 from loaders.assemble import Metadata
@@ -24,7 +23,7 @@ from loaders.document import Document, check_size
 from loaders.files.local import load_bytes
 from loaders.google.client import ATTEMPTS, TIMEOUT, GoogleClient
 from loaders.google.drive.access import AccessReport, check_access
-from loaders.google.drive.calls import DOCUMENT, EXPORTS, DriveCalls, DriveFile
+from loaders.google.drive.calls import DOCUMENT, EXPORTS, DriveCalls, DriveFile, DrivePlaces
 from loaders.google.drive.listing import load_error
 from loaders.google.drive.sync import (
     SyncPlan,
@@ -83,7 +82,7 @@ class GoogleDrive:
 
     def sync(
         self,
-        source: GoogleDriveSource,
+        source: DrivePlaces,
         *,
         cursor: str,
         indexed: Mapping[str, IndexedDocument],
@@ -148,7 +147,7 @@ class GoogleDrive:
         except GoogleRefused as refused:
             raise load_error("Google Drive", refused, self.account) from refused
 
-    def check(self, source: GoogleDriveSource) -> list[AccessReport]:
+    def check(self, source: DrivePlaces) -> list[AccessReport]:
         """Reports what the account can and can't read, folder by folder."""
         return check_access(source, self.calls)
 
@@ -187,7 +186,7 @@ class DriveSource:
 
     def __init__(
         self,
-        source: GoogleDriveSource,
+        source: DrivePlaces,
         drive: GoogleDrive,
         pictures: PictureCollector | None = None,
         fetch: Fetch | None = None,

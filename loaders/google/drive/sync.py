@@ -9,9 +9,8 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from config.domain import GoogleDriveSource
 from config.errors import LoadError
-from loaders.google.drive.calls import Changes, DriveCalls, DriveChange, DriveFile
+from loaders.google.drive.calls import Changes, DriveCalls, DriveChange, DriveFile, DrivePlaces
 from loaders.google.drive.listing import LOCKED, Skipped, in_parallel, list_source, load_error
 from loaders.google.errors import GoogleRefused
 from loaders.source import IndexedDocument
@@ -42,7 +41,7 @@ class Cursor:
         return json.dumps(stored, separators=(",", ":"), default=sorted)
 
 
-def name_source(source: GoogleDriveSource, *, account: str, host: str) -> str:
+def name_source(source: DrivePlaces, *, account: str, host: str) -> str:
     return " ".join([account, host, *sorted(source.folders), "/", *sorted(source.documents)])
 
 
@@ -97,7 +96,7 @@ class _ListAgain(Exception):
 
 
 def plan_from_listing(
-    source: GoogleDriveSource,
+    source: DrivePlaces,
     calls: DriveCalls,
     *,
     name: str,
@@ -150,7 +149,7 @@ def plan_from_listing(
 
 
 def plan_from_changes(
-    source: GoogleDriveSource,
+    source: DrivePlaces,
     calls: DriveCalls,
     *,
     last: Cursor,
@@ -193,7 +192,7 @@ def plan_from_changes(
 
 @dataclass(frozen=True)
 class _Scope:
-    source: GoogleDriveSource
+    source: DrivePlaces
     last: Cursor
 
     def sort(self, changes: Iterable[DriveChange]) -> tuple[dict[str, DriveFile], set[str]]:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pytest
 
-from config.domain import Access, Domain, GoogleDriveSource, Sources
+from config.domain import Access, Domain, Sources
 from config.errors import ConfigError, PermissionsUnknown
 from index.permissions.live import (
     FRESH_SECONDS,
@@ -23,6 +23,7 @@ from index.permissions.rules import EVERYONE, all_may_read, identities, visible_
 from index.search import SearchQuery, Snapshot
 from loaders.document import Permission
 from loaders.google.permissions import current_readers
+from loaders.sources.google_drive import GoogleDriveSource
 from playground.google_stand_in import GoogleFault, GoogleStandIn
 from telemetry.metrics import registry
 from tests.agents.corpus import LAPTOPS, OLD_ROTATION, ROTATION, asking, snapshot
@@ -71,7 +72,7 @@ class House:
         self.doors = DomainAccess(
             domains=lambda: {"security": self.domain()},
             snapshot=lambda name: self.whole,
-            checker=lambda: self.check,
+            checker=lambda _: self.check,
             clock=self.clock,
         )
 
@@ -299,7 +300,7 @@ def test_drive_s_documents_in_a_domain_without_drive_are_closed(house: House) ->
 
 
 def test_without_credentials_nothing_is_answered_and_the_start_says_so(house: House) -> None:
-    def missing() -> Any:
+    def missing(source: str) -> Any:
         raise ConfigError("missing setting: GOOGLE_APPLICATION_CREDENTIALS", remedy="set it")
 
     doors = DomainAccess(

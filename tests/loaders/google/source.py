@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from config.domain import GoogleDriveSource
 from config.errors import LoadError
 from config.settings import Settings
 from loaders.document import Document
 from loaders.google.drive.source import GoogleDrive, open_drive
 from loaders.google.drive.sync import SyncPlan
+from loaders.sources.google_drive import GoogleDriveSource
 from playground.google.memory_drive import FOLDER
 from playground.google_stand_in import GoogleStandIn, StoredFile
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from config.domain import GoogleDriveSource
 from config.errors import ConfigError, LoadError
 from config.settings import Settings
 from loaders.document import Permission
 from loaders.google.drive.source import open_drive
+from loaders.sources.google_drive import GoogleDriveSource
 from playground.google.memory_drive import SHEET, SHORTCUT, SLIDES
 from playground.google_stand_in import ACCOUNT, GoogleStandIn, StoredFile
 from tests.loaders.google.source import BEFORE, LATER, Index, document, folder, opened
