@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit
 
 from dotenv import dotenv_values, load_dotenv
 from pydantic import (
@@ -25,9 +25,10 @@ from pydantic_settings import (
 )
 
 from config.errors import ConfigError
-from config.parsing.secret_files import secrets_from_files
+from config.parsing.loader_list import AllowedLoader, read_loader_list
+from config.parsing.secret_files import environment, password_in, secrets_from_files, tool_tokens
 from config.providers import OPENAI, check_model_name, provider_and_model
-from config.tool_server import TOKEN_VARIABLE, describe_fields
+from config.tool_server import describe_fields
 from telemetry.logs import LogFormat, LogLevel
 
 if TYPE_CHECKING:
@@ -189,6 +190,13 @@ class Settings(BaseSettings):
     folders: str = ""
     """Folders, separated by `:`, in which documents and rotas of domain files may lie besides the
     configuration folder; documents also lie in the folder around it, or in the working directory"""
+    loaders: str = ""
+    """Classes of LangChain that read documents for domain files (`sources.loader`), as
+    `NAME=MODULE:CLASS`, separated by commas or lines; behind each what it may use: `host=…` (hosts
+    that it may reach), `env=…` (variables that it gets), `folder=…` (what it may read besides the
+    folders of documents), `programs` (it may start others)"""
+    loader_seconds: float = Field(1_800.0, gt=0)
+    """Time after which such a class is ended, and its documents stay as they were"""
     inner_hosts: str = ""
     """Hosts of your own network, separated by commas, where rotas of domain files may lie: their
     addresses may be private, and begin with `http://`"""
@@ -231,6 +239,12 @@ class Settings(BaseSettings):
 
         if value:
             read_price_list(value)
+        return value
+
+    @field_validator("loaders")
+    @classmethod
+    def _are_loaders(cls, value: str) -> str:
+        read_loader_list(value)
         return value
 
     @field_validator("traces")
@@ -289,7 +303,11 @@ class Settings(BaseSettings):
 
     def tool_token(self, variable: str) -> str:
         """Of a domain's tool server; empty when it is not set."""
-        return _tool_tokens().get(variable, "")
+        return tool_tokens().get(variable, "")
+
+    def allowed_loaders(self) -> Mapping[str, AllowedLoader]:
+        """By the names that domain files use."""
+        return read_loader_list(self.loaders)
 
     def read_prices(self, model: str | None = None) -> Prices | None:
         """Of a model, as a setting names it; without one, of the chat model. None when they are
@@ -319,9 +337,14 @@ class Settings(BaseSettings):
         values = [getattr(self, field) for field in type(self).model_fields]
         secrets = [
             *(one.get_secret_value() for one in values if isinstance(one, SecretStr)),
-            *(_password(one) for one in values),
+            *(password_in(one) for one in values),
             *(value for name, value in os.environ.items() if _NAME_OF_A_SECRET.search(name)),
-            *_tool_tokens().values(),
+            *tool_tokens().values(),
+            *(
+                value
+                for loader in self.allowed_loaders().values()
+                for value in loader.variables_in(environment()).values()
+            ),
         ]
         return frozenset(one for one in secrets if len(one) >= _MIN_SECRET_CHARS)
 
@@ -380,20 +403,6 @@ def _secrets_from_files() -> dict[str, Any]:
     return {fields[variable]: secret for variable, secret in from_files.items()}
 
 
-def _tool_tokens() -> dict[str, str]:
-    """Variable → token of a tool server; the environment counts before `.env`."""
-    try:
-        dotenv = dotenv_values(".env")
-    except (OSError, UnicodeDecodeError):  # told when the settings are read
-        dotenv = {}
-    environment = {**dotenv, **os.environ}
-    return {
-        name: value
-        for name, value in environment.items()
-        if value and re.fullmatch(TOKEN_VARIABLE, name)
-    }
-
-
 def is_secret(field: str) -> bool:
     """Whether it can be given as a file, too."""
     kind = str(Settings.model_fields[field].annotation)
@@ -408,11 +417,3 @@ def _variable(field: str) -> str:
 def _variables(field: str) -> list[str]:
     alias = Settings.model_fields[field].validation_alias
     return list(map(str, alias.choices)) if isinstance(alias, AliasChoices) else [field.upper()]
-
-
-def _password(address: object) -> str:
-    """Of an address that has one."""
-    try:
-        return urlsplit(address).password or "" if isinstance(address, str) else ""
-    except ValueError:
-        return ""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import loaders.sources
 from config.errors import ConfigError
-from config.settings import Settings
 from loaders.document import Permission
 from loaders.source import (
     DocumentSource,
@@ -21,6 +20,7 @@ from loaders.source import (
 )
 
 if TYPE_CHECKING:
+    from config.settings import Settings
     from loaders.pictures.document_pictures import PictureCollector
 
 

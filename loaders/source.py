@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar, cast
 
 from config.errors import LoadError
-from config.settings import Settings
 from loaders.document import Document, Permission
 
 if TYPE_CHECKING:
+    from config.settings import Settings
     from loaders.pictures.document_pictures import PictureCollector
 
 Load = Callable[[], Document]

@@ -6,11 +6,16 @@ that holds `SLACK_BOT_TOKEN`."""
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
+
+from dotenv import dotenv_values
 
 from config.errors import ConfigError
+from config.tool_server import TOKEN_VARIABLE
 
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -123,3 +128,29 @@ def _read(variable: str, path: Path) -> str:
     if not text:
         raise ConfigError(f"{variable}: {path} is empty", remedy="write the secret into it")
     return text
+
+
+def environment() -> dict[str, str | None]:
+    """The environment counts before `.env`."""
+    try:
+        dotenv = dotenv_values(".env")
+    except (OSError, UnicodeDecodeError):  # told when the settings are read
+        dotenv = {}
+    return {**dotenv, **os.environ}
+
+
+def tool_tokens() -> dict[str, str]:
+    """Variable → token of a tool server."""
+    return {
+        name: value
+        for name, value in environment().items()
+        if value and re.fullmatch(TOKEN_VARIABLE, name)
+    }
+
+
+def password_in(address: object) -> str:
+    """Of an address that has one."""
+    try:
+        return urlsplit(address).password or "" if isinstance(address, str) else ""
+    except ValueError:
+        return ""

@@ -11,12 +11,12 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from config.errors import ConfigError
 from config.parsing.fields import NonBlank
-from config.settings import Settings
 from config.tool_server import Section, invalid
 from loaders.document import Permission
 from loaders.source import EVERYBODY, DomainFile, IndexedDocument, SourceKind, Wrong
 
 if TYPE_CHECKING:
+    from config.settings import Settings
     from loaders.files.local import FileSource
     from loaders.pictures.document_pictures import PictureCollector
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import AfterValidator, Field
 
 from config.parsing.fields import not_blank
-from config.settings import Settings
 from config.tool_server import Section, invalid
 from loaders.source import CheckReaders, DomainFile, IndexedDocument, SourceKind
 
 if TYPE_CHECKING:
+    from config.settings import Settings
     from loaders.google.drive.source import DriveSource
     from loaders.pictures.document_pictures import PictureCollector
 

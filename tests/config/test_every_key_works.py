@@ -37,7 +37,7 @@ from config.domain import Domain
 from config.domain_files import read_domain
 from config.models import Usage
 from config.settings import Settings
-from index.permissions.rules import Person
+from index.permissions.rules import Person, visible_to
 from index.search import Snapshot
 from jobs.schedule.recorded_run import as_planned
 from jobs.schedule.runs import GOOD
@@ -54,6 +54,7 @@ from tests.bot.conftest import Desk, running
 from tests.bot.fakes import CHANNEL, Agents, answer, domain, showing_to_all
 from tests.bot.features.handoff.rewound import rewind
 from tests.bot.shelf import AGE, Shelf, embed
+from tests.loaders.langchain import loaders_of_ours
 
 BASE: dict[str, Any] = {
     "domain": "tea",
@@ -66,6 +67,12 @@ BASE: dict[str, Any] = {
     "examples": [{"question": "when is the kettle descaled", "documents": ["green"]}],
     "escalation": {"usergroup": "S0SECENG"},
 }
+BESIDE = {
+    "refresh": {"cron": "0 3 * * *"},
+    "sources.loader": {"name": "first", "readers": "everyone"},
+}
+"""Keys that their section needs."""
+WIKI = f"{loaders_of_ours.__name__}:Wiki"
 NIGHTLY = "0 3 * * *"
 WEEKLY = MONDAYS = "0 9 * * 1"
 GREEN = """\
@@ -144,6 +151,7 @@ class House:
                 "embedding_model": "hashed",
                 "openai_base_url": self.server.base_url,
                 "tool_commands": True,
+                "loaders": f"first={WIKI} other={WIKI}",
                 "chat_model": "scripted" if model else None,
             }
         )
@@ -277,6 +285,15 @@ def passages_for_mei(house: House, values: Mapping[str, Any]) -> object:
     found = copilot.retrieve("tea", "how long does tea steep?", readers=mei)
     copilot.index.close()
     return [passage["source"] for passage in found["documents"]]
+
+
+def open_to_mei(house: House, values: Mapping[str, Any]) -> object:
+    """Documents that somebody may read whom no document names."""
+    copilot = house.ingested(values)
+    mei = copilot.groups(copilot.domain("tea"), Person(email="mei@elsewhere.example"))
+    names = list(visible_to(copilot.snapshot("tea"), mei).documents)
+    copilot.index.close()
+    return names
 
 
 def published_name(house: House, values: Mapping[str, Any]) -> object:
@@ -626,6 +643,9 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "sources.google_drive.documents": ([], ["rooibos"], documents),
     "sources.files.path": ("teas", "teas/kettle.md", documents),
     "sources.files.base_url": ("", "https://tea.example.com/docs", addresses),
+    "sources.loader.name": ("first", "other", documents),
+    "sources.loader.arguments": ({}, {"then": "lies"}, documents),
+    "sources.loader.readers": ("everyone", ["dana@example.com"], open_to_mei),
     "answer.when": ("mention", "always", said_to("how long does it steep?")),
     "answer.effort": ("standard", "thorough", steps),
     "answer.follow_ups": ("thread", "mention", followed_up),
@@ -733,15 +753,17 @@ def with_key(key: str, value: Any) -> dict[str, Any]:
     for name in above:
         node = node.setdefault(name, {})
         node = node[0] if isinstance(node, list) else node
-    node[last] = value
-    if key in {"access.files", "access.groups"}:  # they matter to askers alone
-        values["access"]["audience"] = "asker"
+    node |= {**BESIDE.get(".".join(above), {}), last: value}
+    if key in {
+        "access.files",
+        "access.groups",
+        "sources.loader.readers",
+    }:  # they matter to askers alone
+        values.setdefault("access", {})["audience"] = "asker"
     if key.startswith("tools."):
         way = {} if values["tools"].get("url") else {"command": TOOLS}
         server = {"name": "PagerDuty", "what": "who is on call", "allow": ["on_call"]}
         values["tools"] = [{**server, **way, **values["tools"]}]
-    if key.startswith("refresh."):
-        values["refresh"] = {"cron": NIGHTLY, **values["refresh"]}
     if key.startswith("escalation.levels."):
         level = values["escalation"]["levels"]
         whom = {} if level.keys() & {"user", "usergroup", "rota"} else {"user": "U0DANA"}

@@ -53,7 +53,9 @@ from tests.api.front import here
 from tests.cross_encoder import tiny_cross_encoder
 from tests.databases import postgresql_database
 from tests.loaders.google.source import Clock
+from tests.loaders.langchain import loaders_of_ours
 
+WIKI = f"{loaders_of_ours.__name__}:Wiki"
 BOSS, TASTERS = "boss@tidewater.example", "tasters@tidewater.example"
 DOMAIN = "domain: {name}\ntitle: Tea help\nchannels: [C0SECURITY]\nsources: {sources}\n"
 FILES = "{files: [tea.md]}"
@@ -477,6 +479,15 @@ def ingested_tea(town: Town, settings: Settings) -> object:
     return report.added, [str(failure) for failure in report.failed]
 
 
+def ingested_wiki(town: Town, settings: Settings) -> object:
+    """What a class of LangChain brings, and why it doesn't."""
+    config = town.folder / "wiki"
+    (config / "domains").mkdir(parents=True, exist_ok=True)
+    sources = "{loader: {name: wiki, readers: everyone}}"
+    (config / "domains/tea.yaml").write_text(DOMAIN.format(name="tea", sources=sources))
+    return ingested_tea(town, settings.model_copy(update={"config_dir": config}))
+
+
 def logged(settings: Settings, act: Callable[[Copilot], object]) -> str:
     """What is logged meanwhile."""
     with redirect_stderr(io.StringIO()) as written:
@@ -628,6 +639,10 @@ PROBES = {
     "ONCALL_CONFIG_DIR": Probe(one="{folder}/tea", other="{folder}/drive", observe=domains),
     "ONCALL_FOLDERS": Probe(
         one=None, other="{folder}/elsewhere", observe=rota_problems, besides=ROTAS
+    ),
+    "ONCALL_LOADERS": Probe(one="wiki=no.such:Wiki", other=f"wiki={WIKI}", observe=ingested_wiki),
+    "ONCALL_LOADER_SECONDS": Probe(
+        one="30", other="0.001", observe=ingested_wiki, besides={"ONCALL_LOADERS": f"wiki={WIKI}"}
     ),
     "ONCALL_INNER_HOSTS": Probe(
         one=None, other="Rotas.example, other", observe=rota_problems, besides=ROTAS
