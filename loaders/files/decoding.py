@@ -4,23 +4,49 @@ passages that nobody can read."""
 from __future__ import annotations
 
 import codecs
+import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable
+from itertools import accumulate
+
+from bs4.dammit import EncodingDetector as Markup
 
 from config.errors import LoadError
 from loaders.document import Block
 
 _BOMS = (  # that of UTF-32 begins like that of UTF-16
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_WIDE = ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"]
+_LISTED = """
+    cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 cp850 cp852 cp866 cp874
+    iso-8859-2 koi8-r koi8-u mac-roman cp932 euc-jp gb18030 cp950 big5hkscs cp949"""
+_NARROW = _LISTED.split()
+"""What text files are saved in: the encodings of the web, of DOS and of the first Macs."""
+_LARGER = {
+    "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874",
+    "tis-620": "cp874", "shift_jis": "cp932", "gb2312": "gb18030", "gbk": "gb18030",
+    "euc_kr": "cp949", "big5": "cp950",
+}  # fmt: skip
+"""Encoding → a larger one that its name stands for in browsers and on Windows."""
+_DECLARABLE = re.compile(
+    r"cp(?:125\d|8[56]\d|874|932|949|950)|euc_jp|gb18030|big5hkscs|iso8859-\d+|iso2022_\w+|koi8-\w"
+    r"|mac-\w+"
+)
+"""In others ASCII is not itself, so they can't be declared in ASCII."""
 _CONTROL = bytes([*range(8), *range(0x0E, 0x1A), *range(0x1C, 0x20), 0x7F])
 """Without those of printed text: tab, line ends, form feed, backspace, end of file, escape."""
+_SIGNS = dict.fromkeys(map(ord, "“”„‘’–—…•°€™©®§\xa0"))
 _MAX_STRAY = 8
 """Characters that a short text may have and a binary file has."""
 _REMEDY = "take it out of the source, or save it as text"
+_EVIDENCE = 65_536
+"""Bytes from which an encoding is detected."""
 
 _MIN_MACHINE_MADE = 20_000
 """Characters. What is shorter is published as it is; code, ten times as much."""
@@ -31,28 +57,37 @@ _MIN_PRINTED = 0.85
 _SAMPLE = 20_000
 
 
-def decode(data: bytes, name: str = "file") -> tuple[str, str]:
-    """Returns the text, and a warning when the encoding is a guess. Raises LoadError for bytes that
-    are no text."""
+def decode(data: bytes, name: str = "file", *, markup: bool = False) -> tuple[str, str]:
+    """Returns the text, and a warning when bytes are wrong or the encoding is a guess.
+
+    `markup`: an HTML page may declare its encoding. Raises LoadError for bytes that are no text,
+    and for letters that could as well be those of another alphabet."""
     for mark, encoding in _BOMS:
         if data.startswith(mark):
-            return _checked(data.decode(encoding, "replace"), name), ""
-    if encoding := _utf_16_without_mark(data):
-        return _checked(data.decode(encoding, "replace"), name), ""
+            return _read(data.removeprefix(mark), encoding, name)
+    is_utf_8 = _decodes(data, "utf-8")
+    if (b"\0" in data or not is_utf_8) and (encoding := _wide(data)):
+        return _read(data, encoding, name)
     # Compressed data has a tenth of control characters; no encoding of text has any.
     controls = len(data) - len(data.translate(None, _CONTROL))
     if _is_much(controls, len(data)):
-        raise LoadError(
-            name,
-            f"it is no text: {controls:,} of its {len(data):,} bytes are control characters, as in "
-            "a picture, an archive or a program",
-            remedy=_REMEDY,
-        )
-    try:
-        return data.decode("utf-8-sig"), ""
-    except UnicodeDecodeError as error:
-        warning = f"not UTF-8 at byte {error.start}: read as Windows-1252"
-        return data.decode("cp1252", "replace"), warning
+        raise _no_text(name, controls, len(data))
+    if is_utf_8:
+        is_jis = b"\x1b$" in data and _decodes(data, "iso2022_jp")
+        return data.decode("iso2022_jp" if is_jis else "utf-8"), ""
+    text = data.decode("utf-8", "replace")
+    wrong = text.count("\ufffd")
+    # In another encoding one character of five, at most, happens to be right UTF-8.
+    if 3 * wrong <= len(text) - len(text.encode("ascii", "ignore")):
+        return _read(data, "utf-8", name)
+    if markup and (encoding := _declared(data)):
+        return _read(data, encoding, name)
+    if controls:
+        raise _no_text(name, controls, len(data))
+    encoding = _detected(data, name)
+    text, warning = _read(data, encoding, name)
+    label = re.sub(r"^cp(?=125)", "Windows-", encoding)
+    return text, "; ".join(filter(None, (f"not UTF-8: read as {label}, a guess", warning)))
 
 
 def check_words(blocks: Iterable[Block], name: str) -> None:
@@ -70,14 +105,19 @@ def check_words(blocks: Iterable[Block], name: str) -> None:
         )
 
 
-def _utf_16_without_mark(data: bytes) -> str:
-    """The encoding, by the zeros that it puts beside Latin letters, spaces and line ends."""
-    sample = data[:_SAMPLE]
-    zeros = sample[::2].count(0), sample[1::2].count(0)
-    often, seldom = len(sample) // 8, len(sample) // 200
-    if len(data) % 2 or min(zeros) > seldom or max(zeros) <= often:
-        return ""
-    return "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
+def _read(data: bytes, encoding: str, name: str) -> tuple[str, str]:
+    """The text, and a warning that says where the first wrong byte is."""
+    try:
+        return _checked(data.decode(encoding), name), ""
+    except UnicodeDecodeError as error:
+        at = error.start
+    line = data[:at].decode(encoding, "replace").count("\n") + 1
+    text = data.decode(encoding, "replace")
+    wrong = text.count("\ufffd")
+    return _checked(text, name), (
+        f"{wrong} of {len(text):,} characters are not {encoding.upper()} and read as \ufffd, "
+        f"the first at byte {at}, 0x{data[at]:02X}, in line {line}"
+    )
 
 
 def _checked(text: str, name: str) -> str:
@@ -89,8 +129,93 @@ def _checked(text: str, name: str) -> str:
     return text
 
 
+def _no_text(name: str, controls: int, size: int) -> LoadError:
+    return LoadError(
+        name,
+        f"it is no text: {controls:,} of its {size:,} bytes are control characters, as in a "
+        "picture, an archive or a program",
+        remedy=_REMEDY,
+    )
+
+
 def _is_much(count: int, of: int) -> bool:
     return count > _MAX_STRAY and count * 100 > of
+
+
+def _decodes(data: bytes, encoding: str) -> bool:
+    try:
+        data.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _wide(data: bytes) -> str:
+    """UTF-16 or UTF-32 without a mark, in the byte order that gives more of ASCII; else ''."""
+    import chardet  # here, as few files need it
+
+    sample = data[:_EVIDENCE]
+    guess = chardet.detect(sample, include_encodings=[*_WIDE, "cp1252"])["encoding"] or ""
+    orders = [one for one in _WIDE if one[:6] == guess[:6]]
+    ascii_in = {one: sum(map(str.isascii, sample.decode(one, "replace"))) for one in orders}
+    return max(orders, key=lambda one: (ascii_in[one], one == guess), default="")
+
+
+def _declared(data: bytes) -> str:
+    """The encoding that a page declares, '' for none that can be."""
+    encoding = _codec(Markup.find_declared_encoding(data, is_html=True) or "")
+    return encoding if _DECLARABLE.fullmatch(encoding) else ""
+
+
+def _codec(label: str) -> str:
+    """A label → Python's name of the encoding, '' for none."""
+    label = re.sub(r"^x-(?!mac)|-i$", "", re.sub(r"^(windows|cp)-?(?=\d)", "cp", label.lower()))
+    try:
+        encoding = codecs.lookup(label).name
+    except LookupError:
+        return ""
+    return _LARGER.get(encoding, encoding)
+
+
+def _detected(data: bytes, name: str) -> str:
+    """What two detectors agree on; between Latin alphabets, what the better one of them says.
+
+    Raises LoadError when they don't agree on the alphabet."""
+    import chardet
+    from chardetng_py import EncodingDetector
+
+    lines = [line for line in data.split(b"\n") if not line.isascii()]
+    sizes = accumulate(map(len, lines))
+    few = [line for line, size in zip(lines, sizes, strict=True) if size <= _EVIDENCE]
+    sample = b"\n".join(few or [lines[0][:_EVIDENCE]]) + b"\n"
+    if _has_only_signs(sample.decode("cp1252", "replace")):
+        return "cp1252"
+    detector = EncodingDetector()
+    detector.feed(sample, last=True)
+    one = _codec(chardet.detect(sample, include_encodings=_NARROW)["encoding"] or "latin-1")
+    two = _codec(detector.guess(tld=None, allow_utf8=False))
+    texts = [sample.decode(encoding, "replace") for encoding in (one, two)]
+    if texts[0] == texts[1] or set(map(_alphabet, texts)) == {"LATIN"}:
+        return one
+    raise LoadError(
+        name,
+        f"it is not UTF-8, and its letters may be those of {one} or of {two}",
+        remedy="save it as UTF-8",
+    )
+
+
+def _has_only_signs(text: str) -> bool:
+    """Whether it is English with the quotes and dashes of Windows, which are letters elsewhere."""
+    if re.search(r"[^\W\d_][“”„•°][^\W\d_]", text):
+        return False
+    return text.translate(_SIGNS).isascii()
+
+
+def _alphabet(text: str) -> str:
+    """The first word of most of its letters' Unicode names, ASCII aside."""
+    letters = (one for one in text if one > "\x7f" and one.isalpha())
+    names = Counter(unicodedata.name(one, "").partition(" ")[0] for one in letters)
+    return names.most_common(1)[0][0] if names else ""
 
 
 def _is_machine_made(block: Block) -> bool:

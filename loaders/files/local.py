@@ -149,10 +149,10 @@ def load_bytes(
         raise LoadError(name, "its content is nested too deep") from error
 
 
-def _text(parse: Callable[..., Document]) -> Parse:
+def _text(parse: Callable[..., Document], *, markup: bool = False) -> Parse:
     def from_bytes(data: bytes, *, url: str, **metadata: Unpack[Metadata]) -> Document:
         name = metadata.get("id") or url or "file"
-        text, warning = decode(data, name)
+        text, warning = decode(data, name, markup=markup)
         document = parse(text, url=url, **metadata)
         check_words(document.blocks, name)
         if warning:
@@ -197,8 +197,8 @@ def find_files(
 _PARSERS: dict[str, Parse] = {
     ".csv": _text(parse_csv),
     ".docx": parse_docx,
-    ".htm": _text(parse_html),
-    ".html": _text(parse_html),
+    ".htm": _text(parse_html, markup=True),
+    ".html": _text(parse_html, markup=True),
     ".json": _text(_google_json),
     ".markdown": _text(parse_markdown),
     ".md": _text(parse_markdown),
