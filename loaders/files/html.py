@@ -11,11 +11,21 @@ from bs4.element import Comment, PageElement, PreformattedString
 
 from loaders.assemble import BlockWriter, Metadata, make_document
 from loaders.document import MAX_MARKUP_NESTING, BlockKind, Document, Tab, check_size, too_deep
+from loaders.files.confluence import as_html, simplify_storage
 from loaders.files.google_export import simplify_export
+from loaders.files.html_code import code_text, language_of, numbered_code
 from loaders.files.html_inline import attribute, inline, item_markers, list_level, take_footnotes
-from loaders.files.html_tables import images_in, is_block, read_table, to_image
+from loaders.files.html_page import simplify_page
+from loaders.files.html_tables import (
+    images_in,
+    is_block,
+    is_layout,
+    outside_cells,
+    read_table,
+    rows_of,
+    to_image,
+)
 from loaders.tables.headers import outline, own_cells
-from loaders.text.markdown import clean
 
 _INVISIBLE = ["script", "style", "noscript", "template", "head", "iframe", "object", "svg"]
 _TAB = re.compile(r"\s*tab:\s*(.+?)\s*", re.DOTALL)
@@ -28,7 +38,7 @@ def parse_html(html: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Doc
     """
     name = metadata.get("id") or metadata.get("title") or "HTML document"
     check_size(name, len(html))
-    soup = BeautifulSoup(html, "lxml")
+    soup = BeautifulSoup(as_html(html), "lxml")
     title = soup.title.get_text().strip() if soup.title else ""
     writer = BlockWriter(url=url)
     write_html(soup, writer, name)
@@ -40,6 +50,9 @@ def parse_html(html: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Doc
 
 def write_html(soup: BeautifulSoup, writer: BlockWriter, name: str) -> None:
     _check_depth(soup, name)
+    simplify_storage(soup)
+    if words := simplify_page(soup):
+        writer.warn(f"left out {words} words that the page hides")
     simplify_export(soup)
     for element in soup.find_all(_INVISIBLE):
         if element.name in ("iframe", "object", "svg"):
@@ -151,10 +164,21 @@ class _Walk:
 
     def _list(self, node: Tag) -> None:
         level = list_level(node)
-        for item, marker in item_markers(node):
-            self._item(item, marker, level)
-        for child in node.find_all(["ul", "ol"], recursive=False):
-            self._list(child)  # invalid HTML, but common: lists directly in lists
+        markers = {id(item): marker for item, marker in item_markers(node)}
+        waiting: list[PageElement] = []
+        for child in [*node.children, None]:
+            if (
+                child is not None
+                and not is_block(child)
+                and not isinstance(child, PreformattedString)
+            ):
+                waiting.append(child)
+                continue
+            self._flush(waiting)
+            if isinstance(child, Tag) and id(child) in markers:
+                self._item(child, markers[id(child)], level)
+            elif isinstance(child, Tag):
+                self._block(child)  # invalid HTML, but common: lists directly in lists
 
     def _item(self, item: Tag, marker: str, level: int) -> None:
         """Writes an item: first its own text, across paragraphs, then its nested blocks."""
@@ -179,6 +203,20 @@ class _Walk:
             self._block(node)
 
     def _table(self, node: Tag) -> None:
+        for stray in list(outside_cells(node)):
+            self._block(stray) if isinstance(stray, Tag) and is_block(stray) else self._flush(
+                [stray]
+            )
+        rows = list(rows_of(node))
+        if code := numbered_code(rows):
+            self.writer.add("code", code, code, language=language_of(node))
+        elif is_layout(node):
+            for cell in (cell for cells in rows for cell in cells):
+                self.children(cell)
+        else:
+            self._grid(node)
+
+    def _grid(self, node: Tag) -> None:
         caption = node.find("caption", recursive=False)
         if isinstance(caption, Tag):
             self._text(list(caption.children), "paragraph")
@@ -198,14 +236,9 @@ class _Walk:
             self.quoted = outer
 
     def _code(self, node: Tag) -> None:
-        inner = node.find("code")
-        names = attribute(node, "class")
-        if isinstance(inner, Tag):
-            names += " " + attribute(inner, "class")
-        language = re.search(r"\blang(?:uage)?-(\S+)", names)
-        text = clean(node.get_text()).strip("\n")
+        text = code_text(node)
         if text.strip():
-            self.writer.add("code", text, text, language=language[1] if language else "")
+            self.writer.add("code", text, text, language=language_of(node))
 
     def _comment(self, node: Comment) -> None:
         if match := _TAB.fullmatch(str(node)):

@@ -10,6 +10,7 @@ from bs4 import Tag
 from bs4.element import NavigableString, PageElement, PreformattedString
 
 from loaders.document import MAX_NESTING, Image, Table, too_deep
+from loaders.files.html_code import code_text
 from loaders.files.html_inline import attribute, inline, item_markers, list_level
 from loaders.tables.cells import CellContent, Line, SourceCell, flat_table
 from loaders.tables.grid import build_table
@@ -20,6 +21,8 @@ _BLOCKS_LISTED = """
     footer form h1 h2 h3 h4 h5 h6 header hr html li main nav ol p pre section summary table tbody td
     tfoot th thead tr ul"""
 BLOCKS = frozenset(_BLOCKS_LISTED.split())
+_TABLE_PARTS = frozenset(["colgroup", "table", "tbody", "tfoot", "thead", "tr"])
+_CONTENT = ["h1", "h2", "h3", "h4", "h5", "h6", "p", "ul", "ol", "dl", "pre", "blockquote", "table"]
 _BACKGROUND = re.compile(r"background(?:-color)?\s*:\s*([^;]+)", re.IGNORECASE)
 _WHITE = frozenset(("", "#fff", "#ffffff", "white", "transparent", "none", "inherit", "initial"))
 
@@ -32,11 +35,8 @@ def read_table(element: Tag, document: str, depth: int = 1) -> tuple[Table, list
         raise too_deep(document, "a table", MAX_NESTING, "tables")
     warnings: list[str] = []
     rows = [
-        [
-            _source_cell(cell, document, depth, warnings)
-            for cell in row.find_all(["td", "th"], recursive=False)
-        ]
-        for row in rows_of(element)
+        [_source_cell(cell, document, depth, warnings) for cell in cells]
+        for cells in rows_of(element)
     ]
     while len(rows) > 1 and rows[0] and all(c.empty and c.header for c in rows[0]):
         del rows[0]  # the empty header line of a pipe table without header
@@ -46,13 +46,59 @@ def read_table(element: Tag, document: str, depth: int = 1) -> tuple[Table, list
     return table, warnings + more
 
 
-def rows_of(table: Tag) -> Iterator[Tag]:
-    """Yields the table's own rows, not those of nested tables."""
-    for child in table.find_all(["tr", "thead", "tbody", "tfoot"], recursive=False):
-        if child.name == "tr":
-            yield child
-        else:
-            yield from rows_of(child)
+def rows_of(table: Tag) -> Iterator[list[Tag]]:
+    """Yields the cells of the table's own rows, not those of nested tables.
+
+    Forms and boxes may stand between a table and its rows, or a row and its cells."""
+    for row in table.find_all("tr"):
+        if row.find_parent("table") is table:
+            cells = row.find_all(["td", "th"])
+            yield [cell for cell in cells if cell.find_parent(["tr", "table"]) is row]
+
+
+def outside_cells(element: Tag) -> Iterator[PageElement]:
+    """Yields what stands in a table and in none of its cells. Browsers show it above the table."""
+    for node in element.children:
+        if not isinstance(node, Tag):
+            if not isinstance(node, PreformattedString) and node.get_text().strip():
+                yield node
+        elif node.name in _TABLE_PARTS or node.find(["td", "th"]):
+            yield from outside_cells(node)
+        elif node.name not in ("caption", "td", "th") and (
+            node.get_text().strip() or node.find("img")
+        ):
+            yield node
+
+
+def is_layout(table: Tag) -> bool:
+    """Whether its cells are places on the page: it says so, or has sections instead of values.
+
+    Rows and columns of a table with marked or bold headers belong together, whatever is in them."""
+    if attribute(table, "role") in ("presentation", "none"):
+        return True
+    rows = [cells for cells in rows_of(table) if cells]
+    cells = [cell for row in rows for cell in row]
+    if table.find(["caption", "thead"], recursive=False) or any(c.name == "th" for c in cells):
+        return False
+    if rows and len(rows[0]) > 1 and all(map(_is_bold, rows[0])):
+        return False
+    is_line = len(rows) == 1 or all(len(row) == 1 for row in rows)
+    return any(_is_section(cell, is_line and len(cells) > 1, is_line) for cell in cells)
+
+
+def _is_section(cell: Tag, several: bool, is_line: bool) -> bool:
+    """Whether the cell has a heading over other content, or a table among paragraphs.
+
+    `is_line`: in a single row or column a heading, a table or several blocks are enough."""
+    blocks = [one for one in cell.find_all(_CONTENT) if one.find_parent(["td", "th"]) is cell]
+    headings = [one for one in blocks if one.name[0] == "h"]
+    has_table = any(one.name == "table" for one in blocks)
+    if is_line:
+        return bool(headings) or has_table or (several and len(blocks) > 1)
+    own = sum(len(one.get_text(strip=True)) for one in headings)
+    return (bool(headings) and len(cell.get_text(strip=True)) > own) or (
+        has_table and len(blocks) > 2
+    )
 
 
 def is_block(node: PageElement) -> bool:
@@ -137,7 +183,7 @@ def _read_block(
             content.tables += inside.tables
             content.images += inside.images
     elif node.name == "pre":
-        for text in node.get_text().strip("\n").split("\n"):
+        for text in code_text(node).split("\n"):
             content.lines.append(Line(text=text, markdown=code_span(text)))
     else:
         _read(node, content, document, depth, warnings)

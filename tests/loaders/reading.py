@@ -174,7 +174,7 @@ _CHECKS: Mapping[str, Callable[[Reading, Any], bool]] = {
     "refused": lambda one, value: bool(one.refusal) == value,
     "warning": Reading._warned,
     "text": Reading._has,
-    "no_text": lambda one, value: one.document is not None and not one._has(value),
+    "no_text": lambda one, value: one.document is not None and plain(value) not in one.text,
     "raw": lambda one, value: value in one.markdown,
     "order": Reading._order,
     "count": lambda one, value: one._count(value["text"]) == value["is"],

@@ -1,0 +1,135 @@
+"""Code in HTML: `<pre>`, and tables that put line numbers beside code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import islice
+
+from bs4 import Tag
+from bs4.element import NavigableString, PreformattedString
+
+from loaders.files.html_inline import attribute
+from loaders.text.markdown import clean
+
+_LINES = frozenset(["div", "dd", "dt", "li", "ol", "p", "table", "tbody", "td", "th", "tr", "ul"])
+"""Elements within code that are lines of it."""
+_EMPHASIS = frozenset(["b", "em", "i", "strong"])
+_LANGUAGE = re.compile(
+    r"(?:\blang(?:uage)?-|\bhighlight-(?:source-)?|\bbrush:\s*|\b(?:hljs|sourceCode) )([\w+#.-]+)"
+)
+_NO_LANGUAGE = frozenset(["default", "none", "plain", "plaintext", "text"])
+
+
+def language_of(element: Tag) -> str:
+    """The language that a highlighter gave to the code, its first `<code>` or the boxes around."""
+    inner = element.find("code")
+    around = [element, *islice(element.parents, 3)]
+    for one in [inner, *around] if isinstance(inner, Tag) else around:
+        names = attribute(one, "class") + " " + attribute(one, "data-syntaxhighlighter-params")
+        if match := _LANGUAGE.search(names):
+            return "" if match[1] in _NO_LANGUAGE else match[1]
+    return ""
+
+
+def code_text(element: Tag) -> str:
+    """The lines of code, without the numbers that stand in elements of their own before them."""
+    lines: list[list[str]] = [[]]
+    numbers: dict[int, int] = {}
+    _collect(element, lines, numbers)
+    if len(numbers) > 1 and _is_sequence(list(numbers.values())):
+        texts = [bool("".join(line).strip()) for line in lines]
+        if all(i in numbers for i, has_text in enumerate(texts) if has_text):
+            for i in numbers:
+                lines[i] = [text for text in lines[i] if text.strip()][1:]
+    return "\n".join(map("".join, lines)).strip("\n")
+
+
+def _collect(element: Tag, lines: list[list[str]], numbers: dict[int, int]) -> None:
+    """`numbers`: line → the number in an element at its start."""
+    for node in element.children:
+        if isinstance(node, Tag):
+            _collect_tag(node, lines, numbers)
+        elif isinstance(node, NavigableString) and not isinstance(node, PreformattedString):
+            first, *more = clean(str(node)).split("\n")
+            lines[-1].append(first)
+            lines.extend([line] for line in more)
+
+
+def _collect_tag(node: Tag, lines: list[list[str]], numbers: dict[int, int]) -> None:
+    if node.name == "br":
+        lines.append([])
+    elif node.name in _LINES:
+        if "".join(lines[-1]).strip():
+            lines.append([])
+        _collect(node, lines, numbers)
+        if lines[-1] != [""]:  # it ended with a line break of its own
+            lines.append([])
+    elif (
+        node.name not in _EMPHASIS
+        and not "".join(lines[-1]).strip()
+        and (number := _number(node.get_text())) is not None
+    ):
+        numbers[len(lines) - 1] = number
+        lines[-1].append(str(number))
+    else:
+        _collect(node, lines, numbers)
+
+
+def numbered_code(rows: Sequence[Sequence[Tag]]) -> str:
+    """The code of a table whose other cells hold nothing but line numbers; '' for another table.
+
+    Highlighters make one row of two columns, or a row for each line."""
+    if not rows or not all(2 <= len(cells) <= 4 for cells in rows):
+        return ""
+    return _beside_numbers(rows[0]) if len(rows) == 1 else _code_rows(rows)
+
+
+def _beside_numbers(cells: Sequence[Tag]) -> str:
+    *margin, code = cells
+    numbers = [_number(line) for cell in margin for line in code_text(cell).split("\n") if line]
+    text = code_text(code)
+    is_code = code.find("pre") is not None or len(numbers) > 1
+    fits = abs(len(numbers) - len(text.split("\n"))) <= 1
+    if is_code and fits and None not in numbers and _is_sequence(numbers):
+        return text
+    return _code_rows([cells])
+
+
+def _code_rows(rows: Sequence[Sequence[Tag]]) -> str:
+    lines = []
+    numbers: list[int | None] = []
+    for cells in rows:
+        *margin, code = cells
+        values = [_number(attribute(c, "data-line-number") or c.get_text()) for c in margin]
+        text = code_text(code)
+        if "\n" in text or not _is_preformatted(code, margin):
+            return ""
+        numbers.append(next((value for value in values if value is not None), None))
+        if any(
+            value is None and c.get_text().strip() for value, c in zip(values, margin, strict=True)
+        ):
+            return ""
+        lines.append(text)
+    return "\n".join(lines) if None not in numbers and _is_sequence(numbers) else ""
+
+
+def _is_preformatted(code: Tag, margin: Sequence[Tag]) -> bool:
+    """Whether white space counts in it: by its element, style or class, or as its line has an
+    attribute for its number."""
+    return (
+        code.find("pre") is not None
+        or "white-space" in attribute(code, "style")
+        or "code" in attribute(code, "class")
+        or any(cell.has_attr("data-line-number") for cell in margin)
+    )
+
+
+def _number(text: str) -> int | None:
+    digits = text.strip()
+    return int(digits) if re.fullmatch(r"\d{1,7}", digits) else None
+
+
+def _is_sequence(numbers: Sequence[int | None]) -> bool:
+    first = numbers[0] if numbers else None
+    return first is not None and list(numbers) == list(range(first, first + len(numbers)))

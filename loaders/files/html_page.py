@@ -1,0 +1,158 @@
+"""What a browser makes of a page: roles become elements, panels of tabs have their tab's name, what
+is hidden is left out. The rest of the loader reads plain elements."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from urllib.parse import urljoin
+
+from bs4 import BeautifulSoup, Tag
+
+from loaders.files.html_inline import attribute
+
+_ROLES = {
+    "table": "table", "grid": "table", "treegrid": "table", "rowgroup": "tbody", "row": "tr",
+    "cell": "td", "gridcell": "td", "columnheader": "th", "rowheader": "th", "caption": "caption",
+    "list": "ul", "listitem": "li",
+}  # fmt: skip
+_DISPLAYS = {
+    "table": "table", "table-row-group": "tbody", "table-header-group": "tbody",
+    "table-footer-group": "tbody", "table-row": "tr", "table-cell": "td",
+}  # fmt: skip
+_DISPLAY = re.compile(r"(?:^|[;\s])display\s*:\s*([a-z-]+)")
+_GENERIC_LISTED = "a article b div dd dl dt em h1 h2 h3 h4 h5 h6 p section span strong"
+_GENERIC = frozenset(_GENERIC_LISTED.split())
+"""Elements whose role or style counts. `<ul role="list">` is a list already."""
+_WHOLE = frozenset(["html", "body", "main", "article"])
+"""What a script shows once the page is loaded."""
+_CONTENT = ["h1", "h2", "h3", "h4", "h5", "h6", "p", "li", "table", "pre"]
+_CONTROLS = ("aria-controls", "data-target", "data-bs-target")
+
+
+def simplify_page(soup: BeautifulSoup) -> int:
+    """Simplifies a page in place. Returns the number of words that it hides."""
+    by_role: dict[str, list[Tag]] = defaultdict(list)
+    hidden: list[Tag] = []
+    opens: set[str] = set()
+    """Ids of what a tab or a button opens."""
+    for element in soup.find_all(True):
+        if element.attrs:
+            opens.update(_controlled(element))
+            by_role[attribute(element, "role").lower()].append(element)
+            _rename(element)
+            if _is_hidden(element):
+                hidden.append(element)
+    _name_panels(soup, by_role["tab"], by_role["tabpanel"])
+    words = 0
+    for element in hidden:
+        is_panel = attribute(element, "role") == "tabpanel" or element.get("id") in opens
+        if not (is_panel or element.name in _WHOLE or element.decomposed):
+            words += len(element.get_text(" ").split())
+            element.decompose()
+    for row in soup.find_all("tr", role="row"):
+        _complete_row(soup, row)
+    _drop_navigation(soup, by_role["navigation"])
+    _apply_base(soup)
+    return words
+
+
+def _rename(element: Tag) -> None:
+    """Gives an element the name of its role, stated or by an inline style."""
+    if element.name not in _GENERIC:
+        return
+    role = attribute(element, "role").lower()
+    if role == "heading":
+        level = attribute(element, "aria-level")
+        element.name = f"h{min(int(level), 6)}" if re.fullmatch(r"[1-9]\d?", level) else "h2"
+    elif role in _ROLES:
+        children = element.find_all(True, recursive=False)
+        if role != "list" or all(attribute(one, "role") == "listitem" for one in children):
+            element.name = _ROLES[role]
+    elif not role and (display := _DISPLAY.search(attribute(element, "style").lower())):
+        element.name = _DISPLAYS.get(display[1], element.name)
+        if element.name == "tr":
+            element["role"] = "row"
+    for span in ("colspan", "rowspan"):
+        if element.has_attr(f"aria-{span}"):
+            element[span] = attribute(element, f"aria-{span}")
+
+
+def _complete_row(soup: BeautifulSoup, row: Tag) -> None:
+    """Makes cells of a row's other children, and a table of rows that stand without one."""
+    if row.find_parent("table") is None:
+        table = soup.new_tag("table")
+        row.insert_before(table)
+        following: list[Tag] = [row]
+        for node in row.next_siblings:
+            if isinstance(node, Tag) and node.name == "tr":
+                following.append(node)
+            elif isinstance(node, Tag) or str(node).strip():
+                break
+        for one in following:
+            table.append(one.extract())
+    for child in row.find_all(True, recursive=False):
+        if child.name not in ("td", "th") and not child.find(["td", "th"]) and child.get_text():
+            child.wrap(soup.new_tag("td"))
+
+
+def _controlled(element: Tag) -> list[str]:
+    targets = [attribute(element, name) for name in _CONTROLS]
+    if attribute(element, "role") == "tab" or element.has_attr("data-toggle"):
+        targets.append(attribute(element, "href"))
+    return [one.removeprefix("#") for target in targets for one in target.split()]
+
+
+def _is_hidden(element: Tag) -> bool:
+    """Decoration for the eye is hidden from screen readers; a page below a dialog is, too."""
+    if element.has_attr("hidden"):
+        return attribute(element, "hidden") != "until-found"
+    style = attribute(element, "style").lower()
+    if style and re.search(r"display\s*:\s*none|visibility\s*:\s*hidden|mso-hide\s*:\s*all", style):
+        return True
+    return attribute(element, "aria-hidden") == "true" and element.find(_CONTENT) is None
+
+
+def _name_panels(soup: BeautifulSoup, tabs: Sequence[Tag], panels: Sequence[Tag]) -> None:
+    """Writes each tab's name over its panel: the command for Linux is not that for Windows."""
+    by_id = {attribute(panel, "id"): panel for panel in panels}
+    in_order = dict(zip(map(id, tabs), panels, strict=True)) if len(tabs) == len(panels) else {}
+    for tab in tabs:
+        targets = (by_id.get(one) for one in _controlled(tab))
+        labelled = (p for p in panels if tab.get("id") in attribute(p, "aria-labelledby").split())
+        panel = next(filter(None, targets), None) or next(labelled, in_order.get(id(tab)))
+        name = " ".join(tab.get_text(" ").split())
+        if panel is None or not name:
+            continue
+        title = soup.new_tag("p")
+        title.append(soup.new_tag("strong", string=name))
+        panel.insert(0, title)
+        tab.decompose()
+
+
+def _drop_navigation(soup: BeautifulSoup, others: Sequence[Tag]) -> None:
+    """Menus are the same on each page of a site, and answer nothing. What is only a menu stays."""
+    menus = list({id(one): one for one in [*soup.find_all("nav"), *others]}.values())
+    menus = [one for one in menus if not one.decomposed]
+    ids = set(map(id, menus))
+    outer = [one for one in menus if not any(id(parent) in ids for parent in one.parents)]
+    if sum(map(_letters, outer)) < _letters(soup.body or soup):
+        for menu in outer:
+            menu.decompose()
+
+
+def _letters(element: Tag) -> int:
+    return len("".join(element.get_text().split()))
+
+
+def _apply_base(soup: BeautifulSoup) -> None:
+    base = soup.find("base", href=True)
+    if not isinstance(base, Tag) or "//" not in attribute(base, "href"):
+        return
+    for element, name in (
+        (one, n) for n in ("href", "src") for one in soup.find_all(attrs={n: True})
+    ):
+        value = attribute(element, name)
+        if not value.startswith("#") and element is not base:
+            element[name] = urljoin(attribute(base, "href"), value)
