@@ -150,9 +150,7 @@ def _apply_base(soup: BeautifulSoup) -> None:
     base = soup.find("base", href=True)
     if not isinstance(base, Tag) or "//" not in attribute(base, "href"):
         return
-    for element, name in (
-        (one, n) for n in ("href", "src") for one in soup.find_all(attrs={n: True})
-    ):
-        value = attribute(element, name)
-        if not value.startswith("#") and element is not base:
-            element[name] = urljoin(attribute(base, "href"), value)
+    for name in ("href", "src"):
+        for element in soup.find_all(attrs={name: True}):
+            if element is not base and not attribute(element, name).startswith("#"):
+                element[name] = urljoin(attribute(base, "href"), attribute(element, name))
