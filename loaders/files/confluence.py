@@ -11,6 +11,7 @@ from loaders.files.html_inline import attribute
 
 _CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 _CLOSED = re.compile(r"<((?:[a-z]\w*:[\w-]+|time)\b[^<>]*)/>", re.IGNORECASE)
+_DECLARATION = re.compile(r"\A\s*<\?xml\b[^<>]*>", re.IGNORECASE)
 _CALLOUTS = frozenset(("info", "note", "tip", "warning"))
 _SIGNS = {
     "tick": "✓", "cross": "✗", "warning": "⚠", "information": "ℹ", "plus": "+", "minus": "−",
@@ -30,7 +31,8 @@ def as_html(source: str) -> str:
     if end > 2 and "<![CDATA[" in source:
         text = _CDATA.sub(lambda match: html.escape(match[1], quote=False), source[:end])
         source = text + source[end:]
-    return _CLOSED.sub(lambda match: f"<{match[1]}></{match[1].split()[0]}>", source)
+    source = _CLOSED.sub(lambda match: f"<{match[1]}></{match[1].split()[0]}>", source)
+    return _DECLARATION.sub("", source) + "\n"  # the parser warns of XML, and of what may be a path
 
 
 def simplify_storage(soup: BeautifulSoup) -> None:

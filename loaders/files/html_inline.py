@@ -17,6 +17,7 @@ from loaders.text.markdown import clean, destination, escape
 from loaders.text.plain import number, plain_text
 
 _EMPHASIS = ["b", "strong", "i", "em", "del", "s", "strike"]
+_NO_ADDRESS = re.compile(r"\s*(?:(?:javascript|data|vbscript|about):|$)", re.IGNORECASE)
 _EXPONENT = re.compile(r"[-−]?\d+")
 
 
@@ -33,7 +34,7 @@ class _Inline(MarkdownConverter):
 
     def convert_a(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         href, core = str(el.get("href") or ""), text.strip()
-        if not core or not href or "_noformat" in parent_tags:
+        if not core or _NO_ADDRESS.match(href) or "_noformat" in parent_tags:
             return text
         start, end = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
         return f"{start}[{core}]({destination(href)}){end}"
@@ -49,7 +50,9 @@ class _Inline(MarkdownConverter):
     def convert_input(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         if el.get("type") == "checkbox":
             return "[x] " if el.has_attr("checked") else "[ ] "
-        return str(el.get("value") or "")
+        return (
+            "" if el.get("type") in ("hidden", "password", "radio") else str(el.get("value") or "")
+        )
 
     def convert_sup(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         before = el.previous_sibling

@@ -25,6 +25,7 @@ _DISPLAY = re.compile(r"(?:^|[;\s])display\s*:\s*([a-z-]+)")
 _GENERIC_LISTED = "a article b div dd dl dt em h1 h2 h3 h4 h5 h6 p section span strong"
 _GENERIC = frozenset(_GENERIC_LISTED.split())
 """Elements whose role or style counts. `<ul role="list">` is a list already."""
+_APART = frozenset(["a", "button", "input", "label", "option", "select", "textarea"])
 _WHOLE = frozenset(["html", "body", "main", "article"])
 """What a script shows once the page is loaded."""
 _CONTENT = ["h1", "h2", "h3", "h4", "h5", "h6", "p", "li", "table", "pre"]
@@ -38,6 +39,8 @@ def simplify_page(soup: BeautifulSoup) -> int:
     opens: set[str] = set()
     """Ids of what a tab or a button opens."""
     for element in soup.find_all(True):
+        if element.name in _APART and getattr(element.next_sibling, "name", "") in _APART:
+            element.insert_after(" ")  # a style sheet sets them apart
         if element.attrs:
             opens.update(_controlled(element))
             by_role[attribute(element, "role").lower()].append(element)
@@ -47,8 +50,7 @@ def simplify_page(soup: BeautifulSoup) -> int:
     _name_panels(soup, by_role["tab"], by_role["tabpanel"])
     words = 0
     for element in hidden:
-        is_panel = attribute(element, "role") == "tabpanel" or element.get("id") in opens
-        if not (is_panel or element.name in _WHOLE or element.decomposed):
+        if not (element.decomposed or element.name in _WHOLE or _is_opened(element, opens)):
             words += len(element.get_text(" ").split())
             element.decompose()
     for row in soup.find_all("tr", role="row"):
@@ -114,6 +116,10 @@ def _is_hidden(element: Tag) -> bool:
     return attribute(element, "aria-hidden") == "true" and element.find(_CONTENT) is None
 
 
+def _is_opened(element: Tag, opens: set[str]) -> bool:
+    return attribute(element, "role") == "tabpanel" or attribute(element, "id") in opens
+
+
 def _name_panels(soup: BeautifulSoup, tabs: Sequence[Tag], panels: Sequence[Tag]) -> None:
     """Writes each tab's name over its panel: the command for Linux is not that for Windows."""
     by_id = {attribute(panel, "id"): panel for panel in panels}
@@ -151,6 +157,7 @@ def _apply_base(soup: BeautifulSoup) -> None:
     if not isinstance(base, Tag) or "//" not in attribute(base, "href"):
         return
     for name in ("href", "src"):
-        for element in soup.find_all(attrs={name: True}):
-            if element is not base and not attribute(element, name).startswith("#"):
-                element[name] = urljoin(attribute(base, "href"), attribute(element, name))
+        for element in soup.select(f"[{name}]"):
+            address = attribute(element, name)
+            if element is not base and not address.startswith("#"):
+                element[name] = urljoin(attribute(base, "href"), address)

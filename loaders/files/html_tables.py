@@ -62,11 +62,11 @@ def outside_cells(element: Tag) -> Iterator[PageElement]:
         if not isinstance(node, Tag):
             if not isinstance(node, PreformattedString) and node.get_text().strip():
                 yield node
+        elif node.name in ("caption", "td", "th"):
+            continue
         elif node.name in _TABLE_PARTS or node.find(["td", "th"]):
             yield from outside_cells(node)
-        elif node.name not in ("caption", "td", "th") and (
-            node.get_text().strip() or node.find("img")
-        ):
+        elif node.get_text().strip() or node.find("img"):
             yield node
 
 
