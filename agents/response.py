@@ -7,6 +7,7 @@ from typing import Any
 
 from agents.answer import Answer, Citation, Passage
 from enrichment.language.words import search_terms
+from index.page_links import address
 from index.pipelines import highlight, shorten
 
 
@@ -75,7 +76,7 @@ def to_full_response(answer: Answer) -> dict[str, Any]:
                 "id": chunk.id,
                 "document": chunk.document_id,
                 "heading": " › ".join(chunk.heading_path),
-                "url": chunk.url,
+                "url": address(chunk.url),
                 "text": chunk.text,
             }
             for chunk in answer.context

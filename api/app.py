@@ -13,11 +13,13 @@ from agents.answer import Ask
 from agents.routing.router import DomainRouter
 from agents.thread.memory import ThreadMemory
 from api.auth.middleware import AuthMiddleware, RequestLimits
+from api.auth.sign_in import SlackSignIn
 from api.auth.tokens import LiveTokens
 from api.errors import PROBLEMS, add_failures
 from api.mcp.server import Lifespan, McpOverHttp
 from api.mcp.tools import McpParts
 from api.routes.conversations import conversation_routes
+from api.routes.pages import PageReaders, document_pages
 from api.routes.passages import Retrieve, passage_routes
 from api.routes.questions import question_routes
 from api.schemas.examples import RESPONSES
@@ -54,6 +56,7 @@ def build_api(
     bounds: RequestLimits = RequestLimits(),
     docs: bool = False,
     open_metrics: bool = False,
+    sign_in: SlackSignIn | None = None,
 ) -> FastAPI:
     """Builds the app of `oncall serve`.
 
@@ -61,7 +64,8 @@ def build_api(
     permission may list an asker. `directory` knows people and their channels; without it people
     may ask only in domains without channels. `audit` records rendered documents. `answering`
     chooses one of several domains and logs each question. `docs` enables /docs and /openapi.json.
-    `open_metrics`: /metrics needs no token. `conversations` reads and erases the stored questions
+    `open_metrics`: /metrics needs no token. `sign_in`: of people who open pages of documents.
+    `conversations` reads and erases the stored questions
     of a `conversation_id`.
 
     Without `tokens` only this machine has access; `api/auth/routes.py` lists the routes."""
@@ -90,11 +94,15 @@ def build_api(
         "Conversations": conversation_routes(served, conversations),
     }.items():
         app.include_router(routes, tags=[about], responses=dict(PROBLEMS))
+    readers = PageReaders(sign_in)
+    app.include_router(document_pages(served, snapshot, readers))
     app.router.routes.append(mcp.route())
     if docs:
         add_docs_page(app)
     add_failures(app)
-    app.add_middleware(AuthMiddleware, tokens=tokens, bounds=bounds, open_metrics=open_metrics)
+    app.add_middleware(
+        AuthMiddleware, tokens=tokens, bounds=bounds, open_metrics=open_metrics, readers=readers
+    )
     return app
 
 

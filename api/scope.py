@@ -66,11 +66,14 @@ class RequestScope:
     @cached_property
     def visitor(self) -> Visitor:
         """Calls Slack for a person."""
+        if self.caller.slack_user and self.served.directory:
+            account = self.caller.slack_user, self.caller.slack_teams
+            return self.served.directory().by_account(*account)
         if self.address and self.served.directory:
             return self.served.directory().by_address(self.address)
         # The operator can try out document permissions without Slack.
         is_checked = self.address and not self.caller.local
-        kind: Kind = "unverified" if is_checked else "program"
+        kind: Kind = "unverified" if is_checked or self.caller.slack_user else "program"
         return Visitor(kind=kind, person=Person(email=self.address))
 
     def admits(self, domain: Domain) -> bool:
@@ -150,8 +153,9 @@ class RequestScope:
 
     @property
     def asker(self) -> str:
-        """E-mail for records, from which it can be found again and erased; empty: a program."""
-        return address_of(self.visitor.person.email) or self.address
+        """E-mail for records, from which it can be found again and erased, or the Slack id of an
+        account without one; empty: a program."""
+        return address_of(self.visitor.person.email) or self.address or self.caller.slack_user
 
     def readers(self, domain: Domain) -> frozenset[str] | None:
         """Returns whose permissions apply in a domain."""

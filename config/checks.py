@@ -72,8 +72,8 @@ def wrong(check: str, message: str, remedy: str = "") -> Finding:
     return Finding(check=check, state="wrong", said=message, remedy=remedy)
 
 
-def skipped(check: str, message: str) -> Finding:
-    return Finding(check=check, state="skipped", said=message)
+def skipped(check: str, message: str, remedy: str = "") -> Finding:
+    return Finding(check=check, state="skipped", said=message, remedy=remedy)
 
 
 def of_error(check: str, error: CopilotError) -> Finding:

@@ -6,10 +6,11 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from dotenv import dotenv_values, load_dotenv
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     AliasGenerator,
     Field,
@@ -25,8 +26,9 @@ from pydantic_settings import (
 )
 
 from config.errors import ConfigError
+from config.parsing.addresses import as_public_url, otlp_endpoint, password_in
 from config.parsing.loader_list import AllowedLoader, read_loader_list
-from config.parsing.secret_files import environment, password_in, secrets_from_files, tool_tokens
+from config.parsing.secret_files import environment, secrets_from_files, tool_tokens
 from config.providers import OPENAI, check_model_name, provider_and_model
 from config.tool_server import describe_fields
 from telemetry.logs import LogFormat, LogLevel
@@ -70,7 +72,10 @@ class Settings(BaseSettings):
     """Checks HTTP requests from Slack"""
     slack_api_url: str = "https://slack.com/api/"
     """Slack's Web API"""
-
+    slack_client_id: str | None = None
+    """Client ID of the Slack app, for *Sign in with Slack* on the pages of documents"""
+    slack_client_secret: SecretStr | None = None
+    """Client secret of the Slack app, likewise; a new one ends all sessions"""
     openai_api_key: SecretStr | None = None
     """Key of the OpenAI-compatible server"""
     openai_base_url: str | None = None
@@ -130,6 +135,9 @@ class Settings(BaseSettings):
     api_docs: bool = False
     """Serve /docs and /openapi.json to whoever may use the API; the page loads its script from a
     public server"""
+    public_url: Annotated[str | None, AfterValidator(as_public_url)] = None
+    """Address of `oncall serve` in browsers, as `https://copilot.example.com`: documents without a
+    web address are cited by a page there; needs `SLACK_CLIENT_ID` too, unless it is this machine"""
     metrics: Literal["token", "open", "off"] = "token"
     """/metrics of `oncall serve`: for tokens made with `--metrics`, for everyone, or not at all;
     `off` counts on the health port of `oncall bot` too, where they are open"""
@@ -225,7 +233,7 @@ class Settings(BaseSettings):
     """US dollars for a million tokens, in and out, as `0.25/2.00`, or by model, as
     `gpt-5-mini=0.25/2.00, gpt-5=1.25/10.00`: costs are then logged, counted, and limited by
     `limits` of domain files"""
-    traces: str | None = Field(
+    traces: Annotated[str | None, AfterValidator(otlp_endpoint)] = Field(
         None, validation_alias=AliasChoices("ONCALL_TRACES", "OTEL_EXPORTER_OTLP_ENDPOINT")
     )
     """OpenTelemetry traces go to this OTLP endpoint, as `http://collector:4317`; none are made
@@ -245,13 +253,6 @@ class Settings(BaseSettings):
     @classmethod
     def _are_loaders(cls, value: str) -> str:
         read_loader_list(value)
-        return value
-
-    @field_validator("traces")
-    @classmethod
-    def _is_an_endpoint(cls, value: str | None) -> str | None:
-        if value and not re.fullmatch(r"https?://[^\s/]+/?", value):
-            raise ValueError("write the address of an OTLP collector, as http://collector:4317")
         return value
 
     @classmethod

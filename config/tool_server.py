@@ -14,9 +14,8 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-TOKEN_VARIABLE = r"ONCALL_TOOL_[A-Z0-9_]+_TOKEN"  # noqa: S105 - a name
-"""Variables whose values a domain file may send to a server. Its author can't name other secrets,
-such as Slack's token or the model's key."""
+from config.parsing.secret_files import TOKEN_VARIABLE
+
 _HERE = {"localhost", "127.0.0.1", "::1"}
 
 ServerName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 _-]{0,38}[A-Za-z0-9]$")]

@@ -15,6 +15,7 @@ from config.errors import UsageError
 from config.models import Usage
 from enrichment.chunk import DocumentCard
 from enrichment.language.words import TOKEN, search_terms
+from index.page_links import address
 from index.ranking.rerank import Reranked, Reranker
 from index.search import Hit, SearchQuery, Snapshot, Strategy
 from index.snapshot import adjacent, row_group
@@ -306,7 +307,7 @@ def _document(snapshot: Snapshot, hit: Hit, question: str, *, around: bool) -> d
         "source": chunk.document_id,
         "title": chunk.document_title,
         "type": chunk.kind,
-        "url": chunk.url,
+        "url": address(chunk.url),
         "page_number": chunk.page,
         "tab": chunk.tab,
         "headings": list(chunk.heading_path),
@@ -342,7 +343,7 @@ def _answers(hits: Sequence[Hit], question: str) -> list[dict[str, Any]]:
             **asdict(caption(hit, question)),
             "id": hit.chunk.id,
             "source": hit.chunk.document_id,
-            "url": hit.chunk.url,
+            "url": address(hit.chunk.url),
             "score": round(hit.similarity, 4),
         }
         for hit in best[:ANSWERS]

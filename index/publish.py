@@ -24,6 +24,7 @@ from index.generations.folder import Folder
 from index.generations.folders import GenerationFolders
 from index.generations.staging import Staging
 from index.open_generations import OpenGenerations
+from index.page_links import LinkedChunks, PageLinks, page_base
 from index.search import Snapshot
 from index.snapshot import Generation
 from index.store.database import (
@@ -82,6 +83,7 @@ class Index:
     ) -> None:
         self.engine = engine
         self._embedder = embedder
+        self._page_base = page_base(settings)
         self._questions = QuestionVectors(embedder)
         self._server = server
         self._store = Store(engine)
@@ -117,7 +119,8 @@ class Index:
 
     def cards(self, info: GenerationInfo) -> list[DocumentCard]:
         """Of its documents, with their successors. Opens nothing, either."""
-        return with_successors(self._store.cards(info.domain, info.number).values())
+        cards = self._links(info.domain).cards(self._store.cards(info.domain, info.number))
+        return with_successors(cards.values())
 
     def is_here(self, info: GenerationInfo) -> bool:
         """Whether this machine has its folder, intact. A missing one is fetched or built when the
@@ -253,7 +256,12 @@ class Index:
         folder = self._folders.open(info)
         chroma = self._chroma
         searches = chroma.open(info.domain, folder) if chroma else local_searches(folder)
-        return Generation(info, folder, searches, cards, self._store, self._questions)
+        links = self._links(info.domain)
+        chunks = LinkedChunks(self._store, links)
+        return Generation(info, folder, searches, links.cards(cards), chunks, self._questions)
+
+    def _links(self, domain: str) -> PageLinks:
+        return PageLinks(domain, self._page_base)
 
     def _held_here(self, domain: str) -> Folder | None:
         """The current generation's folder; None if this machine doesn't have it."""

@@ -16,9 +16,10 @@ from enrichment.extractive.lifecycle import with_successors
 from enrichment.language.words import search_terms
 from index.generations.engines import Searches
 from index.generations.folder import Folder
+from index.page_links import ReadsChunks
 from index.ranking.fusion import Fused, Rankings, blend
 from index.search import Hit, SearchQuery, Snapshot
-from index.store.documents import GenerationInfo, Store
+from index.store.documents import GenerationInfo
 from index.vectors.quantized import Mask
 from index.vectors.search import LruCache, QuestionVectors
 
@@ -42,7 +43,7 @@ class Generation:
         folder: Folder,
         searches: Searches,
         cards: Mapping[str, DocumentCard],
-        store: Store,
+        store: ReadsChunks,
         questions: QuestionVectors,
     ) -> None:
         self.info = info

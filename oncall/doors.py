@@ -102,6 +102,7 @@ class Doors:
         """The HTTP API, and Slack's events on the same server when `slack`."""
         from api.app import build_api
         from api.auth.middleware import RequestLimits
+        from api.auth.sign_in import open_sign_in
         from bot.background import DailyPurge, Warming
         from bot.slack.http_events import add_slack, lifespan_of
         from durable.connection_limits import warn_of_connections
@@ -132,6 +133,7 @@ class Doors:
             bounds=RequestLimits(per_minute=settings.api_requests_per_minute),
             docs=settings.api_docs,
             open_metrics=settings.metrics == "open",
+            sign_in=open_sign_in(settings),
             answering=answers.router,
             conversations=lambda: answers.threads,
         )

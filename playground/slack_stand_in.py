@@ -17,6 +17,7 @@ Looking                 messages, thread, ephemerals, status, view, home, detail
                         wait_for_reply, wait_for
 Delivery                use_http(url), use_socket_mode(), retry_delays, lost,
                         wait_until_delivered
+Signing in              sign_in (see `sign_in.SignIn`)
 Going wrong             faults (see `slack_faults.SlackFaults`), refresh_sockets(), drop_sockets(),
                         enforce_rate_limits, stream_lifetime, trigger_lifetime, ack_timeout
 
@@ -46,6 +47,7 @@ from playground.slack.event_payloads import events
 from playground.slack.loopback_server import LoopThread, listen
 from playground.slack.shared_files import SCOPE as FILES_SCOPE
 from playground.slack.shared_files import SharedFiles
+from playground.slack.sign_in import SignIn
 from playground.slack.slack_faults import RateLimits, SlackFaults
 from playground.slack.socket_server import SocketHub
 from playground.slack.tidewater import SHOWN_QUESTIONS, ShownQuestion
@@ -99,6 +101,7 @@ class SlackStandIn(Colleagues):
         self.api.methods |= self.views.methods() | Unfurls(self.views).methods()
         self.api.methods |= self.files.methods()
         self.api.methods["apps.connections.open"] = self.sockets.issue_url
+        self.sign_in = SignIn(self.workspace)
         self.page = Page(self)
         self._wished_port = port
         self.port = 0
@@ -240,6 +243,8 @@ class SlackStandIn(Colleagues):
 
     def _routes(self) -> list[BaseRoute]:
         return [
+            Route("/openid/connect/authorize", self.sign_in.authorize),
+            Route("/api/openid.connect.token", self.sign_in.token, methods=["POST"]),
             Route("/api/{method}", self.api.handle, methods=["GET", "POST"]),
             WebSocketRoute("/link/", self.sockets.serve),
             Route("/files-pri/{place}/{name}", self.files.serve),

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from fastapi.testclient import TestClient
+from pydantic import SecretStr
 from sqlalchemy import select
 
 from agents.answer import Conversation, EarlierTurn
@@ -28,7 +30,7 @@ from playground.google_stand_in import GoogleStandIn, StoredFile
 from playground.slack import tidewater
 from playground.slack.tidewater import Channel, SlackUser
 from playground.slack_stand_in import SlackStandIn
-from tests.api.front import bearer, elsewhere
+from tests.api.front import bearer, elsewhere, reached
 from tests.contracts.pins import read_json
 from tests.stand_ins import connected_settings
 
@@ -126,6 +128,7 @@ PAPERS = {
 }
 CHANNELS = {"channel": "C0WORKS", "asker": "C0VAULT"}
 ELSEWHERE = "C0GENERAL"
+PUBLIC = "https://copilot.example.com"
 DOMAIN = """\
 domain: {audience}
 title: {audience} works
@@ -201,7 +204,14 @@ def works(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Works]:
     with GoogleStandIn(files) as google, SlackStandIn(enforce_rate_limits=False) as slack:
         settle_in(slack)
         settings = connected_settings(folder, google, slack)
-        copilot = Copilot(settings.model_copy(update={"api_requests_per_minute": 100_000}))
+        slack.sign_in.redirect_uris.append(f"{PUBLIC}/signed-in")
+        more = {
+            "api_requests_per_minute": 100_000,
+            "public_url": PUBLIC,
+            "slack_client_id": slack.sign_in.client_id,
+            "slack_client_secret": SecretStr(slack.sign_in.client_secret),
+        }
+        copilot = Copilot(settings.model_copy(update=more))
         for audience in AUDIENCES:
             assert copilot.ingest(audience).failed == ()
         bot = copilot.bot()
@@ -373,6 +383,20 @@ def through_mcp(works: Works, tool: str, person: str, audience: str, texts: list
     return "\n".join(replies)
 
 
+def through_pages(works: Works, person: str, audience: str) -> str:
+    """What a person sees who signed in with Slack; a program bears its token."""
+    headers = bearer(works.own_tokens[person]) if person == PROGRAM else {}
+    browser = reached(
+        works.api.app, "203.0.113.9", base_url=PUBLIC, headers=headers, follow_redirects=False
+    )
+    if person != PROGRAM:
+        works.slack.sign_in.person = ID[person]
+        consent = browser.get("/document").headers["location"]
+        assert browser.get(httpx.get(consent).headers["location"]).status_code == 303
+    asked = [{"domain": audience, "id": paper.file.id} for paper in PAPERS[audience]]
+    return "\n".join(browser.get("/document", params=one).text for one in asked)
+
+
 SLACK_DOORS: Mapping[str, Callable[[Works, str, str, list[str]], None]] = {
     "mention": by_mention,
     "asked again": by_mention,
@@ -397,6 +421,7 @@ OWN_DOORS: Mapping[str, str] = {
     "own token retrieve": "/api/retrieve",
     OWN_DOCUMENTS: "/api/documents",
 }
+PAGES = "page"
 MCP_TOOLS = {"ask": "question", "retrieve": "query", "document": "document"}
 """Each tool of /mcp, and the argument that says what is asked for."""
 MCP_DOORS: Mapping[str, str] = {f"MCP {tool}": tool for tool in MCP_TOOLS}
@@ -408,6 +433,8 @@ def seen(works: Works, door: str, person: str, audience: str) -> tuple[str, str]
     texts = [p.unanswerable if unanswerable else p.question for p in PAPERS[audience]]
     if door in API_DOORS or door in OWN_DOORS:
         return through_api(works, door, person, audience, texts), ""
+    if door == PAGES:
+        return through_pages(works, person, audience), ""
     if door in MCP_DOORS:
         return through_mcp(works, MCP_DOORS[door], person, audience, texts), ""
     if person == PROGRAM and door not in POSTED:
@@ -510,7 +537,7 @@ def test_an_edit_answers_nobody_with_its_authors_permissions(works: Works) -> No
 
 def test_the_page_states_every_cell() -> None:
     assert COMES_IN.keys() == {
-        *SLACK_DOORS, *API_DOORS, *OWN_DOORS, *MCP_DOORS, *OFFERS, *SHOWN_WITH
+        *SLACK_DOORS, *API_DOORS, *OWN_DOORS, *MCP_DOORS, PAGES, *OFFERS, *SHOWN_WITH
     }  # fmt: skip
     assert list(MAY_READ) == list(SHARED)
     assert all(list(row) == PEOPLE for row in (*COMES_IN.values(), *MAY_READ.values()))
@@ -529,6 +556,7 @@ ROWS: Mapping[Act, str] = {
     Act.API_SUMMARY: OWN_DOCUMENTS,
     Act.API_CITATIONS: OWN_DOCUMENTS,
     Act.API_ENTITIES: OWN_DOCUMENTS,
+    Act.PAGE: PAGES,
     Act.MCP_ASK: "MCP ask",
     Act.MCP_RETRIEVE: "MCP retrieve",
     Act.MCP_DOCUMENT: "MCP document",
@@ -677,7 +705,7 @@ def test_no_route_is_without_an_act() -> None:
     described = {("GET", "/openapi.json")} | {
         ("GET", door.path) for door in DOORS if door.path.startswith("/docs")
     }
-    outside = {(door.method, door.path) for door in DOORS if door.guard != "caller"}
+    outside = {(door.method, door.path) for door in DOORS if door.guard not in ("caller", "reader")}
     assert without == described | outside
     by_http = {act for door in DOORS for act in door.acts}
     assert by_http == BY_HTTP

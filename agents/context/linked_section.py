@@ -9,6 +9,7 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from agents.extractive.excerpts import unit_text
 from enrichment.chunk import Chunk, DocumentCard
+from index.page_links import page_target
 from index.search import Snapshot
 
 _GOOGLE = frozenset({"docs.google.com", "drive.google.com"})
@@ -66,6 +67,9 @@ def _text_of(chunk: Chunk) -> str:
 
 
 def _card(snapshot: Snapshot, address: SplitResult) -> DocumentCard | None:
+    if own := page_target(address.geturl()):
+        cards = snapshot.cards([own[1]]) if own[0] == snapshot.domain else []
+        return next((one for one in cards if _page(urlsplit(one.url)) == _page(address)), None)
     file_id = _GOOGLE_ID.search(address.path) or re.search(r"[?&]id=([\w-]+)", f"?{address.query}")
     cards = snapshot.cards([file_id[1]]) if file_id else []
     for card in cards:

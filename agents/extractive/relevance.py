@@ -20,6 +20,7 @@ from config.domain import Domain
 from enrichment.chunk import Chunk, DocumentCard, Unit, is_out_of_force, standing
 from enrichment.language.words import naming_words, stems, tokens
 from enrichment.safety.injection import redacted
+from index.page_links import address
 from index.search import Hit, Snapshot
 
 _UNRANKED = 100
@@ -179,7 +180,7 @@ def citation(
         document=chunk.document_id,
         title=chunk.document_title + over,
         heading=chunk.heading or chunk.document_title,
-        url=chunk.url,
+        url=address(chunk.url),
         quote=redacted(quote),
         modified_at=card.modified_at if card else None,
         page=chunk.page,

@@ -10,12 +10,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from typing import Protocol
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.auth.routes import HttpDoor, RequestRejected, door_at
+from api.auth.routes import HttpDoor, NotIdentified, RequestRejected, door_at
 from api.auth.tokens import THIS_MACHINE, Caller, LiveTokens
 from config.parsing.strict_json import JunkJsonError, read_json
 
@@ -120,15 +123,34 @@ class _NotTakenError(Exception):
     """The client does not read the response."""
 
 
+class Readers(Protocol):
+    """People who read pages in a browser."""
+
+    def caller(self, request: HTTPConnection) -> Caller | None:
+        """Who signed in; None without a valid session."""
+        ...
+
+    def rejection(self, request: HTTPConnection, refused: RequestRejected) -> Response:
+        """A page, or the way to sign in."""
+        ...
+
+
 class AuthMiddleware:
     """ASGI middleware; sets `request.state.caller` for the routes."""
 
     def __init__(
-        self, app: ASGIApp, *, tokens: LiveTokens, bounds: RequestLimits, open_metrics: bool
+        self,
+        app: ASGIApp,
+        *,
+        tokens: LiveTokens,
+        bounds: RequestLimits,
+        open_metrics: bool,
+        readers: Readers,
     ) -> None:
         self._app = app
         self._tokens = tokens
         self._bounds = bounds
+        self._readers = readers
         self._open_metrics = open_metrics
         self._traffic = RequestLimiter(bounds)
 
@@ -142,7 +164,7 @@ class AuthMiddleware:
             except _NotTakenError:
                 log.info("client stopped reading its response")
             except RequestRejected as refused:
-                response = refused.response()
+                response = self._rejection(scope, refused)
                 if scope["method"] in _WITH_BODY:
                     # The rest of the body is not read.
                     response.headers["Connection"] = "close"
@@ -168,6 +190,11 @@ class AuthMiddleware:
                 receive = _again(body, receive)
             await self._app(scope, receive, send)
 
+    def _rejection(self, scope: Scope, refused: RequestRejected) -> Response:
+        if door_at(scope["method"], scope["path"]).guard == "reader":
+            return self._readers.rejection(HTTPConnection(scope), refused)
+        return refused.response()
+
     def _check_size(self, scope: Scope) -> None:
         url = len(scope.get("raw_path") or scope["path"]) + len(scope["query_string"])
         if url > self._bounds.url_bytes:
@@ -181,7 +208,10 @@ class AuthMiddleware:
         if door.guard in {"nobody", "slack"} or (door.guard == "metrics" and self._open_metrics):
             return None
         _check_origin(scope)
-        caller = self._bearer(scope) or self._at_this_machine(scope)
+        caller = self._bearer(scope)
+        if caller is None and door.guard == "reader":
+            caller = self._readers.caller(HTTPConnection(scope))
+        caller = caller or self._at_this_machine(scope)
         if door.guard == "metrics" and not caller.metrics:
             raise RequestRejected(403, "this token may not see metrics; create one with --metrics")
         return caller
@@ -199,15 +229,15 @@ class AuthMiddleware:
 
     def _at_this_machine(self, scope: Scope) -> Caller:
         if self._tokens.demanded():
-            raise RequestRejected(401, "a bearer token is needed: `Authorization: Bearer …`")
+            raise NotIdentified(401, "a bearer token is needed: `Authorization: Bearer …`")
         peer = scope.get("client")
         if not peer or not is_loopback(peer[0]):
-            raise RequestRejected(401, f"without a token only this machine may ask; {_MAKE_ONE}")
+            raise NotIdentified(401, f"without a token only this machine may ask; {_MAKE_ONE}")
         if came_by_proxy(name for name, _ in scope["headers"]):
-            raise RequestRejected(401, f"what comes through a proxy needs a token; {_MAKE_ONE}")
+            raise NotIdentified(401, f"what comes through a proxy needs a token; {_MAKE_ONE}")
         hosts = _all(scope, b"host")
         if len(hosts) != 1 or not names_this_machine(hosts[0]):
-            raise RequestRejected(
+            raise NotIdentified(
                 403, f"call this machine localhost, 127.0.0.1 or [::1], or use a token; {_MAKE_ONE}"
             )
         return THIS_MACHINE

@@ -9,11 +9,12 @@ from typing import Literal
 
 from starlette.responses import JSONResponse
 
+from index.page_links import PAGE_PATH, SIGNED_IN_PATH
 from index.permissions.acts import Act
 
-Guard = Literal["nobody", "caller", "metrics", "slack"]
-"""nobody: open. caller: a token, or this machine. metrics: a caller with access to metrics.
-slack: Slack's signature."""
+Guard = Literal["nobody", "caller", "reader", "metrics", "slack"]
+"""nobody: open. caller: a token, or this machine. reader: a caller, or who signed in with Slack in
+this browser. metrics: a caller with access to metrics. slack: Slack's signature."""
 
 API_BODY = 256_000
 SLACK_BODY = 2_000_000
@@ -40,6 +41,8 @@ DOORS = (
     HttpDoor("GET", "/api/conversations/{conversation_id}", "caller", (Act.CONVERSATION_READ,)),
     HttpDoor("DELETE", "/api/conversations/{conversation_id}", "caller", (Act.CONVERSATION_ERASE,)),
     HttpDoor("POST", "/mcp", "caller", (Act.MCP_ASK, Act.MCP_RETRIEVE, Act.MCP_DOCUMENT)),
+    HttpDoor("GET", PAGE_PATH, "reader", (Act.PAGE,)),
+    HttpDoor("GET", SIGNED_IN_PATH, "nobody"),
     HttpDoor("GET", "/docs", "caller"),
     HttpDoor("GET", "/docs/swagger-ui-bundle.js", "caller"),
     HttpDoor("GET", "/docs/swagger-ui.css", "caller"),
@@ -75,3 +78,7 @@ class RequestRejected(Exception):
         elif self.retry_after:
             headers = {"Retry-After": str(self.retry_after)}
         return JSONResponse({"detail": self.detail}, self.status, headers)
+
+
+class NotIdentified(RequestRejected):
+    """Nothing says who the caller is: in a browser, they may sign in."""

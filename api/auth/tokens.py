@@ -37,6 +37,10 @@ class Caller:
     """Accessible domains; None: all, including future ones."""
     identity: str = ""
     """E-mail of the person whose token it is; empty: a program's."""
+    slack_user: str = ""
+    """Who signed in with Slack; the only one who has no token."""
+    slack_teams: frozenset[str] = frozenset()
+    """The workspace and the organization of that account."""
     speaks_for_people: bool = False
     """Whether its `asker_email` is trusted; the person's rules then apply."""
     metrics: bool = False

@@ -166,7 +166,7 @@ def ask_text(result: AskResult) -> str:
         lines += ["", "Sources:"]
     for one in result.sources:
         place = " › ".join(dict.fromkeys(filter(None, (one.title, one.heading))))
-        lines.append(f"[{one.number}] {place} {one.url}".rstrip())
+        lines.append(f"[{one.number}] {place} {one.url or one.document}".rstrip())
         lines += [f"> {line}" for line in one.quote.splitlines() if line.strip()]
     if result.options:
         lines += ["", "Ask one of these instead:", *(f"- {option}" for option in result.options)]

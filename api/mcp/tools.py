@@ -37,6 +37,7 @@ from api.scope import RequestScope
 from config.domain import Domain
 from config.errors import CopilotError
 from enrichment.chunk import standing
+from index.page_links import page_query, page_target
 from index.permissions.acts import Act
 from index.permissions.rules import visible_to
 from index.search import Snapshot
@@ -223,14 +224,16 @@ def _find_document(
 def _meant(named: str, inside: Snapshot) -> str:
     """Returns a document's id, found by id, by URL without its fragment, or by title."""
     if "://" in named:
-        address = named.partition("#")[0].rstrip("/")
+        address = _address(named)
         cards = inside.documents.values()
         return next((c.id for c in cards if _address(c.url) == address), "")
     return document_meant(named.strip(), inside)
 
 
 def _address(url: str) -> str:
-    return url.partition("#")[0].rstrip("/")
+    """Without the heading."""
+    own = page_target(url)
+    return page_query(*own) if own else url.partition("#")[0].rstrip("/")
 
 
 TOOLS: Sequence[McpTool] = (

@@ -29,6 +29,7 @@ from api.schemas.examples import (
 )
 from api.schemas.passages import RetrieveRequest
 from api.scope import RequestScopes
+from index.page_links import address
 from index.permissions.acts import Act
 from index.permissions.rules import visible_to
 from index.search import Snapshot
@@ -139,8 +140,10 @@ def passage_routes(
     ) -> list[dict[str, Any]]:
         """Every place of the document that an answer can point to."""
         chunks = readable(request, domain, Act.API_CITATIONS, document_id).chunks(document_id)
-        places = {chunk.url: " › ".join(chunk.heading_path) for chunk in chunks}
-        return [{"url": url, "heading": heading} for url, heading in places.items()]
+        places = dict.fromkeys(
+            (address(chunk.url), " › ".join(chunk.heading_path)) for chunk in chunks
+        )
+        return [{"url": url, "heading": heading} for url, heading in places]
 
     @routes.get(
         "/api/entities",

@@ -207,10 +207,14 @@ class People:
         self._by_id = TtlCache(partial(self._fetch, "users.info", "user"))
         self._by_email = TtlCache(self._fetch_by_email)
 
-    def member(self, user: str) -> Visitor:
+    def member(self, user: str, patience: float = PATIENCE) -> Visitor:
         """Raises SlackBusy or SlackUnsure when Slack can't be reached."""
-        visitor = _latest(self._by_id, user, PATIENCE)
+        visitor = _latest(self._by_id, user, patience)
         return visitor or Visitor(person=Person(slack_user=user), kind="unknown")
+
+    def member_of(self, user: str, teams: Set[str], patience: float) -> Visitor:
+        """Unknown unless one of the teams is ours. Raises as `member` does."""
+        return self.member(user, patience) if teams & self._workspace_ids else UNKNOWN
 
     def person(self, user: str) -> Person:
         """Without an e-mail address when nobody vouches for one: it matches no permission."""

@@ -7,7 +7,7 @@ import math
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -99,6 +99,11 @@ class Gate:
         """See `index.permissions.acts.Directory`."""
         with _at_once():
             return self.people.member_by_email(address, patience=0.0)
+
+    def by_account(self, user: str, teams: Set[str]) -> Visitor:
+        """See `index.permissions.acts.Directory`."""
+        with _at_once():
+            return self.people.member_of(user, teams, patience=0.0)
 
     def admits(self, act: Act, visitor: Visitor, domain: Domain) -> bool:
         """See `index.permissions.acts.Directory`."""

@@ -146,11 +146,13 @@ def _place(citation: Citation, first_at: datetime | None) -> str:
 
 
 def _with_details(place: str, citation: Citation, now: datetime | None, picture: str) -> str:
-    """Adds the page, the age when `now` is given, and `picture` if it is from one."""
+    """Adds the document's path where no link opens it, the page, the age when `now` is given, and
+    `picture` if it is from one."""
+    path = "" if citation.url else sanitize_mrkdwn(short(citation.document, 120))
     page = f"page {citation.page}" if citation.page else ""
     updated = age(citation.modified_at, now) if now else ""
     note = picture if citation.from_picture else ""
-    return " · ".join(part for part in (place, page, updated, note) if part)
+    return " · ".join(part for part in (place, path, page, updated, note) if part)
 
 
 def _heading(citation: Citation) -> str:

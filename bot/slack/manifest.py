@@ -9,12 +9,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 from slack_bolt import App
 
 from bot.slack.events import Event, IncomingMessage, LinksShared, read
 from config.domain import Domain, domain_of
+from index.page_links import SIGNED_IN_PATH
 from telemetry import metrics
 from telemetry.tracing import carried, span
 
@@ -196,9 +198,9 @@ def missing_scopes(granted: Collection[str], domains: Iterable[Domain]) -> list[
     ]
 
 
-def manifest(*, url: str = "", domains: Iterable[Domain] = ()) -> Json:
+def manifest(*, url: str = "", domains: Iterable[Domain] = (), pages: str = "") -> Json:
     """`url`: the public address of `oncall serve`; empty for Socket Mode. `domains`: may require
-    more scopes, in their files."""
+    more scopes, in their files. `pages`: `ONCALL_PUBLIC_URL`, where people sign in to read."""
     events: Json = {"bot_events": sorted(name for names in EVENTS.values() for name in names)}
     interactivity: Json = {"is_enabled": True}
     if url:
@@ -227,10 +229,16 @@ def manifest(*, url: str = "", domains: Iterable[Domain] = ()) -> Json:
                 }
                 for callback_id, name in SHORTCUTS.items()
             ],
-            "unfurl_domains": list(UNFURLED),
+            "unfurl_domains": [*UNFURLED, *([urlsplit(pages).hostname] if pages else [])],
             "rich_previews": {"is_active": True, "entity_types": list(ENTITIES)},
         },
-        "oauth_config": {"scopes": {"bot": sorted(scopes_for(domains))}},
+        "oauth_config": {
+            **({"redirect_urls": [pages + SIGNED_IN_PATH]} if pages else {}),
+            "scopes": {
+                **({"user": ["openid"]} if pages else {}),
+                "bot": sorted(scopes_for(domains)),
+            },
+        },
         "settings": {
             "event_subscriptions": events,
             "interactivity": interactivity,
@@ -241,6 +249,6 @@ def manifest(*, url: str = "", domains: Iterable[Domain] = ()) -> Json:
     }
 
 
-def manifest_yaml(*, url: str = "", domains: Iterable[Domain] = ()) -> str:
-    values = manifest(url=url, domains=domains)
+def manifest_yaml(*, url: str = "", domains: Iterable[Domain] = (), pages: str = "") -> str:
+    values = manifest(url=url, domains=domains, pages=pages)
     return HEADER + str(yaml.safe_dump(values, sort_keys=False, allow_unicode=True))

@@ -35,10 +35,11 @@ def config_manifest(
     from config.domain_files import check_domains, domain_paths
     from config.settings import read_settings
 
-    folder = read_settings().config_dir
+    settings = read_settings()
+    folder, pages = settings.config_dir, settings.public_url or ""
     # The app is created before any domain file; `config check` reports a broken one.
     domains = check_domains(folder)[0] if domain_paths(folder) else {}
-    sys.stdout.write(manifest_yaml(url=url, domains=domains.values()))
+    sys.stdout.write(manifest_yaml(url=url, domains=domains.values(), pages=pages))
 
 
 @config_app.command("check")

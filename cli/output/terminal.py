@@ -179,8 +179,7 @@ def _print_passages(passages: tuple[Passage, ...], *, origin: str) -> None:
         typer.echo()
         pictured = ", as a model described it" if passage.citation.from_picture else ""
         typer.echo(_place(passage.citation) + pictured)
-        if passage.citation.url:
-            typer.echo(typer.style(visible(passage.citation.url), fg="blue"))
+        typer.echo(_address(passage.citation).strip())
         print_markdown(passage.text, margin=3)
 
 
@@ -210,7 +209,9 @@ def _place(citation: Citation) -> str:
 
 
 def _address(citation: Citation) -> str:
-    return f"    {typer.style(visible(citation.url), fg='blue')}" if citation.url else ""
+    """The URL, or the path of a file without one."""
+    where = citation.url or citation.document
+    return f"    {typer.style(visible(where), fg='blue')}" if where else ""
 
 
 def _notes(answer: Answer) -> Iterator[str]:

@@ -319,10 +319,25 @@ def check_published(copilot: Copilot, names: Iterable[str]) -> Iterator[Finding]
             yield fine(f"index of {name}", f"{summary}; {fresh.sentence()}")
             if absent := not_here(copilot, info):
                 yield skipped(f"index of {name}", absent)
+            if closed := _without_a_link(copilot, info):
+                yield closed
             for complaint in fresh.complaints():
                 yield wrong(f"index of {name}", complaint)
 
         yield from attempted(f"index of {name}", index)
+
+
+def _without_a_link(copilot: Copilot, info: GenerationInfo) -> Finding | None:
+    """Documents whose citations open nothing."""
+    count = sum(not one.url for one in copilot.index.cards(info))
+    if not count:
+        return None
+    missing = "ONCALL_PUBLIC_URL, SLACK_CLIENT_ID and SLACK_CLIENT_SECRET"
+    return skipped(
+        f"index of {info.domain}",
+        f"{count} documents have no web address, so their citations are paths without a link",
+        remedy=f"set {missing}, see “Pages of documents” in docs/slack-setup.md",
+    )
 
 
 def not_here(copilot: Copilot, info: GenerationInfo) -> str:

@@ -10,13 +10,14 @@ import re
 import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 
 from config.errors import ConfigError
-from config.tool_server import TOKEN_VARIABLE
 
+TOKEN_VARIABLE = r"ONCALL_TOOL_[A-Z0-9_]+_TOKEN"  # noqa: S105 - a name
+"""Variables whose values a domain file may send to a server. Its author can't name other secrets,
+such as Slack's token or the model's key."""
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -146,11 +147,3 @@ def tool_tokens() -> dict[str, str]:
         for name, value in environment().items()
         if value and re.fullmatch(TOKEN_VARIABLE, name)
     }
-
-
-def password_in(address: object) -> str:
-    """Of an address that has one."""
-    try:
-        return urlsplit(address).password or "" if isinstance(address, str) else ""
-    except ValueError:
-        return ""

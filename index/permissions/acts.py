@@ -5,7 +5,7 @@ docs/who-sees-what.md states the results, and tests/test_access_matrix.py walks 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol
@@ -74,6 +74,8 @@ class Act(StrEnum):
     API_SUMMARY = "api/summary"
     API_CITATIONS = "api/citations"
     API_ENTITIES = "api/entities"
+    PAGE = "page/document"
+    """A document's own page, in a browser."""
     MCP_ASK = "mcp/ask"
     MCP_RETRIEVE = "mcp/retrieve"
     MCP_DOCUMENT = "mcp/document"
@@ -94,7 +96,7 @@ NEEDS: Mapping[Act, Need] = {
     Act.ADMINISTER: "admin",
     Act.CONVERSATION_ERASE: "nothing",
 }
-BY_HTTP = frozenset(act for act in Act if act.startswith(("api/", "mcp/")))
+BY_HTTP = frozenset(act for act in Act if act.startswith(("api/", "mcp/", "page/")))
 """A program has no membership: its token names its domains."""
 
 
@@ -125,5 +127,10 @@ class Directory(Protocol):
     be asked and no recent reply is cached."""
 
     def by_address(self, address: str) -> Visitor: ...
+
+    def by_account(self, user: str, teams: Set[str]) -> Visitor:
+        """Unknown unless one of the teams is this workspace or its organization: ids of users are
+        unique in their own only."""
+        ...
 
     def admits(self, act: Act, visitor: Visitor, domain: Domain) -> bool: ...

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
+from index.page_links import is_web
 from jobs.evaluation.report import ReportPassage, ReportQuestion
 
 if TYPE_CHECKING:
@@ -31,14 +31,6 @@ def answer_html(markdown: str) -> str:
             if part.type == "link_open":
                 part.attrSet("rel", REL)
     return str(parser.renderer.render(tokens, parser.options, {}))
-
-
-def is_web(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.netloc)
 
 
 @cache

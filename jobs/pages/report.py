@@ -17,12 +17,13 @@ from jinja2.ext import Extension
 from jinja2.lexer import Token, TokenStream
 from markupsafe import Markup
 
+from index.page_links import is_web
 from jobs.evaluation.comparison import AMOUNTS
 from jobs.evaluation.history import KeptRun
 from jobs.evaluation.report import EvaluationReport
 from jobs.pages import figures
 from jobs.pages.metric_names import figure, in_order, named
-from jobs.pages.questions import REL, PassageStore, answer_html, is_web
+from jobs.pages.questions import REL, PassageStore, answer_html
 
 PAGE_RUNS = 10
 """Maximum runs that a page lists, including its own."""

@@ -32,17 +32,17 @@ DOMAINS: Mapping[str, Domain] = {
 }
 CARDS = {
     "open": DocumentCard(
-        id="open", title="Open", url="u", summary="For all.",
+        id="open", title="Open", url="https://u.example/d", summary="For all.",
         permissions=(Permission(kind="anyone"),),
     ),
     "closed": DocumentCard(
-        id="closed", title="Closed", url="u", summary="For some.",
+        id="closed", title="Closed", url="https://u.example/d", summary="For some.",
         permissions=(Permission(kind="user", value=INES),),
     ),
 }  # fmt: skip
 CHUNK = SimpleNamespace(
     id="k",
-    url="u#heading=h.1",
+    url="https://u.example/d#heading=h.1",
     heading_path=("Keys", "Age"),
     entities=(Entity(kind="code", value="P0"),),
 )

@@ -292,7 +292,7 @@ def test_documents_citations_and_entities(client: TestClient) -> None:
     summary = client.get("/api/documents/open/summary", params=inside).json()
     assert summary["summary"] == "For all."
     citations = client.get("/api/documents/open/citations", params=inside).json()
-    assert citations == [{"url": "u#heading=h.1", "heading": "Keys › Age"}]
+    assert citations == [{"url": "https://u.example/d#heading=h.1", "heading": "Keys › Age"}]
     assert client.get("/api/entities", params=inside).json() == {"code": {"P0": 2}}
     assert client.get("/api/documents/nope/summary", params=inside).status_code == 404
 

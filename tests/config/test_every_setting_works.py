@@ -374,6 +374,16 @@ def open_to_all(town: Town, settings: Settings) -> object:
     return from_this_machine(settings, "/api/documents")
 
 
+def page_links(town: Town, settings: Settings) -> object:
+    copilot = Copilot(settings)
+    copilot.ingest("tea")
+    return [card.url for card in copilot.index.snapshot("tea").documents.values()]
+
+
+def sign_in(town: Town, settings: Settings) -> object:
+    return outcome(lambda: Copilot(settings).api(slack=False).title)
+
+
 def repeated(town: Town, settings: Settings) -> object:
     return from_this_machine(settings, *["/openapi.json"] * 3, token="secret")
 
@@ -560,6 +570,22 @@ PROBES = {
     "SLACK_SIGNING_SECRET": Probe(
         one="shared", other="another", observe=signed_event, besides=SLACK
     ),
+    "SLACK_CLIENT_ID": Probe(
+        one=None,
+        other="1.2",
+        observe=page_links,
+        besides={"ONCALL_PUBLIC_URL": "https://copilot.example.com"},
+    ),
+    "SLACK_CLIENT_SECRET": Probe(
+        one=None,
+        other="secret-secret",
+        observe=sign_in,
+        besides={
+            **SLACK,
+            "SLACK_CLIENT_ID": "1.2",
+            "ONCALL_PUBLIC_URL": "https://copilot.example.com",
+        },
+    ),
     "SLACK_API_URL": Probe(one="{slack}", other="{other_slack}", observe=team, besides=SLACK),
     "OPENAI_API_KEY": Probe(one="k", other="another", observe=model_calls, besides=MODEL),
     "OPENAI_BASE_URL": Probe(
@@ -600,6 +626,7 @@ PROBES = {
         one="120", other="2", observe=repeated, besides={"ONCALL_API_TOKEN": "secret"}
     ),
     "ONCALL_API_DOCS": Probe(one=None, other="true", observe=docs),
+    "ONCALL_PUBLIC_URL": Probe(one=None, other="http://localhost:8080", observe=page_links),
     "ONCALL_METRICS": Probe(
         one="token", other="open", observe=figures, besides={"ONCALL_API_TOKEN": "secret"}
     ),

@@ -122,3 +122,10 @@ def test_an_older_app_starts_answers_and_tells_its_admins_what_it_lacks(tmp_path
     assert "lacks `links:read`" in shown
     assert "lacks `links:write`" in shown
     assert "search:read" not in shown
+
+
+def test_pages_of_documents_are_signed_in_to_and_previewed() -> None:
+    made = manifest(pages="https://copilot.example.com/desk")
+    assert made["oauth_config"]["redirect_urls"] == ["https://copilot.example.com/desk/signed-in"]
+    assert made["oauth_config"]["scopes"]["user"] == ["openid"]
+    assert "copilot.example.com" in made["features"]["unfurl_domains"]
