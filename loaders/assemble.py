@@ -114,6 +114,11 @@ def title_from_name(name: str) -> str:
     return path.parent.name or stem if stem.lower() in _FOLDER_PAGES else stem
 
 
+def slug(title: str) -> str:
+    """The URL fragment that code hosts generate for a heading."""
+    return re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", title.lower()).strip())
+
+
 def make_document(writer: BlockWriter, *, url: str, **metadata: Unpack[Metadata]) -> Document:
     """Without a title, the document is called by its name."""
     blocks = writer.finish()

@@ -1,4 +1,4 @@
-"""HTML → Document. Markdown and docx are converted to HTML first."""
+"""HTML → Document. Markdown is converted to HTML first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Unpack
 from bs4 import BeautifulSoup, Tag
 from bs4.element import Comment, PageElement, PreformattedString
 
-from loaders.assemble import BlockWriter, Metadata, make_document
+from loaders.assemble import BlockWriter, Metadata, make_document, slug
 from loaders.document import MAX_MARKUP_NESTING, BlockKind, Document, Tab, check_size, too_deep
 from loaders.files.confluence import as_html, simplify_storage
 from loaders.files.google_export import simplify_export
@@ -69,11 +69,6 @@ def _check_depth(soup: BeautifulSoup, name: str) -> None:
             if depth > MAX_MARKUP_NESTING:
                 raise too_deep(name, f"<{element.name}>", MAX_MARKUP_NESTING, "elements")
             depths[id(element)] = depth
-
-
-def slug(title: str) -> str:
-    """The URL fragment that code hosts generate for a heading."""
-    return re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", title.lower()).strip())
 
 
 @dataclass

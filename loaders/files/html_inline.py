@@ -1,6 +1,6 @@
 """Inline HTML → Markdown, with markdownify and this project's escapes, links and footnotes.
 
-Also reads footnotes of markdown-it, mammoth and Google's export, and list markers and levels."""
+Also reads footnotes of markdown-it and Google's export, and list markers and levels."""
 
 from __future__ import annotations
 

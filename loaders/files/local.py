@@ -196,7 +196,10 @@ def find_files(
 
 _PARSERS: dict[str, Parse] = {
     ".csv": _text(parse_csv),
+    ".docm": parse_docx,
     ".docx": parse_docx,
+    ".dotm": parse_docx,
+    ".dotx": parse_docx,
     ".htm": _text(parse_html, markup=True),
     ".html": _text(parse_html, markup=True),
     ".json": _text(_google_json),

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-import io
 import tracemalloc
 import zipfile
-from collections.abc import Mapping
 
 import pytest
 
@@ -14,21 +12,9 @@ from config.errors import LoadError
 from loaders.document import Document, images_of
 from loaders.files import word as word_files
 from loaders.files.local import load_bytes
+from tests.loaders.word_builder import HEAD, word
 from tests.pictures import drawn
 
-SCHEMAS = "http://schemas.openxmlformats.org"
-OFFICE = f"{SCHEMAS}/officeDocument/2006/relationships"
-PACKAGE = f"{SCHEMAS}/package/2006"
-HEAD = (
-    f'<w:{{}} xmlns:w="{SCHEMAS}/wordprocessingml/2006/main" xmlns:r="{OFFICE}" '
-    f'xmlns:wp="{SCHEMAS}/drawingml/2006/wordprocessingDrawing" '
-    f'xmlns:a="{SCHEMAS}/drawingml/2006/main" xmlns:pic="{SCHEMAS}/drawingml/2006/picture">'
-)
-TYPES = (
-    f'<Types xmlns="{PACKAGE}/content-types"><Default Extension="png" ContentType="image/png"/>'
-    '<Default Extension="rels" '
-    'ContentType="application/vnd.openxmlformats-package.relationships+xml"/></Types>'
-)
 PICTURE = (
     "<w:p><w:r><w:drawing><wp:inline><wp:docPr descr='flow'/><a:graphic><a:graphicData><pic:pic>"
     "<pic:blipFill><a:blip r:embed='picture'/></pic:blipFill></pic:pic></a:graphicData>"
@@ -40,37 +26,6 @@ FIELD = (
     "<w:p><w:r><w:fldChar w:fldCharType='begin'/></w:r><w:r><w:instrText> HYPERLINK "
     '"https://x.example/{}"</w:instrText></w:r><w:r><w:fldChar w:fldCharType="separate"/></w:r>'
 )
-
-
-def rels(**targets: str) -> str:
-    kinds = {"picture": "image", "link": "hyperlink", "notes": "footnotes"}
-    mode = {"link": ' TargetMode="External"'}
-    lines = (
-        f'<Relationship Id="{one}" Type="{OFFICE}/{kinds.get(one, one)}" Target="{target}"'
-        f"{mode.get(one, '')}/>"
-        for one, target in targets.items()
-    )
-    return f'<Relationships xmlns="{PACKAGE}/relationships">{"".join(lines)}</Relationships>'
-
-
-def word(
-    body: str,
-    *,
-    main: str = "word/document.xml",
-    parts: Mapping[str, bytes | str] | None = None,
-    packing: int = zipfile.ZIP_DEFLATED,
-    **targets: str,
-) -> bytes:
-    packed = io.BytesIO()
-    folder, _, file = main.rpartition("/")
-    with zipfile.ZipFile(packed, "w", packing) as archive:
-        archive.writestr("[Content_Types].xml", TYPES)
-        archive.writestr("_rels/.rels", rels(officeDocument=main))
-        archive.writestr(f"{folder}/_rels/{file}.rels", rels(**targets))
-        archive.writestr(main, f"{HEAD.format('document')}<w:body>{body}</w:body></w:document>")
-        for name, content in (parts or {}).items():
-            archive.writestr(name, content)
-    return packed.getvalue()
 
 
 def load(data: bytes) -> Document:
@@ -123,15 +78,10 @@ LONG = "a" * 100_000
         (word("", packing=zipfile.ZIP_LZMA), "compressed in another way"),
         (word("", parts={"word/o.xml": "<!DOCTYPE x><x/>"}), "declares a document type"),
         (word("", parts={"word/o.xml": "<!DOCTYPE x><x/>".encode("utf-16")}), "a document type"),
-        (word(LINK * 11, link=f"https://x.example/{LONG}"), "bytes of HTML"),
-        (word(FIELD.format(LONG) + "<w:r><w:t>a</w:t></w:r>" * 11 + "</w:p>"), "bytes of HTML"),
+        (word(LINK * 11, link=f"https://x.example/{LONG}"), "more than the 1,000,000 characters"),
         (
-            word(
-                NOTE * 11,
-                parts={"word/notes.xml": f"{NOTES.format(LONG)}</w:footnote></w:footnotes>"},
-                notes="notes.xml",
-            ),
-            "bytes of HTML",
+            word(FIELD.format(LONG) + "<w:r><w:t>a</w:t></w:r>" * 11 + "</w:p>"),
+            "more than the 1,000,000 characters",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -145,6 +95,13 @@ def test_a_small_file_that_grows_is_refused(
     assert len(data) < 10_000
     with pytest.raises(LoadError, match=problem):
         load(data)
+
+
+def test_a_note_is_written_once_however_often_it_is_referenced() -> None:
+    notes = f"{NOTES.format(LONG)}</w:footnote></w:footnotes>"
+    document = load(word(NOTE * 1_000, parts={"word/notes.xml": notes}, notes="notes.xml"))
+    assert [block.text for block in document.blocks if block.kind == "footnote"] == [LONG]
+    assert {block.markdown for block in document.blocks[:-1]} == {"[^1]"}
 
 
 def test_notes_that_refer_to_themselves_end() -> None:

@@ -1,0 +1,1 @@
+"""Reads Word files: parts, styles, numbers, runs, tables."""
