@@ -92,7 +92,7 @@ class Body:
 
     def _content(self, holder: Element, depth: int) -> None:
         if depth > MAX_NESTING:
-            raise too_deep(self.budget.document, "a table", MAX_NESTING, "tables")
+            raise too_deep(self.budget.document, "", MAX_NESTING, "tables and text boxes")
         for block in blocks(holder):
             if block.tag == f"{W}p":
                 paragraph = self._paragraphs.read(block, self._inline)

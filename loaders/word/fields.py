@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from loaders.word.package import Element, W, child, is_on, number, value
 
@@ -11,20 +12,25 @@ _WORD = re.compile(r'"([^"]*)"|(\S+)')
 _PAGES = frozenset(("PAGE", "NUMPAGES", "SECTIONPAGES"))
 
 
+_MAX_NESTING = 20
+"""Fields in fields. Of more, the outermost are taken for ended: Word writes no such file."""
+
+
 @dataclass
 class Field:
-    instruction: str = ""
+    instructions: list[str] = field(default_factory=list)
     has_result: bool = False
     is_shown: bool = False
     """Whether its result has text."""
     form: Element | None = None
     """The `w:ffData` of a form field."""
 
-    @property
+    @cached_property
     def words(self) -> list[str]:
-        return [quoted or plain for quoted, plain in _WORD.findall(self.instruction)]
+        """Of the instruction, once it is complete."""
+        return [quoted or plain for quoted, plain in _WORD.findall("".join(self.instructions))]
 
-    @property
+    @cached_property
     def link(self) -> str:
         """Where a HYPERLINK leads, `#name` for a bookmark."""
         name, *words = self.words or [""]
@@ -77,11 +83,12 @@ class Fields:
 
     @property
     def link(self) -> str:
-        return next((link for one in reversed(self.stack) if (link := one.link)), "")
+        complete = (one for one in reversed(self.stack) if one.has_result)
+        return next((one.link for one in complete if one.link), "")
 
     @property
     def counts_pages(self) -> bool:
-        return any(one.counts_pages for one in self.stack)
+        return any(one.counts_pages for one in self.stack if one.has_result)
 
     def show(self) -> None:
         for one in self.stack:
@@ -89,13 +96,17 @@ class Fields:
 
     def instruct(self, text: str) -> None:
         if self.stack and not self.stack[-1].has_result:
-            self.stack[-1].instruction += text
+            self.stack[-1].instructions.append(text)
+
+    def begin(self, one: Field) -> None:
+        self.stack.append(one)
+        del self.stack[:-_MAX_NESTING]
 
     def mark(self, element: Element) -> str:
         """Takes a `w:fldChar`. Returns the text of a field that ends without a result."""
         kind = element.get(f"{W}fldCharType")
         if kind == "begin":
-            self.stack.append(Field(form=child(element, "ffData")))
+            self.begin(Field(form=child(element, "ffData")))
         elif kind == "separate" and self.stack:
             self.stack[-1].has_result = True
         elif kind == "end" and self.stack:

@@ -121,7 +121,7 @@ class Inline:
         return ()
 
     def _simple_field(self, element: Element, look: Look) -> Iterator[Piece]:
-        self._fields.stack.append(Field(element.get(f"{W}instr", ""), has_result=True))
+        self._fields.begin(Field([element.get(f"{W}instr", "")], has_result=True))
         yield from self._children(element, look)
         if self._fields.stack:
             self._fields.stack.pop()
