@@ -62,7 +62,7 @@ class Paragraphs:
     styles: Styles
     numbering: Numbering
     _waiting: list[Piece] = field(default_factory=list)
-    """Pieces of paragraphs whose end was deleted."""
+    """Pieces of paragraphs whose end was deleted: they belong to the next one."""
     _open: list[int] = field(default_factory=list)
     """Levels of the list items around the next one."""
 
@@ -72,7 +72,9 @@ class Paragraphs:
         style = self.styles.paragraph(properties)
         pieces = inline.pieces(element, style)
         mark = child(properties, "rPr")
-        if any(child(mark, name) is not None for name in ("del", "moveFrom")):
+        is_deleted = any(child(mark, name) is not None for name in ("del", "moveFrom"))
+        following = next(element.itersiblings(*_BLOCKS), None) if is_deleted else None
+        if following is not None and following.tag == f"{W}p":
             self._waiting += pieces
             return None
         if not pieces and is_on(child(mark, "vanish")):

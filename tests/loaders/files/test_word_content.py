@@ -266,6 +266,8 @@ def test_hidden_deleted_and_moved_text_is_left_out_and_struck_text_marked() -> N
     body += p("joined", properties="<w:rPr><w:del w:id='3'/></w:rPr>") + p(" lines")
     document = read(body, {"styles": styles})
     assert document_to_markdown(document) == "~~wait two~~\n\nten minutes\n\njoined lines\n"
+    last = p("the last", properties="<w:rPr><w:del w:id='3'/></w:rPr>")
+    assert texts(read(last + last.replace("last", "end"))) == ["the lastthe end"]
     assert document.warnings == ("hidden text was left out",)
 
 
