@@ -15,11 +15,12 @@ from loaders.assemble import Metadata
 from loaders.docs.response import parse_document
 from loaders.document import MAX_BYTES, Document, check_size
 from loaders.files.decoding import check_words, decode
+from loaders.files.delimited import parse_csv
 from loaders.files.html import parse_html
 from loaders.files.markdown import parse_markdown
 from loaders.files.patterns import entry_roots, expand_paths
 from loaders.files.pdf import parse_pdf
-from loaders.files.text import parse_csv, parse_text
+from loaders.files.text import parse_text
 from loaders.files.word import parse_docx
 from loaders.pictures.document_pictures import PictureCollector, local_pictures
 from loaders.source import DomainFile, IndexedDocument, Load, SourceChanges

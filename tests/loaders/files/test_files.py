@@ -371,7 +371,7 @@ def test_a_file_is_a_file_whatever_it_says_of_itself(tmp_path: Path) -> None:
             "nested deeper than 120 levels",
         ),
         (".html", b"<table><tr>" + b"<td colspan=1000 rowspan=1000>x" * 400, "table cells"),
-        (".csv", b"a," * 2_000 + b"\n" + b"x\n" * 200, "table cells"),
+        (".csv", b"a," * 2_000 + b"\n" + b"x,\n" * 200, "table cells"),
     ],
 )
 def test_bad_files_are_refused_with_the_reason(suffix: str, data: bytes, problem: str) -> None:
