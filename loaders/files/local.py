@@ -23,6 +23,7 @@ from loaders.files.pdf import parse_pdf
 from loaders.files.text import parse_text
 from loaders.files.word import parse_docx
 from loaders.pictures.document_pictures import PictureCollector, local_pictures
+from loaders.sheets.workbook import parse_xlsx
 from loaders.source import DomainFile, IndexedDocument, Load, SourceChanges
 from loaders.time_limit import outside_time_limit
 from loaders.untrusted import ReadRefused, confined, read_file
@@ -141,7 +142,7 @@ def load_bytes(
         raise LoadError(
             name,
             f"there is no loader for `{suffix}` files",
-            remedy="supported: " + ", ".join(sorted(_PARSERS)),
+            remedy=_SAVE_AS.get(suffix.lower()) or "supported: " + ", ".join(sorted(_PARSERS)),
         )
     check_size(name, len(data))
     try:
@@ -195,6 +196,10 @@ def find_files(
     return expanded.paths, expanded.notes
 
 
+_SAVE_AS = dict.fromkeys((".xls", ".xlsb", ".ods"), "save it as .xlsx") | dict.fromkeys(
+    (".ppt", ".odp"), "save it as .pptx"
+)
+"""Suffix of what a program reads that also writes a supported format → remedy."""
 _PARSERS: dict[str, Parse] = {
     ".csv": _text(parse_csv),
     ".docm": parse_docx,
@@ -209,4 +214,6 @@ _PARSERS: dict[str, Parse] = {
     ".pdf": parse_pdf,
     ".tsv": _text(parse_csv),
     ".txt": _text(parse_text),
+    ".xlsm": parse_xlsx,
+    ".xlsx": parse_xlsx,
 }

@@ -30,11 +30,11 @@ def names_columns(rows: Texts) -> float:
     if len(rows) < 2:
         return 0.0
     body = rows[1 : _SAMPLE + 1]
-    counted = _count_up([rows[0], *body])
+    series = _count_up([rows[0], *body]) or _same_shape(rows[0], body)
     votes = 0.0
     for column, name in enumerate(rows[0]):
         values = [row[column].strip() for row in body if row[column].strip()]
-        votes += 1.0 if column in counted else _vote(name.strip(), values)
+        votes += 1.0 if column in series else _vote(name.strip(), values)
     return votes
 
 
@@ -66,11 +66,11 @@ def _vote(name: str, values: Sequence[str]) -> float:
     if count >= _MOST * len(values):
         same = shape(name) == common
         if not _WORDS.fullmatch(common):
-            return -1.0 if same else 1.0
+            return -1.0 if same or is_number(name) else 1.0
         return 0.0 if same else 0.5
     with_digits = sum(any(letter.isdigit() for letter in value) for value in values)
     if with_digits >= _MOST * len(values):
-        return -0.5 if any(letter.isdigit() for letter in name) else 1.0
+        return -1.0 if is_number(name) else -0.5 if any(map(str.isdigit, name)) else 1.0
     if any(len(value) > 1 and value == other for value, other in pairwise(sorted(values))):
         return 0.5  # a name that none of the recurring values is
     length = sum(map(len, values)) / len(values)
@@ -84,6 +84,15 @@ def _count_up(rows: Texts) -> set[int]:
     if len(columns) < 2 or not _is_run(rows[0], columns):
         return set()
     return set() if any(_is_run(row, columns) for row in rows[1:]) else set(columns)
+
+
+def _same_shape(first: Sequence[str], body: Texts) -> set[int]:
+    """Columns named by dates or the like: several, all of one shape, which no value below has."""
+    shapes = {column: shape(text.strip()) for column, text in enumerate(first) if is_number(text)}
+    if len(shapes) < 2 or len({*shapes.values()}) > 1 or "9" in shapes.values():
+        return set()
+    below = {shape(row[column].strip()) for row in body for column in shapes}
+    return set() if below & {*shapes.values()} else {*shapes}
 
 
 def _is_run(row: Sequence[str], columns: Sequence[int]) -> bool:

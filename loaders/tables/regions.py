@@ -46,7 +46,8 @@ class Sheet:
                         self._filled[a][j:end] = [True] * (end - j)
 
     def areas(self) -> list[Area]:
-        """In reading order."""
+        """In reading order. Blank rows cut first, so that a column of numbers or notes stays with
+        its rows."""
         return self._split(Area(range(len(self.grid)), tuple(range(self.width))))
 
     def count(self, row: int, columns: Sequence[int]) -> int:
@@ -63,9 +64,6 @@ class Sheet:
         trimmed = self._trimmed(area)
         if trimmed is None:
             return []
-        parts = self._side_by_side(trimmed)
-        if len(parts) > 1:
-            return [part for one in parts for part in self._split(one)]
         bands = [
             Area(range(rows[0], rows[-1] + 1), area.columns)
             for blank, group in groupby(
@@ -74,7 +72,10 @@ class Sheet:
             if not blank and (rows := list(group))
         ]
         if len(bands) == 1:
-            return parts
+            parts = self._side_by_side(trimmed)
+            return (
+                parts if len(parts) == 1 else [area for one in parts for area in self._split(one)]
+            )
         areas: list[Area] = []
         for band in bands:
             parts = self._split(band)
@@ -109,10 +110,11 @@ class Sheet:
     def _is_apart(self, left: Area, right: Area) -> bool:
         """Whether the right part has names of its own for its rows, or rows of its own."""
         rows = [self._extent(part) for part in (left, right)]
-        if min(len(left.columns), len(right.columns)) > 1:
+        widths = [max(self.count(row, part.columns) for row in part.rows) for part in (left, right)]
+        if min(widths) > 1:
             first = [self.grid[row][right.columns[0]].text for row in rows[1]]
             return all(first) and not any(map(is_number, first[1:]))
-        return rows[1].start != rows[0].start or rows[1].stop > rows[0].stop
+        return rows[1].start < rows[0].start or rows[1].stop > rows[0].stop
 
     def _extent(self, area: Area) -> range:
         rows = [row for row in area.rows if self.count(row, area.columns)]
@@ -138,21 +140,25 @@ class Sheet:
 
 def title_rows(sheet: Sheet, area: Area) -> int:
     """The number of rows above a table that name or describe it: fewer cells than the table has,
-    from the first column on."""
-    counts = [sheet.count(row, area.columns) for row in area.rows]
-    for i, row in enumerate(area.rows):
+    from the first column on. All rows of an area with one cell."""
+    rows = [sheet.cells(row, area.columns) for row in area.rows]
+    if sum(map(len, rows)) == 1:
+        return len(rows)
+    counts = [
+        sheet.count(row, area.columns) if cells else 0
+        for row, cells in zip(area.rows, rows, strict=True)
+    ]
+    for i, cells in enumerate(rows):
         widest = max(counts[i + 1 : i + 12], default=0)
-        cells = sheet.cells(row, area.columns)
-        is_single = len(cells) == 1 and (
-            not sheet.grid[row][area.columns[0]].empty or cells[0].column_span == 1
-        )
+        starts_left = bool(cells) and cells[0] is sheet.grid[area.rows[i]][area.columns[0]]
+        is_single = len(cells) == 1 and (starts_left or cells[0].column_span == 1)
         is_sparse = (
-            not sheet.grid[row][area.columns[0]].empty
+            starts_left
             and counts[i] * 2 <= widest
             and widest > 3
             and all(cell.column_span == 1 for cell in cells[1:])
         )
-        if not (widest > 1 and (is_single or is_sparse)):
+        if cells and not (widest > 1 and (is_single or is_sparse)):
             return i
     return 0
 
@@ -166,7 +172,7 @@ def write_sheet(
     areas = sheet.areas()
     for area, following in zip_longest(areas, areas[1:]):
         titles = title_rows(sheet, area)
-        if len(area.columns) == 1 and not (has_names and len(areas) == 1):
+        if len(area.columns) == 1 and not (has_names and sheet.width == 1):
             titles = len(area.rows)
         is_above = len(area.rows) > titles or (following and _is_above(area, following))
         for i, row in enumerate(area.rows[:titles]):
@@ -201,8 +207,7 @@ def _write_table(
         for row in area.rows
         if sheet.count(row, area.columns)
     ]
-    place = f"row {area.rows.start + 1}"
-    table, warnings = build_table(rows, placeholders=True, document=document, place=place)
+    table, warnings = build_table(rows, placeholders=True, document=document)
     for warning in warnings:
         writer.warn(warning)
     if table.header_evidence in _BY_TEXT:

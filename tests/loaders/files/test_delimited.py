@@ -22,6 +22,11 @@ TEXTS: dict[str, tuple[str, list[object]]] = {
         "Site,2023,2024,2025\nOslo,12,14,11\nRome,9,8,20\n",
         [("Site", "2023", "2024", "2025"), 2],
     ),
+    "months name columns": (
+        "Site,2025-01,2025-02\nOslo,12,14\nRome,9,8\n",
+        [("Site", "2025-01", "2025-02"), 2],
+    ),
+    "numbers of two kinds": ("New beds,250\nShare of all,92%\n", [("", ""), 2]),
     "a header that begins like a comment": (
         "# made by hand, twice\n#ID,Site\n17,Oslo\n18,Rome\n",
         ["made by hand, twice", ("#ID", "Site"), 2],
@@ -79,14 +84,14 @@ TEXTS: dict[str, tuple[str, list[object]]] = {
 
 def seen(document: Document) -> list[object]:
     """Texts, and the names and the number of rows of each table."""
-    found: list[object] = []
+    result: list[object] = []
     for block in document.blocks:
         if block.table:
             table = block.table
-            found += [header_paths(table), len(table.rows) - table.header_rows]
+            result += [header_paths(table), len(table.rows) - table.header_rows]
         else:
-            found.append(block.text)
-    return found
+            result.append(block.text)
+    return result
 
 
 @pytest.mark.parametrize("name", TEXTS)

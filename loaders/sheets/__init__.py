@@ -1,0 +1,1 @@
+"""Reads Excel workbooks: sheets, cells, and numbers as they are shown."""
