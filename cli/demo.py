@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import fcntl
 import logging
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from typing import IO, TYPE_CHECKING, Any
 
 from pydantic import SecretStr
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 PAGE_PORT = 8787
 GOOGLE_PORT = 8788
+DOCUMENTS_PORT = 8789
 PATIENCE = 120.0
 """Maximum seconds for an answer, enough for a slow model."""
 KINDS = {
@@ -57,12 +60,15 @@ def run_demo(build: Callable[[Settings], Copilot], settings: Settings, *, once: 
         google, slack = _servers(stack)
         held.write(slack.url)
         held.flush()
-        copilot = build(_local(settings, google, slack))
+        listener = stack.enter_context(_listener())
+        copilot = build(_local(settings, google, slack, listener.getsockname()[1]))
         notice = _about_the_model(copilot.model_name)
         slack.page.show(Guide(notice=notice))
         console.print("[bold]oncall-copilot demo[/] [dim]Tidewater Pay, an invented company[/]")
         console.print(notice)
         _ingest(copilot)
+        if has_pages(copilot):
+            stack.enter_context(serving_pages(copilot, listener))
         bot = copilot.bot()
         bot.start()
         stack.callback(bot.stop, 5.0)
@@ -115,6 +121,35 @@ def _servers(stack: ExitStack) -> tuple[GoogleStandIn, SlackStandIn]:
         ) from error
 
 
+def _listener() -> socket.socket:
+    for port in (DOCUMENTS_PORT, 0):
+        with suppress(OSError):
+            return socket.create_server(("127.0.0.1", port))
+    raise CopilotError("the demo found no free port on 127.0.0.1", remedy="stop what listens there")
+
+
+def has_pages(copilot: Copilot) -> bool:
+    """Whether a document has no web address. Then its citations open a page of the API."""
+    from index.page_links import page_target
+
+    cards = (card for inside in copilot.published().values() for card in inside.documents.values())
+    return any(page_target(card.url) for card in cards)
+
+
+@contextmanager
+def serving_pages(copilot: Copilot, listener: socket.socket) -> Iterator[None]:
+    from api.auth.server import server_of
+
+    server = server_of(copilot.api(slack=False))
+    thread = Thread(target=server.run, kwargs={"sockets": [listener]}, name="pages", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(10.0)
+
+
 def _about_the_model(name: str) -> str:
     if name:
         return f"Answers are written by the language model {name}, from the documents."
@@ -124,14 +159,21 @@ def _about_the_model(name: str) -> str:
     )
 
 
-def _local(settings: Settings, google: GoogleStandIn, slack: SlackStandIn) -> Settings:
-    """Returns the settings with the stand-ins for Slack and Google. The model is unchanged."""
+def _local(
+    settings: Settings, google: GoogleStandIn, slack: SlackStandIn, documents_port: int
+) -> Settings:
+    """Returns the settings with the stand-ins for Slack and Google. The model is unchanged. Pages
+    of documents open without a sign-in or a token."""
     return settings.model_copy(
         update={
             "slack_api_url": slack.api_url,
             "slack_bot_token": SecretStr(slack.bot_token),
             "slack_app_token": SecretStr(slack.app_token),
             "slack_signing_secret": SecretStr(slack.signing_secret),
+            "slack_client_id": None,
+            "slack_client_secret": None,
+            "public_url": f"http://localhost:{documents_port}",
+            "api_token": None,
             "google_api_url": google.url,
             "google_credentials": google.write_credentials(
                 settings.data_dir / "demo-google-key.json"

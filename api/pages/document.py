@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -23,8 +24,9 @@ PART_CHUNKS = 200
 """Passages on one page: some 60,000 words at most."""
 MAX_MARKDOWN_CHARS = 1_000_000
 MAX_BRACKETS = 200
-"""Of one paragraph. Beyond either a section is shown unformatted: the parser searches the end of
-each bracket."""
+"""Of one paragraph or row of a table. Beyond either a section is shown unformatted: the parser
+searches the end of each bracket."""
+_PARAGRAPH_END = re.compile(r"\n\n|\n(?=\|)")
 MAX_OUTLINE = 300
 REL = "noopener noreferrer nofollow"
 
@@ -130,7 +132,7 @@ def link_resolver(
 
 def to_html(markdown: str, resolve: Resolve) -> Markup:
     """Raw HTML is text, pictures are not loaded, and links that don't resolve are only labels."""
-    brackets = max(line.count("[") for line in markdown.split("\n\n"))
+    brackets = max(text.count("[") for text in _PARAGRAPH_END.split(markdown))
     if len(markdown) > MAX_MARKDOWN_CHARS or brackets > MAX_BRACKETS:
         return Markup("<pre>{}</pre>").format(markdown)
     parser = _parser()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from pydantic import SecretStr
 from agents.context.linked_section import find
 from api.auth.tokens import create_token
 from api.pages import document as document_page
+from cli.demo import has_pages, serving_pages
 from cli.setup.checks import check_published
 from index.page_links import PageLinks, page_query, page_target
 from oncall import Copilot
@@ -324,6 +326,20 @@ def test_a_posted_link_to_a_page_finds_its_section(house: House) -> None:
     assert (linked.heading, linked.card.title) == ("Second", "Other")
     assert find(snapshot, f"https://evil.example{link('other.md')}") is None
     assert find(snapshot, PUBLIC + link("other.md", domain="vault")) is None
+
+
+def test_the_demo_opens_pages_on_this_machine_without_a_sign_in(house: House) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        local = {"slack_client_id": None, "slack_client_secret": None, "slack_bot_token": None}
+        here = {"public_url": f"http://localhost:{listener.getsockname()[1]}"}
+        copilot = Copilot(house.copilot.settings.model_copy(update={**local, **here}))
+        try:
+            assert has_pages(copilot)
+            url = copilot.documents.access.snapshot("tea").chunks("other.md")[-1].url
+            with serving_pages(copilot, listener):
+                assert 'id="second"' in httpx.get(url).text
+        finally:
+            copilot.index.close()
 
 
 def test_any_id_survives_its_link() -> None:
