@@ -174,7 +174,12 @@ OUT_OF_FORCE = frozenset({"superseded", "obsolete", "deprecated", "withdrawn", "
 
 def is_out_of_force(card: DocumentCard | None) -> bool:
     """Whether its status or a named successor ends it. A document without a card is in force."""
-    return card is not None and (bool(card.superseded_by) or card.status.lower() in OUT_OF_FORCE)
+    return card is not None and (bool(card.superseded_by) or ends_document(card.status))
+
+
+def ends_document(status: str) -> bool:
+    """Whether one of the words of a status, which are separated by commas, is out of force."""
+    return not OUT_OF_FORCE.isdisjoint(status.lower().split(", "))
 
 
 def standing(card: DocumentCard, documents: Mapping[str, DocumentCard] | None = None) -> str:
@@ -185,6 +190,6 @@ def standing(card: DocumentCard, documents: Mapping[str, DocumentCard] | None = 
     if successor:
         return f"superseded by {successor.title}"
     status = card.status.lower()
-    if card.superseded_by and status not in OUT_OF_FORCE:
+    if card.superseded_by and not ends_document(status):
         return "superseded"
     return "" if status == "current" else status

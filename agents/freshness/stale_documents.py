@@ -106,7 +106,7 @@ def on_day(day: date) -> str:
 
 
 def _importance(card: DocumentCard) -> float:
-    if card.status.lower() == "draft":
+    if "draft" in card.status.lower().split(", "):
         return 0.5
     return 2.0 if card.document_type in _ACTED_ON else 1.0
 

@@ -111,11 +111,11 @@ class _TextLoader(yaml.SafeLoader):
 
 
 class _FieldsLoader(yaml.SafeLoader):
-    """Rejects aliases: a few lines of them can expand to gigabytes. Numbers and impossible
+    """Rejects aliases: a few lines of them can expand to gigabytes. Numbers, `no` and impossible
     dates, such as 30 February, stay text as written."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012  # the base class has it so
-        first: [(tag, form) for tag, form in resolvers if tag not in _NUMBERS]
+        first: [(tag, form) for tag, form in resolvers if tag not in (*_NUMBERS, _BOOLEAN)]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 

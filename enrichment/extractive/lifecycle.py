@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import date
 
-from enrichment.chunk import OUT_OF_FORCE, DocumentCard
+from enrichment.chunk import DocumentCard, ends_document
 from enrichment.language.words import stems
 from loaders.dates import date_in, months_later
 from loaders.document import Document, Table
@@ -179,7 +179,7 @@ _DOCUMENT_ID = re.compile(r"(?:^doc:|/d/|[?&]id=)([\w-]+)")
 
 def says_it_is_out_of_force(document: Document) -> bool:
     """Whether the source's status or the first lines say so."""
-    return document.status.lower() in OUT_OF_FORCE or bool(_OUT_OF_FORCE.search(_opening(document)))
+    return ends_document(document.status) or bool(_OUT_OF_FORCE.search(_opening(document)))
 
 
 def successor(document: Document) -> str:

@@ -21,6 +21,7 @@ from loaders.files.html_tables import (
     is_block,
     is_layout,
     outside_cells,
+    read_lines,
     read_table,
     rows_of,
     to_image,
@@ -58,7 +59,8 @@ def write_html(soup: BeautifulSoup, writer: BlockWriter, name: str) -> None:
         if element.name in ("iframe", "object", "svg"):
             writer.warn(f"skipped an embedded <{element.name}>")
         element.decompose()
-    _Walk(writer, name, take_footnotes(soup), writer.url).children(soup.body or soup)
+    footnotes = take_footnotes(soup, lambda note: read_lines(note, name))
+    _Walk(writer, name, footnotes, writer.url).children(soup.body or soup)
 
 
 def _check_depth(soup: BeautifulSoup, name: str) -> None:

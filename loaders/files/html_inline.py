@@ -5,14 +5,16 @@ Also reads footnotes of markdown-it and Google's export, and list markers and le
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
-from bs4 import BeautifulSoup, Tag
+from bs4 import Tag
 from bs4.element import PageElement
 from markdownify import MarkdownConverter
 
+from loaders.tables.cells import Line, lines_to_text
 from loaders.text.markdown import clean, destination, escape
 from loaders.text.plain import number, plain_text
 
@@ -98,7 +100,9 @@ _TARGET = re.compile(r"#(?:fn|ftnt|footnote-|endnote-)(?!_?ref)(\w+)")
 _BACK = re.compile(r"#(?:fnref|ftnt_ref|footnote-ref-|endnote-ref-)")
 
 
-def take_footnotes(soup: BeautifulSoup) -> dict[str, tuple[str, str]]:
+def take_footnotes(
+    soup: BeautifulSoup, read_lines: Callable[[Tag], list[Line]]
+) -> dict[str, tuple[str, str]]:
     """Removes footnotes and returns label → (text, markdown).
 
     References become `<footnote-ref label>`."""
@@ -121,7 +125,7 @@ def take_footnotes(soup: BeautifulSoup) -> dict[str, tuple[str, str]]:
         # Where the target is a link inside the note, the note is the block around it.
         note = target.find_parent(["p", "div", "li"]) if target.name == "a" else target
         if label not in notes and note is not None:
-            notes[label] = _take(note)
+            notes[label] = _take(note, read_lines)
     for back in soup.find_all("a", href=_BACK):  # in notes without a reference
         back.decompose()
     for section in soup.find_all(["section", "ol"]):
@@ -134,16 +138,17 @@ def take_footnotes(soup: BeautifulSoup) -> dict[str, tuple[str, str]]:
     return notes
 
 
-def _take(note: Tag) -> tuple[str, str]:
+def _take(note: Tag, read_lines: Callable[[Tag], list[Line]]) -> tuple[str, str]:
+    """(text, markdown) of its paragraphs, list items and lines of code, one a line."""
     for back in note.find_all("a", href=_BACK):
         back.decompose()
-    parts = note.find_all("p") or [note]
-    texts = [inline(list(part.children)) for part in parts]
+    lines = read_lines(note)
     note.decompose()
-    return (
-        "\n".join(text.strip("\xa0 ") for text, _ in texts if text),
-        "\n".join(markdown.strip("\xa0 ") for _, markdown in texts if markdown),
-    )
+    # The list of the notes themselves is no level of theirs.
+    outer = min((line.level for line in lines if line.marker), default=0)
+    lines = [replace(line, level=max(line.level - outer, 0)) for line in lines]
+    markdown = [replace(line, text=line.markdown) for line in lines]
+    return lines_to_text(lines).strip("\xa0 "), lines_to_text(markdown).strip("\xa0 ")
 
 
 _EXPORTED_LEVEL = re.compile(r"(?<!\S)lst-\S+-(\d)\b")

@@ -136,6 +136,15 @@ def _source_cell(element: Tag, document: str, depth: int, warnings: list[str]) -
     )
 
 
+def read_lines(element: Tag, document: str) -> list[Line]:
+    """Paragraphs, list items, lines of code and rows of tables, each as a line.
+
+    Raises LoadError when a limit is exceeded."""
+    content = CellContent()
+    _read(element, content, document, 1, [])
+    return content.lines
+
+
 def _span(value: str, most: int) -> int:
     """A span attribute → positions. `rowspan="0"` means down to the last row."""
     digits = value.strip()[:9]

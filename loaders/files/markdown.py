@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime
+from collections.abc import Sequence
+from copy import copy
 from functools import cache
 from typing import Any, Unpack
 
 from bs4 import BeautifulSoup
 from markdown_it import MarkdownIt
-from markdown_it.rules_block import StateBlock
+from markdown_it.rules_block import StateBlock, html_block, table
+from markdown_it.rules_block.table import escapedSplit
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
+from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
-from config.errors import LoadError
-from config.parsing.strict_yaml import UnreadableFileError, read_fields
 from loaders.assemble import BlockWriter, Metadata, make_document
-from loaders.dates import date_in
-from loaders.document import MAX_MARKUP_NESTING, MAX_NAME, Document, check_size, too_deep, too_many
+from loaders.document import MAX_MARKUP_NESTING, Document, check_size, too_deep
 from loaders.files.html import write_html
+from loaders.files.sites.front_matter import take_front_matter
+from loaders.files.sites.inline import add_inline_markup
+from loaders.files.sites.markup import add_site_markup
+from loaders.files.sites.page import Notes
+from loaders.files.sites.tags import CODE_SPAN
 from loaders.text.plain import markdown_parser, shared
 
-_FRONT_MATTER = re.compile(
-    r"\ufeff?---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
-)
 _NOTE_MARK = re.compile(r"\[\^([^\[\]\s]{1,100}+)\]")
 _TABLE_TAG = re.compile(r"<(/?)table\b", re.IGNORECASE)
-_TOC_LINE = re.compile(r"^\[(?:TOC|_TOC_|\[_TOC_\])\][ \t]*$", re.MULTILINE | re.IGNORECASE)
-_REVIEWED_BY = ("review_by", "next_review", "review_date", "valid_until", "expires")
+_INTERRUPTS = ["paragraph", "reference", "blockquote"]
+_ODD_SPACE = re.compile(r"^([ \t]*(?:#{1,6}|[-*+]|\d{1,9}[.)]))\xa0", re.MULTILINE)
+_UNSEEN = re.compile(r"^[\u200b\u2060\ufeff]+", re.MULTILINE)
+_ENDS = {"<!--": "-->", "<?": "?>", "<![CDATA[": "]]>", "<script": "</script", "<style": "</style"}
+_OPEN_HTML = re.compile(r"<(?:!--|\?|!\[CDATA\[|(?:script|style)\b)", re.IGNORECASE)
 _TAG = re.compile(r"</?([a-zA-Z][\w-]*)")
+_HIDING = ("script", "style", "iframe", "svg")
+"""Elements without readable text."""
 _HTML_TAGS_LISTED = """
     a abbr address article aside b big blockquote br caption center cite code col colgroup dd del
     details dfn div dl dt em figcaption figure footer font h1 h2 h3 h4 h5 h6 header hr i iframe img
@@ -43,89 +49,38 @@ _HTML_TAGS = frozenset(_HTML_TAGS_LISTED.split())
 def parse_markdown(text: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Document:
     """Front matter `id`, `title`, `modified`, `status` and `owner` override the caller's metadata.
 
-    `<!-- tab: Name -->` starts a tab. Raises LoadError for broken front matter or when a limit is
-    exceeded."""
+    `<!-- tab: Name -->` starts a tab. Raises LoadError when a limit is exceeded."""
     name = metadata.get("id") or metadata.get("title") or "Markdown document"
     check_size(name, len(text))
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
-    front, body = _front_matter(text, name)
-    _apply(front, metadata, name)
     writer = BlockWriter(url=url)
-    write_html(BeautifulSoup(f"<body>{_to_html(body, name)}</body>", "lxml"), writer, name)
+    body = take_front_matter(text, metadata, writer.warn)
+    html = _to_html(body, name, writer)
+    write_html(BeautifulSoup(f"<body>{html}</body>", "lxml"), writer, name)
     first = next((block.text for block in writer.blocks if block.kind == "heading"), "")
     metadata["title"] = metadata.get("title") or first
     metadata.setdefault("mime_type", "text/markdown")
     return make_document(writer, url=url, **metadata)
 
 
-def _front_matter(text: str, name: str) -> tuple[Mapping[str, Any], str]:
-    match = _FRONT_MATTER.match(text)
-    if not match:
-        return {}, text.removeprefix("\ufeff")
-    try:
-        front = read_fields(match[1]) or {}
-    except UnreadableFileError as error:
-        raise LoadError(
-            name, f"its front matter is not YAML: {error.message}", place=f"line {error.line + 1}"
-        ) from error
-    if not isinstance(front, dict):
-        return {}, text  # text between two horizontal rules
-    return front, text[match.end() :]
-
-
-def _apply(front: Mapping[str, Any], metadata: Metadata, name: str) -> None:
-    for key in ("id", "title", "owner", "status"):
-        value = front.get(key)
-        if value is None:
-            continue
-        if isinstance(value, (dict, list, set, tuple, bytes)):
-            raise LoadError(name, f"`{key}:` is not one line of text", place="front matter")
-        if (count := len(str(value))) > MAX_NAME:
-            raise too_many(name, "front matter", count, MAX_NAME, f"characters of `{key}:`")
-        metadata[key] = str(value)
-    if front.get("modified") is not None:
-        metadata["modified_at"] = _utc(front["modified"], name)
-    if due := next(filter(None, (_day(front.get(key)) for key in _REVIEWED_BY)), None):
-        metadata["review_by"] = due
-
-
-def _day(value: object) -> date | None:
-    """The value as a date; None when it is not one, because other tools use these keys freely."""
-    if isinstance(value, str):
-        return date_in(value)
-    if isinstance(value, datetime):
-        return value.date()
-    return value if isinstance(value, date) else None
-
-
-def _utc(value: object, name: str) -> datetime:
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value.strip())
-        except ValueError as error:
-            raise LoadError(
-                name,
-                "`modified:` is not a date",
-                place="front matter",
-                remedy="write it as 2026-03-14",
-            ) from error
-    if isinstance(value, datetime):
-        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
-    if isinstance(value, date):
-        return datetime(value.year, value.month, value.day, tzinfo=UTC)
-    raise LoadError(name, "`modified:` is not a date", place="front matter")
-
-
-def _to_html(body: str, name: str) -> str:
+def _to_html(body: str, name: str, writer: BlockWriter) -> str:
     parser = _parser()
-    env: dict[str, Any] = {}
-    tokens = parser.parse(_TOC_LINE.sub("", body), env)
+    if "\xa0" in body or not body.isascii():
+        body = _ODD_SPACE.sub(r"\1 ", _UNSEEN.sub("", body))
+    notes = Notes(body)
+    env: dict[str, Any] = {"site": notes}
+    tokens = parser.parse(body, env)
     for token in tokens:
         # The parser stops silently at its own limit, one level deeper.
         if token.level >= MAX_MARKUP_NESTING - 1:
             line = (token.map or [0])[0] + 1
             raise too_deep(name, f"line {line}", MAX_MARKUP_NESTING, "quotes and lists")
-    return str(parser.renderer.render(tokens, parser.options, env))
+    html = str(parser.renderer.render(tokens, parser.options, env))
+    for warning, lines in notes.warnings.items():
+        place = f"line {lines[0]}: " if lines[0] else ""
+        more = f" ({len(lines)} times)" if len(lines) > 1 else ""
+        writer.warn(f"{place}{warning}{more}")
+    return html
 
 
 def _keep_every_footnote(state: StateCore) -> None:
@@ -178,6 +133,103 @@ def _whole_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return True
 
 
+def _html_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """HTML as CommonMark reads it, but a comment that is never closed hides nothing, and scripts
+    are no text."""
+    position = state.bMarks[start] + state.tShift[start]
+    opening = _OPEN_HTML.match(state.src, position)
+    if opening is None:
+        return html_block(state, start, end, silent)
+    notes: Notes = state.env["site"]
+    sign = opening[0].lower()
+    if position > notes.last(_ENDS[sign])[0]:
+        if not silent:
+            notes.warn(f"`{opening[0]}` is never closed: what follows is read as text", start)
+        return False
+    if not html_block(state, start, end, silent):
+        return False
+    if not silent and sign in ("<script", "<style"):
+        state.tokens.pop()
+    return True
+
+
+def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Pipe tables. CommonMark ends a cell at a pipe in code, and cuts away cells beyond the
+    header's. Here code that the header has room for stays whole, and other cells stay beside it."""
+    begin = len(state.tokens)
+    if not table(state, start, end, silent):
+        return False
+    width = sum(token.type == "th_open" for token in state.tokens[begin:])
+    tokens: list[Token] = []
+    surplus = 0
+    for token in state.tokens[begin:]:
+        if token.type == "tr_close" and tokens[-1].type == "td_close":
+            surplus = max(surplus, _complete(state, tokens, width))
+        tokens.append(token)
+    if surplus:
+        after = next(n for n, token in enumerate(tokens) if token.type == "tr_close")
+        nameless = [copy(token) for token in tokens[after - 3 : after]]
+        nameless[1].content = ""
+        tokens[after:after] = nameless * surplus
+    state.tokens[begin:] = tokens
+    return True
+
+
+def _complete(state: StateBlock, tokens: list[Token], width: int) -> int:
+    """Writes the cells of the row that ends `tokens`, when its line has more than `width`.
+
+    Returns how many there are beyond it."""
+    line = (tokens[-2].map or [0])[0]
+    source = state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
+    if source.count("|") < width:
+        return 0
+    cells = _cells(source)
+    if len(cells) <= width:
+        return 0
+    whole = _cells(CODE_SPAN.sub(lambda code: code[0].replace("|", "\0"), source))
+    if len(whole) == width:
+        for token, cell in zip(tokens[1 - 3 * width :: 3], whole, strict=True):
+            token.content = cell.replace("\0", "|")
+        return 0
+    surplus = [cell for cell in cells[width:] if cell]
+    for cell in surplus:
+        opening, inline, closing = (copy(token) for token in tokens[-3:])
+        inline.content = cell
+        tokens += [opening, inline, closing]
+    if surplus:
+        notes: Notes = state.env["site"]
+        notes.warn(f"a table row has more cells than the header, which has {width}", line)
+    return len(surplus)
+
+
+def _cells(line: str) -> list[str]:
+    cells = [cell.strip() for cell in escapedSplit(line.strip())]
+    return cells[not cells[0] : len(cells) - (len(cells) > 1 and not cells[-1])]
+
+
+def _show_unclosed(state: StateCore) -> None:
+    """Makes text of tags that would hide the rest of the page: "put it into a <script>"."""
+    notes: Notes = state.env["site"]
+    for token in state.tokens:
+        if token.type == "html_block":
+            for name in _HIDING:
+                opened = token.content.lower().rfind(f"<{name}")
+                if opened >= 0 and token.map and notes.last(f"</{name}")[1] < token.map[0]:
+                    opening = re.compile(f"<(?={name})", re.IGNORECASE)
+                    token.content = opening.sub("&lt;", token.content)
+            continue
+        waiting: dict[str, list[Token]] = {}
+        for child in token.children or ():
+            match = _TAG.match(child.content) if child.type == "html_inline" else None
+            name = match[1].lower() if match else ""
+            if name in _HIDING and child.content[1] == "/":
+                waiting.pop(name, None)
+            elif name in _HIDING:
+                waiting.setdefault(name, []).append(child)
+        for child in (child for children in waiting.values() for child in children):
+            child.type = "text"
+
+
 def _html_or_text(_: object, tokens: Sequence[Token], index: int, *_options: object) -> str:
     """Escapes tags that are not HTML elements: `<id>` in a sentence is a placeholder."""
     content = tokens[index].content
@@ -191,11 +243,14 @@ def _html_or_text(_: object, tokens: Sequence[Token], index: int, *_options: obj
 @cache
 def _parser() -> MarkdownIt:
     parser = markdown_parser()
-    parser.use(footnote_plugin, inline=False).use(tasklists_plugin)
-    parser.block.ruler.before(
-        "html_block", "whole_table", _whole_table, {"alt": ["paragraph", "reference", "blockquote"]}
-    )
+    parser.use(footnote_plugin, inline=False).use(tasklists_plugin).use(deflist_plugin)
+    add_site_markup(parser)
+    add_inline_markup(parser)
+    parser.block.ruler.before("html_block", "whole_table", _whole_table, {"alt": _INTERRUPTS})
+    parser.block.ruler.at("html_block", _html_block, {"alt": _INTERRUPTS})
+    parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
     parser.core.ruler.before("footnote_tail", "every_footnote", _keep_every_footnote)
+    parser.core.ruler.after("inline", "show_unclosed", _show_unclosed)
     parser.add_render_rule("html_inline", _html_or_text)
     parser.add_render_rule("html_block", _html_or_text)
     return shared(parser)

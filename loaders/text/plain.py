@@ -30,6 +30,7 @@ def markdown_parser() -> MarkdownIt:
     shallow.inline = parser.inline
 
     def inline(state: StateCore) -> None:
+        shallow.helpers = parser.helpers
         for token in state.tokens:
             if token.type == "inline":
                 token.children = shallow.inline.parse(token.content, shallow, state.env, [])

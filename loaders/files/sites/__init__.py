@@ -1,0 +1,1 @@
+"""Reads what site generators add to Markdown: headers, boxes, tabs and tags."""

@@ -1,0 +1,174 @@
+"""Boxes, tabs and directives of site generators, as block rules of markdown-it.
+
+MkDocs, Docusaurus, VuePress, Pandoc, MyST and RST mark them by a line of their own."""
+
+from __future__ import annotations
+
+import re
+
+from markdown_it.rules_block import StateBlock, fence
+
+from loaders.files.sites.page import OPTION, line_of, notes_of, read_inside, write_code, write_title
+from loaders.files.sites.tags import ADMONITIONS, box_title, holds_code, title_in
+
+_BOX = re.compile(
+    r"(?P<sign>!!!|\?\?\?\+?|===[!+]?)[ \t]+(?P<type>[\w-]+(?:[ \t]+[\w-]+)*)?[ \t]*+"
+    r"(?:\"(?P<title>.*)\"|'(?P<other>.*)')?[ \t]*$"
+)
+_RST = re.compile(r"\.\.[ \t]+(?P<name>[\w:+-]+)::[ \t]*(?P<argument>.*)$")
+_COLONS = re.compile(
+    r"(?P<colons>:{2,})[ \t]*(?:\{(?P<directive>[\w:+-]+)\}|(?P<name>[A-Za-z][\w-]*))?(?P<rest>.*)$"
+)
+_SLASHES = re.compile(r"/{3,}[ \t]*(?:(?P<name>[\w-]+)[ \t]*(?:\|[ \t]*(?P<title>.*))?)?$")
+_BRACKETED = re.compile(r"\[(?P<title>[^\]]*)\](?P<rest>.*)$")
+_DIRECTIVE = re.compile(r"\{(?P<name>[A-Za-z][\w:+-]*)[^{}]*\}[ \t]*(?P<argument>.*)$")
+_ENDS = (".", "!", "?")
+
+
+def indented_box(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Boxes and tabs of MkDocs, directives of RST: a line, and what is indented below it."""
+    line = line_of(state, start)
+    box, rst = _BOX.match(line), _RST.match(line)
+    if not box and not rst:
+        return False
+    last = first = start + 1
+    while last < end and (state.isEmpty(last) or state.sCount[last] > state.sCount[start] + 1):
+        last += 1
+    has_content = any(not state.isEmpty(line) for line in range(first, last))
+    if rst:
+        if not has_content and not rst["argument"]:
+            return False
+        title = rst["argument"] or box_title(rst["name"])
+    elif box:
+        title, kind = box["title"] or box["other"] or "", box["type"] or ""
+        is_untitled = box["title"] is None and box["other"] is None
+        if is_untitled and (not kind or box["sign"][0] == "=" or (" " in kind and not has_content)):
+            return False
+        title = kind.split()[0].replace("-", " ").capitalize() if is_untitled else title
+    if silent:
+        return True
+    if rst and holds_code(rst["name"]):
+        write_code(state, first, last, rst["argument"])
+    else:
+        while first < last and rst and OPTION.match(line_of(state, first)):
+            first += 1
+        read_inside(state, first, last, title)
+    state.line = last
+    return True
+
+
+def fenced_box(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Boxes between lines of colons or slashes (Docusaurus, VuePress, Pandoc, MyST, MkDocs)."""
+    line = line_of(state, start)
+    colons, slashes = _COLONS.match(line), _SLASHES.match(line)
+    name, title = "", ""
+    if slashes:
+        name = slashes["name"] or ""
+        title = slashes["title"] or box_title(name)
+    elif colons:
+        name = colons["directive"] or colons["name"] or ""
+        rest, is_leaf = colons["rest"].strip(), len(colons["colons"]) == 2
+        if is_leaf and (not name or rest[:1] not in ("[", "{")):
+            return False
+        if not name and rest and rest[0] != "{":
+            return False
+        bracketed = _BRACKETED.match(rest)
+        title = bracketed["title"].strip() if bracketed else ""
+        if (not title and rest[:1] in ("{", "[")) or "=" in rest:
+            title = title_in((bracketed["rest"] if bracketed else rest).strip(" {}"), name)
+        else:
+            title = title or re.sub(r"[ \t]:*$", "", rest) or box_title(name)
+    else:
+        return False
+    if silent:
+        return True
+    state.line = start + 1
+    while name and state.line < end and OPTION.match(line_of(state, state.line)):
+        state.line += 1
+    sign = line[0] * 3
+    if name and holds_code(name):
+        last = next((n for n in range(state.line, end) if line_of(state, n).startswith(sign)), end)
+        lines = "\n".join(line_of(state, number) for number in range(state.line, last))
+        if "```" not in lines and "~~~" not in lines:
+            write_code(state, state.line, last, title)
+            state.line = min(last + 1, end)
+            return True
+    write_title(state, start, title)
+    return True
+
+
+def named_tab(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """`@tab Linux` of VuePress."""
+    match = re.match(r"@tab(?::\w+)?[ \t]+(?P<title>[^#\n]+)", line_of(state, start))
+    if not match:
+        return False
+    if not silent:
+        write_title(state, start, match["title"].strip())
+        state.line = start + 1
+    return True
+
+
+def titled_fence(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Code blocks with a title, and MyST's directives, which look like them."""
+    if not fence(state, start, end, silent):
+        return False
+    if silent:
+        return True
+    token, behind = state.tokens[-1], state.line
+    closing = line_of(state, behind - 1).strip()
+    is_closed = behind - 1 > start and closing.startswith(token.markup[:3])
+    if not is_closed and behind >= len(state.bMarks) - 1:
+        notes_of(state).warn("a code block is never closed", start)
+    info = token.info.strip()
+    if directive := _DIRECTIVE.match(info):
+        state.tokens.pop()
+        last = behind - 1 if is_closed else behind
+        _directive(state, directive["name"], directive["argument"], start + 1, last)
+        state.line = behind
+    elif title := _fence_title(info):
+        state.tokens.pop()
+        write_title(state, start, title)
+        state.tokens.append(token)
+    return True
+
+
+def _fence_title(info: str) -> str:
+    """The title in what follows a code block's language, e.g. `sh title="Linux"`, `sh [npm]`."""
+    _, _, rest = info.replace("[", " [", 1).partition(" ")
+    if not rest:
+        return ""
+    if bracketed := _BRACKETED.match(rest.strip()):
+        return bracketed["title"]
+    named = " ".join(
+        re.findall(r"(?:title|label|name|filename|caption)\s*=\s*(?:\"[^\"]*\"|'[^']*'|\S+)", rest)
+    )
+    if named:
+        return title_in(named)
+    return rest.strip() if re.fullmatch(r"[^\W\d_a-z][\w .+-]*", rest.strip()) else ""
+
+
+def _is_sentence(line: str) -> bool:
+    words = line.split()
+    return len(words) > 2 and words[0][0].isalpha() and words[-1].rstrip("\"')*_`")[-1:] in _ENDS
+
+
+def _directive(state: StateBlock, name: str, argument: str, first: int, last: int) -> None:
+    lines = [line_of(state, number) for number in range(first, last)]
+    options = []
+    while lines and (option := OPTION.match(lines[0])):
+        options.append(f'{option["key"]}="{option["value"] or ""}"')
+        del lines[0]
+    body = "\n".join(lines)
+    is_prose = name in ADMONITIONS or body.lstrip()[:4] in ("```{", "````", ":::{")
+    if holds_code(name) or not (is_prose or any(map(_is_sentence, lines))):
+        if body.strip():
+            language = argument.split()[0] if argument.strip() else name
+            write_code(state, last - len(lines), last, language if language.isalnum() else "")
+        return
+    title = argument if not re.search(r"[/.]\w+$", argument) else ""
+    read_inside(
+        state,
+        last - len(lines),
+        last,
+        title or title_in(" ".join(options), name) or box_title(name),
+    )

@@ -1,0 +1,188 @@
+"""Markdown as site generators write it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loaders.document import Document
+from loaders.files.local import load_bytes
+from loaders.output import document_to_markdown
+from tests.loaders.reading import plain
+
+
+def page(text: str) -> Document:
+    return load_bytes(text.encode(), suffix=".md", url="https://wiki.test/page.md", id="page")
+
+
+def words(text: str) -> str:
+    return plain(document_to_markdown(page(text)))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('!!! tip inline "Ask *first*"\n    Then press.\n', "Ask first Then press."),
+        ("??? question\n\n    Is it on?\n\nThen wait.\n", "Question Is it on? Then wait."),
+        ('!!! note ""\n    Bare.\n', "Bare."),
+        ("- tight\n  !!! tip\n      In it.\n- next\n", "- tight Tip In it. - next"),
+        ('=== "A"\n\n    === "B"\n\n        inner\n', "A B inner"),
+        ("/// note | Slashes\nBody\n///\n", "Slashes Body"),
+        ("::: details Open *me*\ninside\n:::\n", "Open me inside"),
+        (":::note[Bracketed]\ninside\n:::\n", "Bracketed inside"),
+        ('::: {.callout-warning title="Hot"}\ninside\n:::\n', "Hot inside"),
+        ('::: zone pivot="on-linux"\ninside\n::: zone-end\n', "on-linux inside"),
+        ("::: tabs\n@tab Linux\none\n@tab Mac\ntwo\n:::\n", "Linux one Mac two"),
+        (".. warning::\n   Left over.\n", "Warning Left over."),
+        ("> [!CAUTION]\n> Hot.\n", "> Caution > > Hot."),
+        ("> [!faq]+ Is it *so*?\n> Yes.\n", "> Is it so? > > Yes."),
+        ("{: .warning }\nHot.\n", "Warning Hot."),
+        ("Text{: .x } and [a](b){: target='_blank'} and **c**{.y}.\n", "Text and [a](b) and c."),
+        ("{% hint style=\"danger\" %}\nHot.\n{% endhint %}\n", "Danger Hot."),
+        ('{% tab title="Node.js" %}\nRun.\n{% endtab %}\n', "Node.js Run."),
+        ("{{% notice tip %}}\nMind.\n{{% /notice %}}\n", "Tip Mind."),
+        ('Use {{< term id="x" text="a Pod" >}}, {{< param "v" >}}.\n', "Use a Pod, v."),
+        ("{{< a >}}inside{{< /a >}}\n", "inside"),
+        ('<Card title="Rotate" icon="key" href="/x">\n  Keys.\n</Card>\n', "Rotate Keys."),
+        ('<X name="port" type="int" required>\n  Of it.\n</X>\n', "port (int, required) Of it."),
+        ("<Note>Mind the <Kbd label=\"Enter\" /> key.</Note>\n", "Note: Mind the Enter key."),
+        ("<>\n<my-box>\nInside {/* not this */} {\"text\"}.\n</my-box>\n</>\n", "Inside text."),
+        ("A <Cluster> and a <node-name> stay.\n", "A <Cluster> and a <node-name> stay."),
+        ("{{ .Values.x }}, {% if a %}on{% endif %}\n", "{{ .Values.x }}, {% if a %}on{% endif %}"),
+        ("See {ref}`the steps <do-it>`, {kbd}`Esc`.\n", "See the steps, Esc."),
+        ("See [[Page one]], [[Page two|this]], `[[ -f x ]]`, [[ -f y ]].\n",
+         "See Page one, this, [[ -f x ]], [[ -f y ]]."),
+        ("A ==marked *word*== if a == b; ++ctrl+c++ in C++ and g++.\n",
+         "A marked word if a == b; ctrl+c in C++ and g++."),
+        ("Term\n: Its meaning\n", "Term Its meaning"),
+        ("[[_TOC_]]\n\n[TOC]\n\nText\n", "Text"),
+        ("(label)=\n# Head\n\nimport it from 'here' now\n", "# Head import it from 'here' now"),
+        ("#\xa0Head\n\n\u200b- item\n", "# Head - item"),
+        ("Put it into a <script> tag.\n\nMore.\n", "Put it into a <script> tag. More."),
+        ("<script>\nlet a = 1\n</script>\n\nMore.\n", "More."),
+    ],
+)  # fmt: skip
+def test_text_stays_and_markup_goes(text: str, expected: str) -> None:
+    assert words(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "code"),
+    [
+        ("```yaml\na: {{< b >}}\n{% raw %}\n```\n", "yaml", "a: {{< b >}}\n{% raw %}"),
+        ("{{< highlight go >}}\n  x := 1\n{{< /highlight >}}\n", "go", "x := 1"),
+        ("```{code-block} python\n:linenos:\nx = 1\n```\n", "python", "x = 1"),
+        ("```{python}\nx = 1\n# A comment.\n```\n", "python", "x = 1\n# A comment."),
+        ("::: mermaid\nA-->B\n:::\n", "", "A-->B"),
+        (".. code-block:: sh\n\n   ls -l\n", "sh", "ls -l"),
+        ("1. do\n\n    !!! tip\n        ```sh\n        ls\n        ```\n", "sh", "ls"),
+        ("<A>\n    <B>\n        ```sh\n        ls\n        ```\n    </B>\n</A>\n", "sh", "ls"),
+    ],
+)
+def test_code_stays_code(text: str, language: str, code: str) -> None:
+    block = next(block for block in page(text).blocks if block.kind == "code")
+    assert (block.language, block.text) == (language, code)
+
+
+def test_tabs_are_named_before_their_code() -> None:
+    fenced = (
+        '```sh title="Linux"\npkg add\n```\n\n```sh [macOS]\nbrewer add\n```\n\n'
+        "```js {1,3}\nx\n```\n"
+    )
+    assert [(b.kind, b.text) for b in page(fenced).blocks] == [
+        ("paragraph", "Linux"),
+        ("code", "pkg add"),
+        ("paragraph", "macOS"),
+        ("code", "brewer add"),
+        ("code", "x"),
+    ]
+    nested = (
+        "````{tab-set}\n```{tab-item} Linux\nUse **a**.\n```\n"
+        "```{tab-item} Mac\nUse b.\n```\n````\n"
+    )
+    assert words(nested) == "Linux Use a. Mac Use b."
+    group = (
+        '{{< tabs "os" >}}\n{{< tab "A" >}}\none\n{{< /tab >}}'
+        '{{< tab "B" >}}\ntwo\n{{< /tab >}}\n{{< /tabs >}}\n'
+    )
+    assert words(group) == "A one B two"
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "## Do *it* {#x}", "## Do *it* {: .a #x }", "## Do *it* { #x .a } ##", "## Do *it*\n{: #x}",
+        "## Do *it* {/* #x */}", "(x)=\n## Do *it*", 'Do *it* { id="x" }\n-----',
+    ],
+)  # fmt: skip
+def test_a_heading_opens_by_its_own_id(heading: str) -> None:
+    first = page(f"{heading}\n\nText\n").blocks[0]
+    assert (first.text, first.url) == ("Do it", "https://wiki.test/page.md#x")
+
+
+def test_a_site_fills_in_addresses() -> None:
+    text = '[a]({{< ref "b.md" >}}#c) [d]({% link e.md %}) [f]({{ site.url }}/g)'
+    assert document_to_markdown(page(text)).strip() == "[a](b.md#c) [d](e.md) [f](/g)"
+
+
+@pytest.mark.parametrize(
+    ("text", "warning"),
+    [
+        ("\n{{< include \"a.md\" >}}\n", 'line 2: `include "a.md"` is filled in by the site'),
+        ("<Partial />\n", "line 1: `Partial` is filled in by the site"),
+        ('--8<-- "a.md"\n', 'line 1: `--8<-- "a.md"` is filled in by the site'),
+        ("See ![[a]].\n", "`![[a]]` is filled in by the site"),
+        ("{% if a %}\nx\n{% else %}\ny\n{% endif %}\n", "line 1: conditions and loops of the site"),
+        ("export const a = {\n  b: 'c',\n}\n\nx\n", "line 1: code of the site (`export`)"),
+        ("a\n\n<!-- b\n\nc\n", "line 3: `<!--` is never closed"),
+        ("a\n\n```\nb\n", "line 3: a code block is never closed"),
+        ("---\nid: a\n---\n| a |\n|---|\n| 1 | 2 |\n", "line 6: a table row has more cells"),
+    ],
+)  # fmt: skip
+def test_what_is_not_read_is_a_warning(text: str, warning: str) -> None:
+    document = page(text)
+    assert document.warnings[0].startswith(warning)
+    assert len(document.warnings) == 1
+
+
+def test_no_cell_of_a_table_is_cut_away_or_torn() -> None:
+    text = "| a | b |\n|---|---|\n| `x || y` | 1 |\n| 2 | 3 | 4 | |\n| 5 |\n"
+    table = next(block.table for block in page(text).blocks if block.table)
+    assert [[cell.text for cell in row] for row in table.rows] == [
+        ["a", "b", ""],
+        ["x || y", "1", ""],
+        ["2", "3", "4"],
+        ["5", "", ""],
+    ]
+
+
+def test_a_note_keeps_its_lists_code_and_tables() -> None:
+    text = (
+        "A[^n].\n\n[^n]: First *part*.\n\n    1. one\n    2. two\n        - deep\n\n    ```sh\n"
+        "    ls -l\n    ```\n\n    | k | v |\n    |---|---|\n    | p | 1 |\n\n    Last.\n"
+    )
+    note = next(block for block in page(text).blocks if block.kind == "footnote")
+    assert note.text.split("\n") == [
+        "First part.", "1. one", "2. two", "  ◦ deep", "ls -l", "k: v", "p: 1", "Last.",
+    ]  # fmt: skip
+    assert "*part*" in note.markdown
+    assert "`ls -l`" in note.markdown
+
+
+@pytest.mark.parametrize(
+    "piece", ["{% ", "{{< a \"", "<A b={", "<A>\n\n", "[[a ", "==a ", "{.a} ", "{/*", "<!--\n\n",
+              "!!! a\n\n", "{% a %}\n", "{a}`b ", "# {#a} ", "`` | "],
+)  # fmt: skip
+def test_tags_that_never_end_take_no_long_time(piece: str) -> None:
+    began = time.process_time()
+    page(piece * (6_000 // len(piece)))
+    assert time.process_time() - began < 3
+
+
+@settings(max_examples=100)
+@given(st.text(st.sampled_from("<>{}%/[]!=:?'\"`|\n\n    aA-#.()*~^$"), max_size=120))
+def test_no_markup_makes_a_page_unreadable(text: str) -> None:
+    document_to_markdown(page(text)).encode()
