@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
-from bs4 import Tag
+from bs4 import BeautifulSoup, Tag
 from bs4.element import PageElement
 from markdownify import MarkdownConverter
 
