@@ -14,7 +14,6 @@ from config.domain_files import domain_paths, read_domain
 from config.errors import CopilotError
 from config.parsing.schedules import CHANNEL
 from config.settings import Settings
-from loaders.sources.google_drive import drive_id_of
 
 SHIPPED = Path(config.__file__).parent
 """The folder of the demo's `domains/`, which the image lacks."""
@@ -146,8 +145,3 @@ def channel_id_in(text: str) -> str:
         return text
     match = _CHANNEL_LINK.search(text)
     return match[1] if match else ""
-
-
-def drive_id_in(text: str) -> str:
-    """The id of a Drive folder or document in pasted text: alone or in its URL; else empty."""
-    return drive_id_of(bare(text))

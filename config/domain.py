@@ -34,11 +34,12 @@ from config.parsing.fields import (
     Switch,
     UserId,
     WholeNumber,
+    invalid,
     not_blank,
     one_line,
 )
 from config.parsing.schedules import cron_problem, shortest_gap, time_zone_problem
-from config.tool_server import Section, ToolServer, invalid
+from config.tool_server import Section, ToolServer
 from loaders.registry import KINDS
 
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
-from pydantic_core import PydanticCustomError
 
+from config.parsing.fields import invalid
 from config.parsing.secret_files import TOKEN_VARIABLE
 
 _HERE = {"localhost", "127.0.0.1", "::1"}
@@ -21,11 +21,6 @@ _HERE = {"localhost", "127.0.0.1", "::1"}
 ServerName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 _-]{0,38}[A-Za-z0-9]$")]
 ToolName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_./-]{1,128}$")]
 Word = Annotated[str, Field(min_length=1, max_length=1_000)]
-
-
-def invalid(problem: str) -> PydanticCustomError:
-    """The error of a validator, with our own message."""
-    return PydanticCustomError("form", "{problem}", {"problem": problem})
 
 
 def describe_fields(model: type[BaseModel]) -> None:

@@ -179,6 +179,26 @@ def report_schema() -> str:
     return json.dumps(described, indent=2, ensure_ascii=False) + "\n"
 
 
+def sources() -> str:
+    """Every key below `sources` of a domain file, as the sources describe themselves."""
+    from pydantic import TypeAdapter
+
+    from loaders.registry import KINDS
+
+    head = ["| source | what it reads | tells changes by | who may read, with `audience: asker` |"]
+    keys = ["| key | meaning |", "|---|---|"]
+    for kind in KINDS.values():
+        example = f"`{kind.key}: {kind.example}`"
+        head.append(
+            f"| {example} | {kind.description} | {kind.tells_changes} | {kind.told_readers} |"
+        )
+        schema = TypeAdapter(kind.section).json_schema()
+        for section in [schema, *schema.get("$defs", {}).values()]:
+            for name, one in section.get("properties", {}).items():
+                keys.append(f"| `{kind.key}.{name}` | {one.get('description', '')} |")
+    return "\n".join([head[0], "|---|---|---|---|", *head[1:], "", *keys])
+
+
 def _pyproject() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
@@ -193,6 +213,7 @@ def filled(text: str) -> str:
         "metrics": metrics,
         "helm-values": helm_values,
         "columns": columns,
+        "sources": sources,
     }
 
     def fresh(found: re.Match[str]) -> str:

@@ -148,6 +148,8 @@ class SourceKind(ABC, Generic[Value]):
     """`Document.source` of its documents, where that is not the key."""
     asks_readers: ClassVar[bool] = False
     """Whether it is asked who may read, by `check_readers`."""
+    proposal: ClassVar[str] = ""
+    """What `oncall init` asks for; empty: it never proposes this source."""
 
     def of(self, domain: DomainFile) -> Value:
         """Its value in the domain file."""
@@ -170,6 +172,11 @@ class SourceKind(ABC, Generic[Value]):
     def check_readers(self, settings: Settings) -> CheckReaders:
         """Asks the source who may read. Raises ConfigError for a missing setting."""
         raise NotImplementedError
+
+    def recognize(self, text: str, settings: Settings) -> Any:
+        """The value that an answer to the `proposal` names, as YAML has it: a list, or lists by
+        key. None for an answer that means another source. Raises ConfigError with what lacks."""
+        return None
 
     def contradictions(self, domain: DomainFile) -> Iterable[Wrong]:
         """What the domain file may not say: it isn't loaded."""

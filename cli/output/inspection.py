@@ -13,6 +13,7 @@ from enrichment.chunk import DocumentCard, is_out_of_force, standing
 from index.search import Snapshot
 from index.store.documents import GenerationInfo
 from loaders.google.drive.access import AccessReport
+from loaders.registry import kind_of
 
 
 def print_retrieved(response: Mapping[str, Any]) -> None:
@@ -100,7 +101,8 @@ def _readers(card: DocumentCard) -> str:
     """Permissions at load time; with `audience: asker` they are checked again for each question."""
     if card.permissions:
         return ", ".join(f"{p.kind} {p.value}".strip() for p in card.permissions)
-    return "as `access.files` says" if card.source == "file" else "nobody"
+    kind = kind_of(card.source)
+    return "nobody" if kind is None or kind.asks_readers else f"as {kind.told_readers} says"
 
 
 def print_generations(domain: str, generations: Iterable[GenerationInfo]) -> None:

@@ -4,70 +4,76 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cli.setup.checks import counted, drive_to_check
 from cli.setup.files import EnvFile
 from cli.setup.prompts import InitOptions, Prompter, ToBeTold, settled
-from config.checks import Finding, drive_id_in, fine, wrong
+from config.checks import Finding, bare, fine, wrong
+from config.errors import ConfigError
 from config.settings import Settings
+from loaders.registry import KINDS
 from loaders.sources.google_drive import GoogleDriveSource
 
-_OF_DRIVE = re.compile(r"https?://(drive|docs)\.google\.com/")
-_ONE_DOCUMENT = re.compile(r"/(document|spreadsheets|presentation|file)/d/")
-_LIKELY_ID = re.compile(r"(?=.*[0-9_-])[A-Za-z0-9_-]{10,}")
 SERVICE_ACCOUNT = "https://console.cloud.google.com/iam-admin/serviceaccounts"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Documents:
-    """Values for `sources` of a domain file."""
-
-    folders: tuple[str, ...] = ()
-    documents: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
 
 
 def documents_step(
     asker: Prompter, settings: Settings, env_file: EnvFile, options: InitOptions
-) -> tuple[Documents, Settings]:
-    """Ask for readable documents, in Drive or on this machine."""
+) -> tuple[dict[str, Any], Settings]:
+    """Ask for readable documents of any source. Returns `sources` of the domain file."""
     asker.heading("Documents")
     has_key = False
 
-    def look_at(text: str) -> tuple[Finding, Documents | None]:
+    def look_at(text: str) -> tuple[Finding, dict[str, Any] | None]:
         nonlocal settings, has_key
-        if text in options.files or not (text in options.folders or is_of_drive(text)):
-            return _on_this_machine(text)
-        if not has_key:  # only the first place in Drive needs to ask for it
-            settings = key_step(asker, settings, env_file, options)
-            has_key = True
-        return _in_drive(text, settings)
+        key, value = _recognized(text, settings, options)
+        if key == "google_drive":
+            if not has_key:  # only the first place in Drive needs to ask for it
+                settings = key_step(asker, settings, env_file, options)
+                has_key = True
+            finding = _in_drive(value, settings)
+        elif key == "files":
+            finding = _on_this_machine(text)
+        else:
+            finding = fine("", f"{text}: {key}")
+        return finding, {key: value} if finding.state == "ok" else None
 
-    sources = [("--folder", one) for one in options.folders] + [
+    answers = [("--folder", one) for one in options.folders] + [
         ("--files", one) for one in options.files
     ]
-    documents = Documents()
-    for told_by, text in sources or [("--folder or --files", "")]:
-        question = ToBeTold(
-            prompt="Google Drive folder (its link), or a folder or file on this machine",
-            told_by=told_by,
-        )
-        more = settled(asker, question, text, look_at)
-        documents = Documents(
-            folders=(*documents.folders, *more.folders),
-            documents=(*documents.documents, *more.documents),
-            files=(*documents.files, *more.files),
-        )
-    return documents, settings
+    sources: dict[str, Any] = {}
+    kinds = [kind for kind in KINDS.values() if kind.proposal]
+    proposals = [one.proposal for one in kinds if one.key != "loader" or settings.loaders]
+    for told_by, text in answers or [("--folder or --files", "")]:
+        prompt = ", or ".join(proposals)
+        question = ToBeTold(prompt=prompt[0].upper() + prompt[1:], told_by=told_by)
+        for key, value in settled(asker, question, text, look_at).items():
+            sources[key] = _merged(sources[key], value) if key in sources else value
+    return sources, settings
 
 
-def is_of_drive(text: str) -> bool:
-    """Whether it is a Drive link, or an id that is no path on this machine."""
-    if _OF_DRIVE.match(text):
-        return True
-    return bool(_LIKELY_ID.fullmatch(text)) and not Path(text).expanduser().exists()
+def _recognized(text: str, settings: Settings, options: InitOptions) -> tuple[str, Any]:
+    """The key of the source that is meant, and its value. Raises ConfigError for none."""
+    text = bare(text)
+    if text in options.folders and re.fullmatch(r"[A-Za-z0-9_-]+", text):
+        return "google_drive", {"folders": [text]}
+    for key, kind in KINDS.items():
+        if text in options.files and key != "files":
+            continue
+        if (value := kind.recognize(text, settings)) is not None:
+            return key, value
+    raise ConfigError(
+        f"{text} is neither in Google Drive nor on this machine",
+        remedy=f"paste the folder's link, or write a path from {Path.cwd()}",
+    )
+
+
+def _merged(one: Any, other: Any) -> Any:
+    if isinstance(one, list):
+        return [*one, *other]
+    return {key: [*one.get(key, ()), *other.get(key, ())] for key in {**one, **other}}
 
 
 def key_step(
@@ -96,34 +102,19 @@ def key_step(
     return settings
 
 
-def _in_drive(text: str, settings: Settings) -> tuple[Finding, Documents | None]:
-    drive_id = drive_id_in(text)
-    if not drive_id:
-        return wrong("", "no folder's id is in that", "copy the folder's link from Drive"), None
-    one = bool(_ONE_DOCUMENT.search(text))
-    source = (
-        GoogleDriveSource(documents=[drive_id]) if one else GoogleDriveSource(folders=[drive_id])
-    )
+def _in_drive(value: dict[str, list[str]], settings: Settings) -> Finding:
     with drive_to_check(settings) as drive:
-        reports = drive.check(source)
+        reports = drive.check(GoogleDriveSource.model_validate(value))
     bad = next((report for report in reports if report.in_the_way("channel")), None)
     if bad:
-        return wrong("", f"{bad.kind} {bad.name or bad.id}: {bad.problem}", bad.remedy), None
-    chosen = Documents(documents=(drive_id,)) if one else Documents(folders=(drive_id,))
-    return fine("", f"{reports[0].name}: {counted(reports)}"), chosen
+        return wrong("", f"{bad.kind} {bad.name or bad.id}: {bad.problem}", bad.remedy)
+    return fine("", f"{reports[0].name}: {counted(reports)}")
 
 
-def _on_this_machine(text: str) -> tuple[Finding, Documents | None]:
+def _on_this_machine(text: str) -> Finding:
     from loaders.files.local import find_files
 
-    path = str(Path(text).expanduser())
-    if not (Path(path).exists() or any(mark in path for mark in "*?[")):
-        problem = f"{text} is neither in Google Drive nor on this machine"
-        return wrong(
-            "", problem, f"paste the folder's link, or write a path from {Path.cwd()}"
-        ), None
-    files: Sequence[Path] = find_files([path], Path.cwd())[0]
+    files: Sequence[Path] = find_files([str(Path(text).expanduser())], Path.cwd())[0]
     if not files:
-        return wrong("", f"{text}: there is nothing in it that we read", "name another"), None
-    count = "1 file" if len(files) == 1 else f"{len(files)} files"
-    return fine("", f"{text}: {count}"), Documents(files=(text,))
+        return wrong("", f"{text}: there is nothing in it that we read", "name another")
+    return fine("", f"{text}: {'1 file' if len(files) == 1 else f'{len(files)} files'}")

@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import yaml
 from dotenv import dotenv_values, set_key
 
 from config.checks import is_demo
@@ -130,9 +133,8 @@ class DomainDraft:
     channel_name: str
     admin: str = ""
     """Slack member id."""
-    folders: Sequence[str] = ()
-    documents: Sequence[str] = ()
-    files: Sequence[str] = ()
+    sources: Mapping[str, Any]
+    """As YAML has them."""
 
 
 _ESCALATION = "# whom *Ask a human* calls; or usergroup: S…, or rota: a calendar"
@@ -150,20 +152,23 @@ def domain_text(draft: DomainDraft) -> str:
         f"channels: [{draft.channel}]",
         *([f"admins: [{draft.admin}]"] if draft.admin else []),
         "sources:",
-        *_sources(draft),
+        *(f"  {key}: {_flow(value)}" for key, value in draft.sources.items()),
         *([f"escalation: {{user: {draft.admin}}}    {_ESCALATION}"] if draft.admin else []),
         '# refresh: "0 3 * * *"    # when `oncall jobs run` reads what changed',
     ]
     return "\n".join(lines) + "\n"
 
 
-def _sources(draft: DomainDraft) -> Iterator[str]:
-    drive = {"folders": draft.folders, "documents": draft.documents}
-    entries = ", ".join(f"{key}: [{', '.join(ids)}]" for key, ids in drive.items() if ids)
-    if entries:
-        yield f"  google_drive: {{{entries}}}"
-    if draft.files:
-        yield f"  files: [{', '.join(map(_quoted, draft.files))}]"
+def _flow(value: Any) -> str:
+    """On one line. Ids and keys need no quotes."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_flow(one)}" for key, one in value.items() if one) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    if not isinstance(value, str):
+        return json.dumps(value)
+    is_word = re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", value) and yaml.safe_load(value) == value
+    return value if is_word else _quoted(value)
 
 
 def _quoted(text: str) -> str:

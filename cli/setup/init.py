@@ -100,8 +100,9 @@ def domain_step(
     if owner := domain_of(place.domains, channel):
         asker.show(fine("", f"{owner.path} answers there already, and stays as it is"))
         return owner, settings
-    documents, settings = documents_step(asker, settings, env_file, options)
+    sources, settings = documents_step(asker, settings, env_file, options)
     asker.heading("Domain")
+    files = [as_written(file, place.config_dir) for file in sources.get("files", ())]
     chosen = _named(asker, place, name, options)
     draft = DomainDraft(
         domain=chosen,
@@ -109,11 +110,9 @@ def domain_step(
         channel=channel,
         channel_name=name,
         admin=admin_step(asker, app, options),
-        folders=documents.folders,
-        documents=documents.documents,
-        files=[as_written(file, place.config_dir) for file in documents.files],
+        sources={**sources, "files": files} if files else sources,
     )
-    settings = _with_folders(draft.files, place, settings, env_file)
+    settings = _with_folders(files, place, settings, env_file)
     path = write_domain(place.config_dir, draft)
     asker.show(fine("", f"{path} is written; edit it as you like"))
     new_domain, problems = read_domain(path)

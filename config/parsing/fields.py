@@ -14,10 +14,14 @@ from pydantic import (
     Strict,
     StringConstraints,
 )
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from config.parsing.schedules import BOT, CHANNEL, GROUP, USER
-from config.tool_server import invalid
+
+
+def invalid(problem: str) -> PydanticCustomError:
+    """The error of a validator, with our own message."""
+    return PydanticCustomError("form", "{problem}", {"problem": problem})
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from config.errors import ConfigError
-from config.parsing.fields import NonBlank
-from config.tool_server import Section, invalid
+from config.parsing.fields import NonBlank, invalid
+from config.tool_server import Section
 from loaders.document import Permission
 from loaders.source import EVERYBODY, DomainFile, IndexedDocument, SourceKind, Wrong
 
@@ -72,6 +73,7 @@ class FileKind(SourceKind[list[FileEntry]]):
     example = "[handbook/*.md]"
     tells_changes = "content"
     told_readers = "`access.files`"
+    proposal = "a folder or file on this machine"
 
     def open(
         self, domain: DomainFile, settings: Settings, pictures: PictureCollector | None
@@ -79,6 +81,10 @@ class FileKind(SourceKind[list[FileEntry]]):
         from loaders.files.local import FileSource
 
         return FileSource(domain, pictures, settings.document_folders())
+
+    def recognize(self, text: str, settings: Settings) -> list[str] | None:
+        is_pattern = "://" not in text and any(mark in text for mark in "*?[")
+        return [text] if is_pattern or Path(text).expanduser().exists() else None
 
     def problems(self, domain: DomainFile, settings: Settings | None) -> Iterator[Wrong]:
         from loaders.files.local import find_files

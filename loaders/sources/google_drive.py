@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, Field
 
-from config.parsing.fields import not_blank
-from config.tool_server import Section, invalid
+from config.errors import ConfigError
+from config.parsing.fields import invalid, not_blank
+from config.tool_server import Section
 from loaders.source import CheckReaders, DomainFile, IndexedDocument, SourceKind
 
 if TYPE_CHECKING:
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from loaders.pictures.document_pictures import PictureCollector
 
 _DRIVE_ID = "[A-Za-z0-9_-]+"
+_LINK = re.compile(r"https?://(drive|docs)\.google\.com/")
+_ONE_DOCUMENT = re.compile(r"/(document|spreadsheets|presentation|file)/d/")
+_LIKELY_ID = re.compile(r"(?=.*[0-9_-])[A-Za-z0-9_-]{10,}")
 
 
 def drive_id_of(text: str) -> str:
@@ -61,6 +66,7 @@ class GoogleDriveKind(SourceKind[GoogleDriveSource]):
     tells_changes = "Drive's change feed, and versions"
     told_readers = "the permissions in Drive, asked again when they are five minutes old"
     asks_readers = True
+    proposal = "a Google Drive folder (its link)"
 
     def open(
         self, domain: DomainFile, settings: Settings, pictures: PictureCollector | None
@@ -74,6 +80,17 @@ class GoogleDriveKind(SourceKind[GoogleDriveSource]):
 
     def readers(self, domain: DomainFile, document: IndexedDocument) -> None:
         return None
+
+    def recognize(self, text: str, settings: Settings) -> dict[str, list[str]] | None:
+        """A link, or an id that is no path on this machine."""
+        is_link = _LINK.match(text) is not None
+        if not is_link and (not _LIKELY_ID.fullmatch(text) or Path(text).expanduser().exists()):
+            return None
+        if not (drive_id := drive_id_of(text)):
+            raise ConfigError(
+                "no folder's id is in that", remedy="copy the folder's link from Drive"
+            )
+        return {"documents" if _ONE_DOCUMENT.search(text) else "folders": [drive_id]}
 
     def check_readers(self, settings: Settings) -> CheckReaders:
         from loaders.google.permissions import open_readers

@@ -6,15 +6,15 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
 
-from config.errors import LoadError
-from config.parsing.fields import ADDRESS, Shape
+from config.errors import ConfigError, LoadError
+from config.parsing.fields import ADDRESS, Shape, invalid
 from config.parsing.loader_list import LOADER_NAME, AllowedLoader
 from config.parsing.secret_files import environment
-from config.tool_server import Section, invalid
+from config.tool_server import Section
 from loaders.document import Permission
 from loaders.source import EVERYBODY, DomainFile, IndexedDocument, SourceKind, Wrong
 
@@ -115,6 +115,7 @@ class LoaderKind(SourceKind[list[LoaderEntry]]):
     example = "{name: confluence, arguments: {space_key: OPS}, readers: everyone}"
     tells_changes = "content; every run lists all"
     told_readers = "`readers` of the entry"
+    proposal = "a loader of ONCALL_LOADERS and who may read, as in `wiki readers=everyone`"
 
     def open(
         self, domain: DomainFile, settings: Settings, pictures: PictureCollector | None
@@ -146,6 +147,22 @@ class LoaderKind(SourceKind[list[LoaderEntry]]):
         # Documents of arguments that are no longer there are nobody's until the next run.
         return entry.permissions(domain.access.groups) if entry else ()
 
+    def recognize(self, text: str, settings: Settings) -> list[dict[str, Any]] | None:
+        """`NAME readers=everyone space_key=OPS`; several readers with commas between them."""
+        name, *words = text.split()
+        if name not in settings.allowed_loaders():
+            return None
+        pairs = {key: value for key, _, value in (word.partition("=") for word in words)}
+        readers = pairs.pop("readers", "")
+        if not readers or "" in pairs.values():
+            raise ConfigError(
+                f"{name}: it is not clear who may read its documents",
+                remedy=f"write it as in `{name} readers=everyone space_key=OPS`",
+            )
+        those = readers if readers == "everyone" else readers.split(",")
+        arguments = {key: _plain(value) for key, value in pairs.items()}
+        return [{"name": name, "arguments": arguments, "readers": those}]
+
     def contradictions(self, domain: DomainFile) -> Iterator[Wrong]:
         seen_before = set[str]()
         for place, entry in enumerate(self.of(domain)):
@@ -167,6 +184,14 @@ class LoaderKind(SourceKind[list[LoaderEntry]]):
             problem = _problem_of(entry, allowed, settings)
             if problem:
                 yield (place,), f"{problem.reason}; {problem.remedy}"
+
+
+def _plain(word: str) -> object:
+    """A number or a switch, if it looks like one."""
+    try:
+        return json.loads(word)
+    except ValueError:
+        return word
 
 
 def _order(

@@ -81,7 +81,7 @@ class DraftRights:
             raise  # whoever handles the event tries again
         except CopilotError:
             return False
-        return bool(card and card.source == "file")
+        return bool(card and card.source not in ("", "google_drive"))
 
     def snapshot_for(self, user: str, domain: Domain) -> Snapshot | None:
         """The documents that this person may read; None where they can't be determined."""
