@@ -19,9 +19,9 @@ from loaders.files.delimited import parse_csv
 from loaders.files.html import parse_html
 from loaders.files.markdown import parse_markdown
 from loaders.files.patterns import entry_roots, expand_paths
-from loaders.files.pdf import parse_pdf
 from loaders.files.text import parse_text
 from loaders.files.word import parse_docx
+from loaders.pdf.document import parse_pdf
 from loaders.pictures.document_pictures import PictureCollector, local_pictures
 from loaders.sheets.workbook import parse_xlsx
 from loaders.source import DomainFile, IndexedDocument, Load, SourceChanges

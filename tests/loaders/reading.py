@@ -152,6 +152,11 @@ class Reading:
     def _has(self, value: str) -> bool:
         return any(plain(one) in self.text for one in value.split("|"))
 
+    def _lacks(self, value: str) -> bool:
+        """Whether no line holds the text: what stands below each other is not run together."""
+        lines = map(plain, self.markdown.split("\n"))
+        return self.document is not None and not any(plain(value) in line for line in lines)
+
     def _warned(self, pattern: str) -> bool:
         warnings = self.document.warnings if self.document else ()
         return any(re.search(pattern, one, re.IGNORECASE) for one in warnings)
@@ -174,7 +179,7 @@ _CHECKS: Mapping[str, Callable[[Reading, Any], bool]] = {
     "refused": lambda one, value: bool(one.refusal) == value,
     "warning": Reading._warned,
     "text": Reading._has,
-    "no_text": lambda one, value: one.document is not None and plain(value) not in one.text,
+    "no_text": Reading._lacks,
     "raw": lambda one, value: value in one.markdown,
     "order": Reading._order,
     "count": lambda one, value: one._count(value["text"]) == value["is"],

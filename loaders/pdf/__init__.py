@@ -1,0 +1,1 @@
+"""Converts Google Docs' JSON to blocks."""
