@@ -189,6 +189,10 @@ class RequestScope:
                 "without Slack nobody knows who is a member of the domain's channels; "
                 f"set SLACK_BOT_TOKEN, or {other}"
             )
+        if kind == "unknown" and self.caller.slack_user:
+            return (
+                "this account is of another Slack workspace; open the link again to sign in to ours"
+            )
         if kind in _REFUSALS:
             return _REFUSALS[kind]
         if kind != "member" and not any(one.access.external for one in domains):

@@ -140,7 +140,7 @@ def has_pages(copilot: Copilot) -> bool:
 def serving_pages(copilot: Copilot, listener: socket.socket) -> Iterator[None]:
     from api.auth.server import server_of
 
-    server = server_of(copilot.api(slack=False))
+    server = server_of(copilot.api(slack=False), lifespan="off")
     thread = Thread(target=server.run, kwargs={"sockets": [listener]}, name="pages", daemon=True)
     thread.start()
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import Any
+from typing import Any, Literal
 
 import h11
 import uvicorn
@@ -74,13 +74,18 @@ class PlainStart:
             raise
 
 
-def server_of(app: Any, *, bounds: RequestLimits = RequestLimits()) -> uvicorn.Server:
-    """Returns a server that is not started. It ignores forwarded addresses of proxies."""
+def server_of(
+    app: Any, *, bounds: RequestLimits = RequestLimits(), lifespan: Literal["auto", "off"] = "auto"
+) -> uvicorn.Server:
+    """Returns a server that is not started. It ignores forwarded addresses of proxies.
+
+    `lifespan`: off where another part of the process warms up and purges."""
     return uvicorn.Server(
         uvicorn.Config(
             app,
             http=PromptHeads,
             ws="none",
+            lifespan=lifespan,
             log_config=None,
             log_level="warning",
             proxy_headers=False,

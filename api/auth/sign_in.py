@@ -170,6 +170,10 @@ class SlackSignIn:
         """With `__Host-`, no other host of the domain can set the cookie."""
         return f"__Host-oncall-{kind}" if self._secure else f"oncall-{kind}"
 
+    def forget(self, response: Response) -> None:
+        """Ends the session, so that the next page asks for another account."""
+        response.delete_cookie(self._name("session"), secure=self._secure, httponly=True, path="/")
+
     def _set(self, response: Response, kind: str, value: str) -> None:
         """Until the browser is closed. `Lax`: links in Slack lead here from another site."""
         response.set_cookie(

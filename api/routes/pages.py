@@ -38,6 +38,10 @@ class PageReaders:
     def __init__(self, sign_in: SlackSignIn | None) -> None:
         self.sign_in = sign_in
 
+    @property
+    def everywhere(self) -> bool:
+        return self.sign_in is not None
+
     def caller(self, request: HTTPConnection) -> Caller | None:
         return self.sign_in.caller(request.cookies) if self.sign_in else None
 
@@ -46,7 +50,10 @@ class PageReaders:
             if self.sign_in:
                 return self.sign_in.start(request.url.query, request.cookies)
             refused = RequestRejected(401, NO_SIGN_IN)
-        return notice(refused.status, refused.detail, retry_after=refused.retry_after)
+        response = notice(refused.status, refused.detail, retry_after=refused.retry_after)
+        if self.sign_in and refused.status == 403:
+            self.sign_in.forget(response)
+        return response
 
 
 def document_pages(

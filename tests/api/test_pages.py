@@ -16,7 +16,6 @@ from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
 from agents.context.linked_section import find
-from api.auth.tokens import create_token
 from api.pages import document as document_page
 from cli.demo import has_pages, serving_pages
 from cli.setup.checks import check_published
@@ -27,6 +26,7 @@ from playground.slack_stand_in import SlackStandIn
 from tests.api.front import bearer, here, reached
 
 PUBLIC = "https://copilot.example.com"
+TOKEN = "the-operators-token"
 CHANNEL = "C0SECURITY"
 DOMAIN = """\
 domain: {name}
@@ -109,6 +109,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
                 "slack_client_id": slack.sign_in.client_id,
                 "slack_client_secret": SecretStr(slack.sign_in.client_secret),
                 "public_url": PUBLIC,
+                "api_token": SecretStr(TOKEN),
                 "config_dir": folder / "config",
                 "data_dir": folder / "var",
             }
@@ -124,8 +125,8 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 
 @pytest.fixture(scope="module")
 def client(house: House) -> TestClient:
-    """Somebody at this machine, without a token."""
-    return here(house.copilot.api(slack=False))
+    """A program with the operator's token."""
+    return here(house.copilot.api(slack=False), headers=bearer(TOKEN))
 
 
 @pytest.fixture(scope="module")
@@ -290,6 +291,17 @@ def test_a_forged_session_is_no_session(browser: TestClient, session: str) -> No
     assert urlsplit(reply.headers["location"]).path == "/openid/connect/authorize"
 
 
+def test_a_proxy_that_looks_like_this_machine_gets_nothing_without_a_token(house: House) -> None:
+    settings = house.copilot.settings.model_copy(update={"api_token": None})
+    copilot = Copilot(settings)
+    try:
+        proxied = here(copilot.api(slack=False), follow_redirects=False)
+        assert proxied.get(link("other.md")).status_code == 303
+        assert proxied.get("/api/documents", params={"domain": "tea"}).status_code == 401
+    finally:
+        copilot.index.close()
+
+
 def test_somebody_who_declines_gets_no_further(house: House, browser: TestClient) -> None:
     reply = sign_in(browser, house, "", link("runbooks/brew.md"))
     assert (reply.status_code, "set-cookie" in reply.headers) == (403, False)
@@ -301,7 +313,6 @@ def test_without_a_sign_in_a_page_says_so_and_a_token_still_opens_it(house: Hous
     settings = house.copilot.settings.model_copy(
         update={"slack_client_id": None, "slack_client_secret": None}
     )
-    token = create_token(house.folder / "config", "reader")
     copilot = Copilot(settings)
     try:
         snapshot = copilot.documents.access.snapshot("tea")
@@ -313,10 +324,9 @@ def test_without_a_sign_in_a_page_says_so_and_a_token_still_opens_it(house: Hous
         reply = browser.get(link("other.md"))
         assert reply.status_code == 401
         assert "isn’t set up" in reply.text or "isn&#39;t set up" in reply.text
-        assert browser.get(link("other.md"), headers=bearer(token)).status_code == 200
+        assert browser.get(link("other.md"), headers=bearer(TOKEN)).status_code == 200
     finally:
         copilot.index.close()
-        (house.folder / "config" / "api_tokens.yaml").unlink()
 
 
 def test_a_posted_link_to_a_page_finds_its_section(house: House) -> None:
@@ -330,7 +340,9 @@ def test_a_posted_link_to_a_page_finds_its_section(house: House) -> None:
 
 def test_the_demo_opens_pages_on_this_machine_without_a_sign_in(house: House) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        local = {"slack_client_id": None, "slack_client_secret": None, "slack_bot_token": None}
+        local = dict.fromkeys(
+            ("slack_client_id", "slack_client_secret", "slack_bot_token", "api_token")
+        )
         here = {"public_url": f"http://localhost:{listener.getsockname()[1]}"}
         copilot = Copilot(house.copilot.settings.model_copy(update={**local, **here}))
         try:
