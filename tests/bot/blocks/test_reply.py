@@ -295,6 +295,12 @@ def test_sources_of_one_place_share_a_line() -> None:
     assert lines[1].startswith("[1] [2] <")
 
 
+def test_a_source_that_nothing_opens_names_its_path() -> None:
+    cited = replace(answer().citations[0], document="runbooks/keys.md", url="", modified_at=None)
+    line = sources(messages("x [1]", citations=(cited,))[0]).splitlines()[1]
+    assert line == "[1] Key Rotation Standard › Maximum age · runbooks/keys.md"
+
+
 def test_a_document_says_its_title_and_age_once() -> None:
     first = answer().citations[0]
     other = replace(
