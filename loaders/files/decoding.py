@@ -4,7 +4,9 @@ passages that nobody can read."""
 from __future__ import annotations
 
 import codecs
+import mimetypes
 import re
+import string
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
@@ -42,19 +44,30 @@ _DECLARABLE = re.compile(
 _CONTROL = bytes([*range(8), *range(0x0E, 0x1A), *range(0x1C, 0x20), 0x7F])
 """Without those of printed text: tab, line ends, form feed, backspace, end of file, escape."""
 _SIGNS = dict.fromkeys(map(ord, "“”„‘’–—…•°€™©®§\xa0"))
+_KINDS = {
+    b"\xd0\xcf\x11\xe0": "an Office file of before 2007, or one with a password",
+    b"{\\rtf": "application/rtf",
+    b"%PDF-": "application/pdf",
+}
+"""First bytes → kind, for files that `chardet` takes for text or doesn't know."""
+_MARKED = (b"%PDF-", b"{\\rtf")
+"""How files begin that are no text to read, and hold no control characters."""
 _MAX_STRAY = 8
 """Characters that a short text may have and a binary file has."""
 _REMEDY = "take it out of the source, or save it as text"
 _EVIDENCE = 65_536
 """Bytes from which an encoding is detected."""
 
-_MIN_MACHINE_MADE = 20_000
+_MIN_MACHINE_MADE = 10_000
 """Characters. What is shorter is published as it is; code, ten times as much."""
 _MAX_WORD = 40
-"""Characters of a word, on average. In German prose it has 7, in base64 76 and more."""
-_MIN_PRINTED = 0.85
-"""Share of letters, digits and spaces in a line of that length: 0.96 in prose, 0.7 in a script."""
-_SAMPLE = 20_000
+"""Characters between spaces, on average. In German prose it has 7, in base64 76 and more."""
+_MAX_PART = 25
+"""Characters between the signs of addresses and paths, on average. In base64 it has 32 and more."""
+_BETWEEN_PARTS = re.compile(r"[\s/.:?&=_-]+")
+_MAX_SIGNS = 0.15
+"""Share of ASCII punctuation in a line of that length: 0.04 in prose, 0.3 in a script."""
+_SAMPLE = 10_000
 
 
 def decode(data: bytes, name: str = "file", *, markup: bool = False) -> tuple[str, str]:
@@ -65,13 +78,16 @@ def decode(data: bytes, name: str = "file", *, markup: bool = False) -> tuple[st
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             return _read(data.removeprefix(mark), encoding, name)
+    if data.startswith(_MARKED):
+        raise _no_text(name, data, "it is no text")
     is_utf_8 = _decodes(data, "utf-8")
     if (b"\0" in data or not is_utf_8) and (encoding := _wide(data)):
         return _read(data, encoding, name)
     # Compressed data has a tenth of control characters; no encoding of text has any.
     controls = len(data) - len(data.translate(None, _CONTROL))
+    problem = f"it is no text: {controls:,} of its {len(data):,} bytes are control characters"
     if _is_much(controls, len(data)):
-        raise _no_text(name, controls, len(data))
+        raise _no_text(name, data, problem)
     if is_utf_8:
         is_jis = b"\x1b$" in data and _decodes(data, "iso2022_jp")
         return data.decode("iso2022_jp" if is_jis else "utf-8"), ""
@@ -81,19 +97,24 @@ def decode(data: bytes, name: str = "file", *, markup: bool = False) -> tuple[st
     if 3 * wrong <= len(text) - len(text.encode("ascii", "ignore")):
         return _read(data, "utf-8", name)
     if markup and (encoding := _declared(data)):
-        return _read(data, encoding, name)
+        text = data.decode(encoding, "replace")
+        if not _is_much(text.count("\ufffd"), len(text)):
+            return _read(data, encoding, name)
     if controls:
-        raise _no_text(name, controls, len(data))
+        raise _no_text(name, data, problem)
     encoding = _detected(data, name)
     text, warning = _read(data, encoding, name)
     label = re.sub(r"^cp(?=125)", "Windows-", encoding)
     return text, "; ".join(filter(None, (f"not UTF-8: read as {label}, a guess", warning)))
 
 
-def check_words(blocks: Iterable[Block], name: str) -> None:
+def check_words(blocks: Iterable[Block], source: str, name: str) -> None:
     """Raises LoadError when most of a long text has no words or no lines, as a minified script or
-    base64."""
-    sizes = [(len(block.text), _is_machine_made(block)) for block in blocks]
+    base64.
+
+    `source`: the file, as Markdown joins lines."""
+    has_long_line = max(map(len, source.split("\n"))) > _MIN_MACHINE_MADE
+    sizes = [(len(block.text), _is_machine_made(block, has_long_line)) for block in blocks]
     total = sum(size for size, _ in sizes)
     without_words = sum(size for size, is_machine_made in sizes if is_machine_made)
     if without_words * 2 > total:
@@ -129,13 +150,20 @@ def _checked(text: str, name: str) -> str:
     return text
 
 
-def _no_text(name: str, controls: int, size: int) -> LoadError:
-    return LoadError(
-        name,
-        f"it is no text: {controls:,} of its {size:,} bytes are control characters, as in a "
-        "picture, an archive or a program",
-        remedy=_REMEDY,
-    )
+def _no_text(name: str, data: bytes, problem: str) -> LoadError:
+    """Says what it is, when its first bytes do, and how to name it."""
+    import chardet
+
+    head = data[:512]
+    kind = next((kind for mark, kind in _KINDS.items() if head.startswith(mark)), "")
+    kind = kind or chardet.detect(head)["mime_type"] or ""
+    suffix = mimetypes.guess_extension(kind) or ""
+    if kind.startswith("text/") or suffix == ".bin":
+        return LoadError(
+            name, f"{problem}, as in a picture, an archive or a program", remedy=_REMEDY
+        )
+    remedy = f"name it *{suffix}, or take it out of the source" if suffix else _REMEDY
+    return LoadError(name, f"{problem}; it is {kind}", remedy=remedy)
 
 
 def _is_much(count: int, of: int) -> bool:
@@ -157,8 +185,14 @@ def _wide(data: bytes) -> str:
     sample = data[:_EVIDENCE]
     guess = chardet.detect(sample, include_encodings=[*_WIDE, "cp1252"])["encoding"] or ""
     orders = [one for one in _WIDE if one[:6] == guess[:6]]
-    ascii_in = {one: sum(map(str.isascii, sample.decode(one, "replace"))) for one in orders}
-    return max(orders, key=lambda one: (ascii_in[one], one == guess), default="")
+    texts = {one: sample.decode(one, "replace") for one in orders}
+    best = max(orders, key=lambda one: (_ascii(texts[one]), one == guess), default="")
+    printed = sum(one.isprintable() or one.isspace() for one in texts.get(best, ""))
+    return best if printed * 100 >= 98 * len(texts.get(best, "")) else ""
+
+
+def _ascii(text: str) -> int:
+    return sum(map(str.isascii, text))
 
 
 def _declared(data: bytes) -> str:
@@ -218,7 +252,7 @@ def _alphabet(text: str) -> str:
     return names.most_common(1)[0][0] if names else ""
 
 
-def _is_machine_made(block: Block) -> bool:
+def _is_machine_made(block: Block, has_long_line: bool) -> bool:
     text = block.text
     if len(text) < _MIN_MACHINE_MADE * (10 if block.kind == "code" else 1):
         return False
@@ -226,8 +260,10 @@ def _is_machine_made(block: Block) -> bool:
     sample = text[:_SAMPLE]
     if sum(unicodedata.category(one) == "Lo" for one in sample) * 5 > len(sample):
         return False
-    if len(text) > _MAX_WORD * len(text.split()):
+    if len(text) > _MAX_WORD * len(text.split()) and (
+        len(text) > _MAX_PART * len(_BETWEEN_PARTS.split(text))
+    ):
         return True
-    if text.find("\n", 0, _MIN_MACHINE_MADE) >= 0:
+    if not has_long_line or text.find("\n", 0, _MIN_MACHINE_MADE) >= 0:
         return False
-    return sum(one.isalnum() or one.isspace() for one in sample) < _MIN_PRINTED * len(sample)
+    return sum(one in string.punctuation for one in sample) > _MAX_SIGNS * len(sample)

@@ -156,10 +156,10 @@ def _text(parse: Callable[..., Document], *, markup: bool = False) -> Parse:
         name = metadata.get("id") or url or "file"
         text, warning = decode(data, name, markup=markup)
         document = parse(text, url=url, **metadata)
-        check_words(document.blocks, name)
-        if warning:
-            document = replace(document, warnings=(*document.warnings, warning))
-        return document
+        check_words(document.blocks, text, name)
+        empty = "" if document.blocks or not text.strip() else "no text is left of the file"
+        warnings = (*document.warnings, *filter(None, (warning, empty)))
+        return replace(document, warnings=warnings)
 
     return from_bytes
 

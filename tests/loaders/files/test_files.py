@@ -266,6 +266,10 @@ NO_TEXT = {
     "half a pair of bytes": codecs.BOM_UTF16_LE + b"\x00\xd8\x01\x00" * 500,
 }
 TEXT = {
+    "addresses": b"".join(b"https://code.example/%032x/%032x\n" % (n, n * n) for n in range(400)),
+    "digests": b"".join(b"| kettle-%d.bin | %064x |\n" % (n, n**9) for n in range(300)),
+    "signs of all kinds": "✅ done 🚀 go ┌──┐ ".encode() * 1_000,
+    "lines of JSON": b'{"team": "kitchen", "text": "the kettle is on", "n": 1}\n' * 900,
     "one line": PROSE.encode() * 1_000,
     "Chinese without spaces": "茶壶每周五由厨房团队除垢。".encode() * 4_000,
     "Thai without spaces": "กาน้ำชาถูกล้างทุกวันศุกร์".encode() * 2_000,
@@ -284,8 +288,28 @@ TEXT = {
 @pytest.mark.parametrize("suffix", [".md", ".txt", ".html"])
 @pytest.mark.parametrize("kind", NO_TEXT)
 def test_what_is_no_text_is_refused_whatever_its_name(kind: str, suffix: str) -> None:
-    with pytest.raises(LoadError, match=r"it is no text: |are no words in lines"):
+    with pytest.raises(LoadError, match=r"it is no text|are no words in lines"):
         load_bytes(NO_TEXT[kind], suffix=suffix, id="x")
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"%PDF-1.4\n%%EOF\n", r"application/pdf; name it \*\.pdf"),
+        (b"{\\rtf1 Kettle}", r"application/rtf; name it \*\.rtf"),
+        (b"PK\x03\x04" + bytes(26) + b"kettle" * 9, r"zip; name it \*\.zip"),
+        (b"SQLite format 3\0" + bytes(84), "sqlite3; take it out of the source"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504), "Office file of before 2007"),
+    ],
+)
+def test_a_file_by_another_name_is_told_its_kind(data: bytes, told: str) -> None:
+    with pytest.raises(LoadError, match=told):
+        load_bytes(data, suffix=".csv", id="x")
+
+
+def test_a_file_of_nothing_to_read_is_told() -> None:
+    document = load_bytes(b"<svg><path d='M0 0'/></svg>", suffix=".html", id="x")
+    assert "no text is left of the file" in document.warnings
 
 
 @pytest.mark.parametrize("kind", TEXT)
