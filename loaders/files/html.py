@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Unpack
 
@@ -15,7 +16,7 @@ from loaders.files.confluence import as_html, simplify_storage
 from loaders.files.google_export import simplify_export
 from loaders.files.html_code import code_text, language_of, numbered_code
 from loaders.files.html_inline import attribute, inline, item_markers, list_level, take_footnotes
-from loaders.files.html_page import simplify_page
+from loaders.files.html_page import anchor_in, heading_anchor, simplify_page, word_list_place
 from loaders.files.html_tables import (
     images_in,
     is_block,
@@ -54,6 +55,8 @@ def write_html(soup: BeautifulSoup, writer: BlockWriter, name: str) -> None:
     simplify_storage(soup)
     if words := simplify_page(soup):
         writer.warn(f"left out {words} words that the page hides")
+    if soup.find("frameset"):
+        writer.warn("its frames are pages of their own, and not read")
     simplify_export(soup)
     for element in soup.find_all(_INVISIBLE):
         if element.name in ("iframe", "object", "svg"):
@@ -83,13 +86,16 @@ class _Walk:
     slugs: dict[str, int] = field(default_factory=dict)
     quoted: bool = False
     tables: int = 0
+    anchor: str = ""
+    """Stands alone before the next block."""
 
     def children(self, element: Tag) -> None:
         waiting: list[PageElement] = []
         for node in [*element.children, None]:
             if isinstance(node, Comment):
-                self._flush(waiting)
-                self._comment(node)
+                if match := _TAB.fullmatch(str(node)):
+                    self._flush(waiting)
+                    self._start_tab(match[1])
             elif node is not None and not is_block(node):
                 if not isinstance(node, PreformattedString):
                     waiting.append(node)
@@ -107,6 +113,9 @@ class _Walk:
             self._table(node)
         elif node.name == "pre":
             self._code(node)
+        elif node.name == "p" and (place := word_list_place(node)):
+            text = [one for one in node.children if not isinstance(one, PreformattedString)]
+            self._text(text, "list_item", marker=place[0], level=place[1])
         elif node.name == "hr":
             if "page-break" not in attribute(node, "style"):
                 self.writer.add("rule", "", "")
@@ -119,7 +128,8 @@ class _Walk:
 
     def _flush(self, waiting: list[PageElement]) -> None:
         nodes, waiting[:] = list(waiting), []
-        self._text(nodes, "quote" if self.quoted else "paragraph")
+        for paragraph in _paragraphs(nodes):
+            self._text(paragraph, "quote" if self.quoted else "paragraph")
 
     def _text(self, nodes: list[PageElement], kind: BlockKind, **details: object) -> None:
         images = images_in(nodes)
@@ -130,6 +140,9 @@ class _Walk:
         if text.strip():
             self.writer.add(kind, text, markdown, **details)
             self._refer(markdown)
+            self.anchor = ""
+        else:
+            self.anchor = anchor_in(nodes) or self.anchor
         for image in images:
             picture = to_image(image)
             _, image_markdown = inline([image])
@@ -141,9 +154,8 @@ class _Walk:
                 self.writer.footnote(label, *self.footnotes.pop(label))
 
     def _heading(self, node: Tag) -> None:
-        anchor = attribute(node, "id") or next(
-            (attribute(a, "id") or attribute(a, "name") for a in node.find_all("a", href=False)), ""
-        )
+        anchor = heading_anchor(node) or self.anchor
+        self.anchor = ""
         images = [image.extract() for image in node.find_all("img")]
         text, markdown = inline(node.children)
         text, markdown = " ".join(text.split()), " ".join(markdown.split())
@@ -237,11 +249,26 @@ class _Walk:
         if text.strip():
             self.writer.add("code", text, text, language=language_of(node))
 
-    def _comment(self, node: Comment) -> None:
-        if match := _TAB.fullmatch(str(node)):
-            title = " ".join(match[1].split())
-            anchor = f"{self.base}#{self._slug(title)}"
-            self.writer.start_tab(Tab(id=slug(title), title=title, path=(title,)), anchor)
+    def _start_tab(self, name: str) -> None:
+        title = " ".join(name.split())
+        anchor = f"{self.base}#{self._slug(title)}"
+        self.writer.start_tab(Tab(id=slug(title), title=title, path=(title,)), anchor)
+
+
+def _paragraphs(nodes: list[PageElement]) -> Iterator[list[PageElement]]:
+    """Splits at two line breaks in a row, which old pages have for paragraphs."""
+    paragraph: list[PageElement] = []
+    breaks = 0
+    for node in nodes:
+        if isinstance(node, Tag) and node.name == "br":
+            breaks += 1
+        elif isinstance(node, Tag) or str(node).strip():
+            if breaks > 1:
+                yield paragraph
+                paragraph = []
+            breaks = 0
+        paragraph.append(node)
+    yield paragraph
 
 
 def _new_tag(name: str) -> Tag:

@@ -14,6 +14,7 @@ from loaders.text.markdown import clean
 
 _LINES = frozenset(["div", "dd", "dt", "li", "ol", "p", "table", "tbody", "td", "th", "tr", "ul"])
 """Elements within code that are lines of it."""
+_BREAKS = ["br", *_LINES]
 _EMPHASIS = frozenset(["b", "em", "i", "strong"])
 _LANGUAGE = re.compile(
     r"(?:\blang(?:uage)?-|\bhighlight-(?:source-)?|\bbrush:\s*|\b(?:hljs|sourceCode) )([\w+#.-]+)"
@@ -34,9 +35,7 @@ def language_of(element: Tag) -> str:
 
 def code_text(element: Tag) -> str:
     """The lines of code, without the numbers that stand in elements of their own before them."""
-    lines: list[list[str]] = [[]]
-    numbers: dict[int, int] = {}
-    _collect(element, lines, numbers)
+    lines, numbers = _lines(element)
     if len(numbers) > 1 and _is_sequence(list(numbers.values())):
         texts = [bool("".join(line).strip()) for line in lines]
         if all(i in numbers for i, has_text in enumerate(texts) if has_text):
@@ -45,8 +44,15 @@ def code_text(element: Tag) -> str:
     return "\n".join(map("".join, lines)).strip("\n")
 
 
+def _lines(element: Tag) -> tuple[list[list[str]], dict[int, int]]:
+    """Its lines in pieces, and line → the number in an element at its start."""
+    lines: list[list[str]] = [[]]
+    numbers: dict[int, int] = {}
+    _collect(element, lines, numbers)
+    return lines, numbers
+
+
 def _collect(element: Tag, lines: list[list[str]], numbers: dict[int, int]) -> None:
-    """`numbers`: line → the number in an element at its start."""
     for node in element.children:
         if isinstance(node, Tag):
             _collect_tag(node, lines, numbers)
@@ -67,6 +73,7 @@ def _collect_tag(node: Tag, lines: list[list[str]], numbers: dict[int, int]) -> 
             lines.append([])
     elif (
         node.name not in _EMPHASIS
+        and node.find(_BREAKS) is None
         and not "".join(lines[-1]).strip()
         and (number := _number(node.get_text())) is not None
     ):
@@ -87,7 +94,8 @@ def numbered_code(rows: Sequence[Sequence[Tag]]) -> str:
 
 def _beside_numbers(cells: Sequence[Tag]) -> str:
     *margin, code = cells
-    numbers = [_number(line) for cell in margin for line in code_text(cell).split("\n") if line]
+    margin_lines = ["".join(line).strip() for cell in margin for line in _lines(cell)[0]]
+    numbers = [_number(line) for line in margin_lines if line]
     text = code_text(code)
     is_code = code.find("pre") is not None or len(numbers) > 1
     fits = abs(len(numbers) - len(text.split("\n"))) <= 1

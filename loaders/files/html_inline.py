@@ -52,13 +52,16 @@ class _Inline(MarkdownConverter):
     def convert_input(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         if el.get("type") == "checkbox":
             return "[x] " if el.has_attr("checked") else "[ ] "
-        return (
-            "" if el.get("type") in ("hidden", "password", "radio") else str(el.get("value") or "")
-        )
+        is_seen = el.get("type") not in ("hidden", "password", "radio")
+        return f" {el.get('value') or ''} " if is_seen else " "
+
+    def convert_select(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        return f" {text} "
 
     def convert_sup(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         before = el.previous_sibling
-        power = _EXPONENT.fullmatch(text) and str(before or "")[-1:].isdigit()
+        base = before.get_text() if before else ""
+        power = _EXPONENT.fullmatch(text) and base[-1:].isdigit()
         return f"^{text}" if power else text
 
     def convert_footnote_ref(self, el: Tag, text: str, parent_tags: set[str]) -> str:

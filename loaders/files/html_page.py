@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from urllib.parse import urljoin
 
 from bs4 import BeautifulSoup, Tag
+from bs4.element import PageElement
 
 from loaders.files.html_inline import attribute
 
@@ -40,7 +41,7 @@ def simplify_page(soup: BeautifulSoup) -> int:
     """Ids of what a tab or a button opens."""
     for element in soup.find_all(True):
         if element.name in _APART and getattr(element.next_sibling, "name", "") in _APART:
-            element.insert_after(" ")  # a style sheet sets them apart
+            element.append(" ")  # a style sheet sets them apart
         if element.attrs:
             opens.update(_controlled(element))
             by_role[attribute(element, "role").lower()].append(element)
@@ -48,13 +49,20 @@ def simplify_page(soup: BeautifulSoup) -> int:
             if _is_hidden(element):
                 hidden.append(element)
     _name_panels(soup, by_role["tab"], by_role["tabpanel"])
+    _name_switches(soup)
     words = 0
     for element in hidden:
-        if not (element.decomposed or element.name in _WHOLE or _is_opened(element, opens)):
+        if not (element.name in _WHOLE or _is_opened(element, opens)):
             words += len(element.get_text(" ").split())
-            element.decompose()
+            element.clear()
+            element.name, element.attrs = "span", {}
     for row in soup.find_all("tr", role="row"):
         _complete_row(soup, row)
+    for formula in soup.find_all("math"):
+        source = formula.find("annotation", encoding=re.compile("tex", re.IGNORECASE))
+        formula.string = (source or formula).get_text().strip()
+    for link in soup.find_all(class_="mw-editsection"):
+        link.decompose()
     _drop_navigation(soup, by_role["navigation"])
     _apply_base(soup)
     return words
@@ -128,13 +136,30 @@ def _name_panels(soup: BeautifulSoup, tabs: Sequence[Tag], panels: Sequence[Tag]
         targets = (by_id.get(one) for one in _controlled(tab))
         labelled = (p for p in panels if tab.get("id") in attribute(p, "aria-labelledby").split())
         panel = next(filter(None, targets), None) or next(labelled, in_order.get(id(tab)))
-        name = " ".join(tab.get_text(" ").split())
-        if panel is None or not name:
+        if panel is not None and tab.get_text().strip():
+            _title(soup, panel, tab.get_text(" "))
+            tab.decompose()
+
+
+def _name_switches(soup: BeautifulSoup) -> None:
+    """Tabs without a script are radio buttons, their labels, and as many boxes."""
+    for first in soup.find_all("input", type="radio"):
+        box = first.parent
+        if box is None or first.decomposed or box.find("input") is not first:
             continue
-        title = soup.new_tag("p")
-        title.append(soup.new_tag("strong", string=name))
-        panel.insert(0, title)
-        tab.decompose()
+        labels = [one for one in box.find_all("label") if one.get_text().strip()]
+        *_, last = box.find_all(True, recursive=False)
+        panels = last.find_all(True, recursive=False)
+        if len(labels) > 1 and len(labels) == len(panels) and last.find("label") is None:
+            for label, panel in zip(labels, panels, strict=True):
+                _title(soup, panel, label.get_text(" "))
+                label.decompose()
+
+
+def _title(soup: BeautifulSoup, panel: Tag, name: str) -> None:
+    line = soup.new_tag("p")
+    line.append(soup.new_tag("strong", string=" ".join(name.split())))
+    panel.insert(0, line)
 
 
 def _drop_navigation(soup: BeautifulSoup, others: Sequence[Tag]) -> None:
@@ -161,3 +186,37 @@ def _apply_base(soup: BeautifulSoup) -> None:
             address = attribute(element, name)
             if element is not base and not address.startswith("#"):
                 element[name] = urljoin(attribute(base, "href"), address)
+
+
+def heading_anchor(heading: Tag) -> str:
+    """The fragment that leads to a heading. Removes the link to itself that it shows as a sign."""
+    own = attribute(heading, "id")
+    for link in heading.find_all("a", href=re.compile("^#.")):
+        if not any(map(str.isalnum, link.get_text())) and link.find("img") is None:
+            own = own or attribute(link, "href")[1:]
+            link.decompose()
+    box = heading.parent
+    is_first = box is not None and box.find(True) is heading and box.name in ("section", "div")
+    return own or anchor_in(heading.children) or (attribute(box, "id") if box and is_first else "")
+
+
+def anchor_in(nodes: Iterable[PageElement]) -> str:
+    """The last id or name among elements that are no links, '' for none."""
+    anchor = ""
+    for node in nodes:
+        for element in [node, *node.find_all(True)] if isinstance(node, Tag) else ():
+            if not element.has_attr("href"):
+                anchor = attribute(element, "id") or attribute(element, "name") or anchor
+    return anchor
+
+
+def word_list_place(paragraph: Tag) -> tuple[str, int] | None:
+    """Marker and level of a list item that Word saved as a paragraph. Removes the marker."""
+    style = re.search(r"mso-list:\s*l\d+\s+level(\d)", attribute(paragraph, "style"))
+    if not style:
+        return None
+    sign = paragraph.find("span", style=re.compile(r"mso-list:\s*ignore", re.IGNORECASE))
+    text = sign.get_text().strip("\xa0 \n") if isinstance(sign, Tag) else ""
+    if isinstance(sign, Tag):
+        sign.decompose()
+    return (text if any(map(str.isalnum, text)) and len(text) > 1 else "-"), int(style[1]) - 1

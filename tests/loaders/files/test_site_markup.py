@@ -145,7 +145,7 @@ def test_a_site_fills_in_addresses() -> None:
 def test_what_is_not_read_is_a_warning(text: str, warning: str) -> None:
     document = page(text)
     assert document.warnings[0].startswith(warning)
-    assert len(document.warnings) == 1
+    assert document.warnings[1:] in ((), ("no text is left of the file",))
 
 
 def test_no_cell_of_a_table_is_cut_away_or_torn() -> None:
