@@ -23,7 +23,7 @@ from loaders.document import MAX_MARKUP_NESTING, Document, check_size, too_deep
 from loaders.files.html import write_html
 from loaders.files.sites.front_matter import take_front_matter
 from loaders.files.sites.inline import add_inline_markup
-from loaders.files.sites.markup import add_site_markup
+from loaders.files.sites.markup import add_site_markup, words_of_tags
 from loaders.files.sites.page import Notes
 from loaders.files.sites.tags import CODE_SPAN
 from loaders.text.plain import markdown_parser, shared
@@ -212,9 +212,11 @@ def _show_unclosed(state: StateCore) -> None:
     notes: Notes = state.env["site"]
     for token in state.tokens:
         if token.type == "html_block":
+            line = (token.map or [0])[0]
+            token.content = words_of_tags(token.content, notes, line)
             for name in _HIDING:
                 opened = token.content.lower().rfind(f"<{name}")
-                if opened >= 0 and token.map and notes.last(f"</{name}")[1] < token.map[0]:
+                if opened >= 0 and notes.last(f"</{name}")[1] < line:
                     opening = re.compile(f"<(?={name})", re.IGNORECASE)
                     token.content = opening.sub("&lt;", token.content)
             continue

@@ -21,6 +21,7 @@ _COMMENT = re.compile(r"\{/\*(?:(?!\{/\*).){0,4000}?\*/\}", re.DOTALL)
 _STRING = re.compile(r"\{\s*(?:\"([^\"{}]*)\"|'([^'{}]*)'|`([^`{}]*)`)\s*\}")
 _LINE_END = re.compile(r"[ \t]*(?:\n|\Z)")
 _WIKI = re.compile(r"!?\[\[(?P<page>[^\s\[\]|][^\[\]|\n]*)(?:\\?\|(?P<name>[^\[\]\n]*))?\]\](?!\()")
+_INCLUDE = re.compile(r"\[![\w-]+ ?\[[^\[\]\n]*\]\([^()\n]*\)[^\[\]\n]*\]")
 _MARKED = re.compile(r"(==|\+\+)(?=[^\s=+])(?P<text>.{1,500}?)(?<=[^\s=+])\1(?![\w=+])")
 _DESTINATION = re.compile(r"\{\{[^{}]*\}\}|\{%[^{}]*%\}")
 _QUOTED = re.compile(r"[\"']([^\"']+)[\"']")
@@ -106,13 +107,16 @@ def _tag(state: StateInline) -> tuple[int, str]:
 def _wiki_link(state: StateInline) -> tuple[int, str]:
     if state.pos and state.src[state.pos - 1].isalnum():
         return 0, ""
+    notes: Notes = state.env["site"]
+    if include := _INCLUDE.match(state.src, state.pos):
+        notes.filled_in(include[0][:100], -1)
+        return include.end(), ""
     match = _WIKI.match(state.src, state.pos)
     if not match:
         return 0, ""
     name = (match["name"] or match["page"]).strip("\\ ")
     if match[0][0] == "!":
-        notes: Notes = state.env["site"]
-        notes.warn(f"`{match[0][:100]}` is filled in by the site: its text is not read", -1)
+        notes.filled_in(match[0][:100], -1)
     return match.end(), name
 
 

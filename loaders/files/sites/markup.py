@@ -10,14 +10,15 @@ from collections.abc import Callable
 from typing import Any
 
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
 from markdown_it.ruler import RuleOptionsType
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
 from loaders.files.sites.boxes import fenced_box, indented_box, named_tab, titled_fence
-from loaders.files.sites.page import line_of, notes_of, read_inside, write_code, write_title
-from loaders.files.sites.tags import CONTROL, SiteTag, box_title, read_tag, title_in
+from loaders.files.sites.page import Notes, line_of, notes_of, read_inside, write_code, write_title
+from loaders.files.sites.tags import CONTROL, TAG_START, SiteTag, box_title, read_tag, title_in
 
 _Rule = Callable[[StateBlock, int, int, bool], bool]
 _ALT: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
@@ -30,6 +31,7 @@ _ID = re.compile(
     r"\{:?[ \t]*(?:[^{}\n]*[ \t])?(?:#|id=[\"']?)(?P<id>[^\s{}\"']+)[^{}\n]*\}"
     r"|\{/\*[ \t]*#(?P<mdx>\S+?)[ \t]*\*/\}|" + ATTRIBUTES
 )
+_CONTROLLED = "conditions and loops of the site are not followed: all text is read"
 _TARGET = re.compile(r"\((?P<id>[\w.:/+ -]+)\)=[ \t]*$")
 _TOC = re.compile(r"\[(?:TOC|_TOC_|\[(?:_TOC_|_TOSP_|TOC)\])\][ \t]*$", re.IGNORECASE)
 _SNIPPET = re.compile(r"-{1,}8<-{1,}(?:[ \t]+(?P<file>.*))?$")
@@ -127,8 +129,8 @@ def _enclosed(state: StateBlock, tag: SiteTag, first: int, last: int) -> None:
         return
     title = title_in(tag.arguments, tag.name)
     inner = read_tag(lines, len(lines) - len(lines.lstrip()))
-    if inner and not inner.closes and " " not in title and "title=" not in tag.arguments:
-        title = ""  # a group of tabs: its name is no text
+    if inner and not inner.closes and tag.name.lower().startswith(inner.name.lower()):
+        title = title if " " in title else ""  # a group, such as tabs of tab: its name is no text
     read_inside(state, first, last, title)
 
 
@@ -137,7 +139,7 @@ def _one_tag(state: StateBlock, line: int, tag: SiteTag) -> None:
         return
     notes = notes_of(state)
     if tag.form == "liquid" and tag.name in CONTROL:
-        notes.warn("conditions and loops of the site are not followed: all text is read", line)
+        notes.warn(_CONTROLLED, line)
         return
     is_open = not tag.alone and (tag.form, tag.name) in notes.pairs.names
     title = title_in(tag.arguments, tag.name, encloses=is_open)
@@ -152,6 +154,25 @@ def _plain(state: StateBlock, line: int, text: str) -> None:
     inline = state.push("inline", "", 0)
     inline.content, inline.children, inline.map = text, [], [line, line + 1]
     state.push("paragraph_close", "p", -1)
+
+
+def words_of_tags(html: str, notes: Notes, line: int) -> str:
+    """HTML in which tags of the site are replaced by their words."""
+    pieces, end = [], 0
+    for begin in TAG_START.finditer(html):
+        tag = read_tag(html, begin.start()) if begin.start() >= end else None
+        if tag is None or not notes.pairs.is_markup(tag):
+            continue
+        is_control = tag.form == "liquid" and tag.name in CONTROL
+        is_silent = tag.closes or not tag.name or is_control
+        title = "" if is_silent else title_in(tag.arguments, tag.name, encloses=not tag.alone)
+        pieces += [html[end : begin.start()], f"{escapeHtml(title)} " if title else ""]
+        end = tag.end
+        if is_control and not tag.closes:
+            notes.warn(_CONTROLLED, line)
+        elif not is_silent and not title and (tag.form, tag.name) not in notes.pairs.names:
+            notes.filled_in(f"{tag.name} {tag.arguments}".strip()[:100], line)
+    return "".join([*pieces, html[end:]]) if pieces else html
 
 
 def _bracket(state: StateBlock, start: int, end: int, silent: bool) -> bool:

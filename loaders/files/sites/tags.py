@@ -192,13 +192,13 @@ class Pairs:
 
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?P<fence>`{3,}|~{3,})(?P<rest>.*)")
 CODE_SPAN = re.compile(r"(?<!`)(`+)[^`]+\1(?!`)")
-_TAG_START = re.compile(r"\{\{[<%]|\{%|</?(?=[A-Z>]|[a-z]\w*-)")
+TAG_START = re.compile(r"\{\{[<%]|\{%|</?(?=[A-Z>]|[a-z]\w*-)")
 _MOST_OPEN = MAX_MARKUP_NESTING
 
 
 def find_pairs(text: str) -> Pairs:
     pairs = Pairs()
-    if not _TAG_START.search(text):
+    if not TAG_START.search(text):
         return pairs
     waiting: list[tuple[SiteTag, int]] = []
     fence, at, last = "", 0, 0
@@ -211,10 +211,10 @@ def find_pairs(text: str) -> Pairs:
             elif fence and not match["rest"].strip():
                 fence = ""
             continue
-        if fence or not _TAG_START.search(line):
+        if fence or not TAG_START.search(line):
             continue
         plain = CODE_SPAN.sub(lambda span: " " * len(span[0]), line)
-        for begin in _TAG_START.finditer(plain):
+        for begin in TAG_START.finditer(plain):
             place = start + begin.start()
             tag = read_tag(text, place) if place >= last else None
             if tag is None:
