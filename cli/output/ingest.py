@@ -77,6 +77,9 @@ def print_reports(reports: Sequence[IngestReport]) -> None:
             console.print(f"[red]failed[/] {report.domain}: {escape(str(error))}")
         for warning in report.warnings:
             console.print(f"[yellow]warning[/] {report.domain}: {escape(warning)}")
+        if len(report.sources) > 1:
+            parts = (f"{count} of {source}" for source, count in sorted(report.sources.items()))
+            console.print(f"{report.domain}: {', '.join(parts)}", highlight=False)
         print_canaries(report.canaries, console)
         if report.usage.calls:
             console.print(
@@ -148,6 +151,7 @@ def to_json(report: IngestReport) -> dict[str, Any]:
         ],
         "lost": list(report.lost),
         "warnings": list(report.warnings),
+        "sources": dict(report.sources),
         "tables": {**asdict(report.tables), "rejected": dict(report.tables.rejected)},
         "pictures": {**asdict(report.pictures), "passed_over": dict(report.pictures.passed_over)},
         "unenriched": report.unenriched,

@@ -9,11 +9,10 @@ from collections.abc import Collection, Mapping
 from typing import Literal
 
 from enrichment.chunk import DocumentCard
+from loaders.registry import kind_of
 from loaders.source import SourceChanges
 
 Verdict = Literal["granted", "undecided", "refused"]
-_SOURCES = {"file": "files"}
-"""Source of a card, where it isn't the name of the source that loads it."""
 
 
 def source_of(card: DocumentCard) -> str:
@@ -21,7 +20,8 @@ def source_of(card: DocumentCard) -> str:
     # Cards of older releases have no source.
     by_url = "file" if card.url.startswith("file:") else "google_drive"
     source = card.source or by_url
-    return _SOURCES.get(source, source)
+    kind = kind_of(source)
+    return kind.key if kind else source
 
 
 def own_documents(

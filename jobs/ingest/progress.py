@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from config.errors import LoadError
@@ -28,6 +28,8 @@ class IngestReport:
     """A line for each source of which nothing could be read: the run failed."""
     warnings: tuple[str, ...] = ()
     """`document: reason`. Content skipped while loading, or withheld because it addresses an AI."""
+    sources: Mapping[str, int] = field(default_factory=dict)
+    """Key below `sources` → how many documents are published of it."""
     chunks: int = 0
     embedded: int = 0
     """Texts that went through the embedding model in this run."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
@@ -19,7 +19,7 @@ from index.generations.staging import Staging
 from index.store.documents import GenerationInfo
 from jobs.ingest.executors import PreparationExecutor, Prepared, Way, attempt, map_in_order
 from jobs.ingest.handoff_store import CrashSuspects, PreparationStore
-from jobs.ingest.ids import IdOwners, own_documents
+from jobs.ingest.ids import IdOwners, own_documents, source_of
 from jobs.ingest.lost_sources import LostSources
 from jobs.ingest.progress import IngestProgress, IngestReport, PublishSchedule
 from loaders.document import Document
@@ -376,6 +376,7 @@ class RunInProgress:
             failed=tuple(self.failed),
             lost=tuple(self.lost.lines) if self.lost else (),
             warnings=tuple(self.warnings),
+            sources=Counter(map(source_of, self.staging.documents.values())),
             chunks=published.chunks,
             embedded=self.embedded,
             tables=self.tables,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
@@ -13,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
 from config.errors import ConfigError, LoadError
 from config.parsing.fields import ADDRESS, Shape, invalid
 from config.parsing.loader_list import LOADER_NAME, AllowedLoader
-from config.parsing.secret_files import environment
+from config.parsing.secret_files import SUFFIX, environment
 from config.tool_server import Section
 from loaders.document import Permission
 from loaders.source import EVERYBODY, DomainFile, IndexedDocument, SourceKind, Wrong
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 _GROUP = "group:"
 _MAX_CHARACTERS = 20_000
+_OF_A_SECRET = re.compile(r"(api_?key|token|secret|password)$", re.IGNORECASE)
 
 Reader = Annotated[
     str,
@@ -84,6 +87,14 @@ class LoaderEntry(Section):
             for one in self.readers
         )
 
+    def open_secrets(self) -> list[str]:
+        """Arguments that hold a secret, by their names."""
+        return [
+            name
+            for name, value in self.arguments.items()
+            if isinstance(value, str) and _OF_A_SECRET.search(name)
+        ]
+
     def variables(self) -> set[str]:
         """Those that its arguments name."""
         return set(_variables(self.arguments))
@@ -136,7 +147,7 @@ class LoaderKind(SourceKind[list[LoaderEntry]]):
         limits = Limits(
             seconds=settings.loader_seconds,
             folders=settings.document_folders(),
-            closed=[settings.data_dir.absolute()],
+            closed=list(_closed(settings)),
         )
         return LangChainSource(runs, limits)
 
@@ -169,6 +180,12 @@ class LoaderKind(SourceKind[list[LoaderEntry]]):
             if entry.digest in seen_before:
                 yield (place,), f"{entry.name} is there twice with the same arguments"
             seen_before.add(entry.digest)
+            for name in entry.open_secrets():
+                yield (
+                    (place, "arguments", name),
+                    f"{name} would be a secret in a file; write `{name}: {{env: VARIABLE}}`, and "
+                    "have the operator allow the variable in ONCALL_LOADERS",
+                )
             if entry.readers != "everyone" and domain.access.audience == "channel":
                 yield (
                     (place, "readers"),
@@ -184,6 +201,16 @@ class LoaderKind(SourceKind[list[LoaderEntry]]):
             problem = _problem_of(entry, allowed, settings)
             if problem:
                 yield (place,), f"{problem.reason}; {problem.remedy}"
+
+
+def _closed(settings: Settings) -> Iterator[Path]:
+    """What lies in folders of documents, and is for nobody: data, keys, and files of secrets."""
+    yield settings.data_dir.absolute()
+    if settings.google_credentials:
+        yield settings.google_credentials.absolute()
+    for name, value in environment().items():
+        if name.endswith(SUFFIX) and value:
+            yield Path(value).absolute()
 
 
 def _plain(word: str) -> object:

@@ -96,3 +96,16 @@ class Wiki:
 class Empty:
     def lazy_load(self) -> Iterator[Page]:
         return iter(())
+
+
+class Notes:
+    """A page for each file of a folder; a file `stop` ends it."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = Path(folder)
+
+    def lazy_load(self) -> Iterator[Page]:
+        for path in sorted(self.folder.iterdir()):
+            if path.name == "stop":
+                raise ConnectionError("the wiki went away")
+            yield Page(path.read_text(encoding="utf-8"), source=path.name)

@@ -119,6 +119,8 @@ def test_lies_about_ids_are_left_out_and_counted(home: Path) -> None:
         ("reads", "/etc/passwd", "it wanted to read /etc/passwd, which ONCALL_LOADERS doesn't"),
         ("reads", ".env", "home/.env, which ONCALL_LOADERS doesn't allow"),
         ("reads", "var/jobs.sqlite", "var/jobs.sqlite, which ONCALL_LOADERS doesn't allow"),
+        ("reads", "google.json", "google.json, which ONCALL_LOADERS doesn't allow"),
+        ("reads", "token.txt", "token.txt, which ONCALL_LOADERS doesn't allow"),
         ("reads", "link.md", "it wanted to read /etc/hostname, which"),
         ("reads", "/proc/self/environ", "environ, which ONCALL_LOADERS doesn't allow"),
         ("writes", "config/domains/tea.yaml", "it wanted to write to "),
@@ -128,12 +130,18 @@ def test_lies_about_ids_are_left_out_and_counted(home: Path) -> None:
         ("reaches", "localhost", "it wanted to reach localhost, which"),
     ],
 )
-def test_what_fails_or_is_not_allowed_is_told(home: Path, then: str, value: Any, why: str) -> None:
+def test_what_fails_or_is_not_allowed_is_told(
+    home: Path, then: str, value: Any, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("google.json", "token.txt"):
+        (home / name).write_text("secret", encoding="utf-8")
+    monkeypatch.setenv("ONCALL_API_TOKEN_FILE", "token.txt")
     (home / ".env").write_text("SLACK_BOT_TOKEN=xoxb-1", encoding="utf-8")
     (home / "var").mkdir()
     (home / "var/jobs.sqlite").write_text("rows", encoding="utf-8")
     (home / "link.md").symlink_to("/etc/hostname")
-    assert why in reason(then, value, may="host=wiki.example.com")
+    key = home / "google.json"
+    assert why in reason(then, value, may="host=wiki.example.com", google_credentials=key)
 
 
 def test_what_the_operator_allows_is_had(home: Path, tmp_path: Path) -> None:
@@ -250,6 +258,7 @@ def problems(home: Path, sources: Any, **keys: Any) -> list[str]:
         (entry(name="os:system"), "is no loader's name; the operator gives it in ONCALL_LOADERS"),
         (entry(**{"class": "os:system"}), "unknown key 'class'"),
         (entry(value="x" * 30_000, then="x"), "has more than 20,000 characters"),
+        (entry(arguments={"api_key": "sk-1"}), "write `api_key: {env: VARIABLE}`"),
         ([entry(), entry()], "wiki is there twice with the same arguments"),
         (entry(readers=["dana@example.com"]), "write `access: {audience: asker}`, or"),
     ],
