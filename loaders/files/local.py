@@ -24,6 +24,7 @@ from loaders.files.word import parse_docx
 from loaders.pdf.document import parse_pdf
 from loaders.pictures.document_pictures import PictureCollector, local_pictures
 from loaders.sheets.workbook import parse_xlsx
+from loaders.slides.presentation import parse_pptx
 from loaders.source import DomainFile, IndexedDocument, Load, SourceChanges
 from loaders.time_limit import outside_time_limit
 from loaders.untrusted import ReadRefused, confined, read_file
@@ -212,6 +213,8 @@ _PARSERS: dict[str, Parse] = {
     ".markdown": _text(parse_markdown),
     ".md": _text(parse_markdown),
     ".pdf": parse_pdf,
+    ".pptm": parse_pptx,
+    ".pptx": parse_pptx,
     ".tsv": _text(parse_csv),
     ".txt": _text(parse_text),
     ".xlsm": parse_xlsx,

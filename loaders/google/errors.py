@@ -20,8 +20,9 @@ GONE_STATUSES = frozenset({404, 410})
 MAX_PAUSE = 120.0
 """Seconds. A longer Retry-After is shortened, because other documents are waiting."""
 
+TOO_BIG = "exportSizeLimitExceeded"
 WORDS: Mapping[str, str] = {
-    "exportSizeLimitExceeded": "it is over the 10 MB that Google exports",
+    TOO_BIG: "it is over the 10 MB that Google exports",
     "cannotExportFile": "its owner has switched off copying and export",
     "cannotDownloadFile": "its owner has switched off downloading",
     "dailyLimitExceeded": "the Google project's daily quota is used up",
@@ -30,7 +31,7 @@ WORDS: Mapping[str, str] = {
     "insufficientPermissions": "the credentials' scopes don't reach Drive",
     "ACCESS_TOKEN_SCOPE_INSUFFICIENT": "the credentials' scopes don't reach Drive",
 }
-OF_FILE = frozenset({"exportSizeLimitExceeded", "cannotExportFile", "cannotDownloadFile"})
+OF_FILE = frozenset({TOO_BIG, "cannotExportFile", "cannotDownloadFile"})
 OF_ACCOUNT = WORDS.keys() - OF_FILE
 
 

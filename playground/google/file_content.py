@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import threading
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 from playground.google.doc_pictures import DocPictures
@@ -15,10 +19,12 @@ from playground.google.google_faults import ApiError
 from playground.google.memory_drive import DOCUMENT, SHEET, SLIDES, StoredFile
 
 EXPORT_LIMIT = 10 * 1024 * 1024
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 EXPORTS: Mapping[str, tuple[str, ...]] = {
     DOCUMENT: ("text/html", "text/plain", "text/markdown"),
-    SHEET: ("text/csv",),
-    SLIDES: ("application/pdf",),
+    SHEET: (XLSX, "text/csv"),
+    SLIDES: (PPTX, "application/pdf"),
 }
 
 
@@ -86,6 +92,9 @@ class Contents:
 
 
 def _exported(file: StoredFile, media_type: str) -> bytes:
+    if file.mime_type == SHEET and not isinstance(file.content, bytes):
+        sheets = file.content if isinstance(file.content, Mapping) else {file.name: file.content}
+        return _workbook(sheets) if media_type == XLSX else next(iter(sheets.values())).encode()
     if file.mime_type != DOCUMENT or media_type == "text/markdown":
         return file.as_bytes()
     source: DemoSource = read_source(file.as_bytes().decode())
@@ -93,3 +102,47 @@ def _exported(file: StoredFile, media_type: str) -> bytes:
         return "\n".join(tab.body.get_text() for tab in source.tabs).encode()
     bodies = "".join(tab.body.decode_contents() for tab in source.tabs)
     return f"<html><head><meta charset='utf-8'></head><body>{bodies}</body></html>".encode()
+
+
+_MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+_KINDS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
+
+
+def _workbook(sheets: Mapping[str, str]) -> bytes:
+    """Title → CSV of each sheet, as a workbook of texts. Not compressed, so that a big one is
+    over the limit."""
+    listed = "".join(
+        f'<sheet name="{escape(title)}" sheetId="{i + 1}" r:id="r{i}"/>'
+        for i, title in enumerate(sheets)
+    )
+    files = {
+        "_rels/.rels": _relations({"r": "officeDocument xl/workbook.xml"}),
+        "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_KINDS}">'
+        f"<sheets>{listed}</sheets></workbook>",
+        "xl/_rels/workbook.xml.rels": _relations(
+            {f"r{i}": f"worksheet worksheets/sheet{i}.xml" for i in range(len(sheets))}
+        ),
+    }
+    for i, text in enumerate(sheets.values()):
+        rows = "".join(
+            "<row>" + "".join(f'<c t="str"><v>{escape(cell)}</v></c>' for cell in row) + "</row>"
+            for row in csv.reader(io.StringIO(text, newline=""))
+        )
+        files[f"xl/worksheets/sheet{i}.xml"] = (
+            f'<worksheet xmlns="{_MAIN}"><sheetData>{rows}</sheetData></worksheet>'
+        )
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for path, content in files.items():
+            archive.writestr(path, content)
+    return packed.getvalue()
+
+
+def _relations(targets: Mapping[str, str]) -> str:
+    """Id → kind and target."""
+    links = "".join(
+        f'<Relationship Id="{key}" Type="{_KINDS}/{kind}" Target="{target}"/>'
+        for key, (kind, target) in ((key, one.split(" ")) for key, one in targets.items())
+    )
+    return f'<Relationships xmlns="{_PACKAGE}">{links}</Relationships>'

@@ -44,8 +44,9 @@ class StoredFile:
     mime_type: str = DOCUMENT
     parents: tuple[str, ...] = ()
     content: str | bytes | Mapping[str, Any] = ""
-    """Google Doc: Markdown, or a whole documents.get response. Sheet: CSV. Slides: the PDF that
-    an export gives. Else the file's own bytes."""
+    """Google Doc: Markdown, or a whole documents.get response. Sheet: CSV, title → CSV of several
+    sheets, or the bytes that any export gives. Slides: the bytes that any export gives. Else the
+    file's own bytes."""
     modified: datetime = datetime(2026, 1, 1, tzinfo=UTC)
     owner: str = ""
     owner_email: str = ""

@@ -24,22 +24,32 @@ FILE_FIELDS = (
 )
 PERMISSION_FIELDS = "id,type,emailAddress,domain,expirationTime,deleted,view"
 
+_OFFICE = "application/vnd.openxmlformats-officedocument."
 EXPORTS: Mapping[str, tuple[str, str]] = {
-    GOOGLE + "spreadsheet": ("text/csv", ".csv"),
-    GOOGLE + "presentation": ("application/pdf", ".pdf"),
+    GOOGLE + "spreadsheet": (_OFFICE + "spreadsheetml.sheet", ".xlsx"),
+    GOOGLE + "presentation": (_OFFICE + "presentationml.presentation", ".pptx"),
 }
 """Google types that are exported → (media type, suffix of the loader)."""
+SMALL_EXPORTS: Mapping[str, tuple[str, str, str]] = {
+    GOOGLE + "spreadsheet": ("text/csv", ".csv", "only its first sheet is read"),
+    GOOGLE + "presentation": ("application/pdf", ".pdf", "it is read as PDF, without notes"),
+}
+"""What is exported of one that is over Google's limit otherwise, and what a reader misses."""
 
 DOWNLOADS: Mapping[str, str] = {
     "application/pdf": ".pdf",
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
+    "application/vnd.ms-excel.sheet.macroEnabled.12": ".xlsm",
+    _OFFICE + "presentationml.presentation": ".pptx",
+    _OFFICE + "spreadsheetml.sheet": ".xlsx",
+    _OFFICE + "wordprocessingml.document": ".docx",
     "text/csv": ".csv",
     "text/html": ".html",
     "text/markdown": ".md",
+    "text/tab-separated-values": ".tsv",
     "text/x-markdown": ".md",
 }
 """Types that are downloaded → suffix of the loader."""
-BY_NAME = frozenset({".csv", ".docx", ".htm", ".html", ".markdown", ".md", ".pdf", ".txt"})
+BY_NAME = frozenset({*DOWNLOADS.values(), ".htm", ".markdown", ".txt"})
 """Suffixes that decide for VAGUE_TYPES, which uploads often have."""
 VAGUE_TYPES = frozenset({"text/plain", "application/octet-stream"})
 

@@ -23,7 +23,14 @@ from loaders.document import Document, check_size
 from loaders.files.local import load_bytes
 from loaders.google.client import ATTEMPTS, TIMEOUT, GoogleClient
 from loaders.google.drive.access import AccessReport, check_access
-from loaders.google.drive.calls import DOCUMENT, EXPORTS, DriveCalls, DriveFile, DrivePlaces
+from loaders.google.drive.calls import (
+    DOCUMENT,
+    EXPORTS,
+    SMALL_EXPORTS,
+    DriveCalls,
+    DriveFile,
+    DrivePlaces,
+)
 from loaders.google.drive.listing import load_error
 from loaders.google.drive.sync import (
     SyncPlan,
@@ -32,12 +39,10 @@ from loaders.google.drive.sync import (
     plan_from_listing,
     read_cursor,
 )
-from loaders.google.errors import GoogleRefused
+from loaders.google.errors import TOO_BIG, GoogleRefused
 from loaders.google.services import read_credentials
 from loaders.pictures.document_pictures import Fetch, PictureCollector
 from loaders.source import IndexedDocument, SourceChanges
-
-FIRST_SHEET_ONLY = "a CSV export holds the first sheet only"
 
 
 def open_drive(
@@ -162,21 +167,32 @@ class GoogleDrive:
         self.close()
 
     def _load_other(self, file: DriveFile, metadata: Metadata) -> Document:
-        files = self.calls.client.files
+        warning = ""
         if file.mime_type in EXPORTS:
-            media_type, suffix = EXPORTS[file.mime_type]
-            request = files.export(fileId=file.id, mimeType=media_type)
+            data, suffix, warning = self._export(file)
         elif suffix := file.suffix:
             check_size(f"{file.id} ({file.name})", file.size)
-            request = files.get_media(fileId=file.id, supportsAllDrives=True)
+            request = self.calls.client.files.get_media(fileId=file.id, supportsAllDrives=True)
+            data = self.calls.client.call(request)
         else:
             raise LoadError(file.id, f"no loader reads {file.mime_type}")
-        data = self.calls.client.call(request)
         document = load_bytes(data, suffix=suffix, url=file.url, **metadata)
-        document = replace(document, id=file.id, title=file.name)
-        if suffix == ".csv" and file.mime_type in EXPORTS:
-            return replace(document, warnings=(*document.warnings, FIRST_SHEET_ONLY))
-        return document
+        warnings = (*document.warnings, warning) if warning else document.warnings
+        return replace(document, id=file.id, title=file.name, warnings=warnings)
+
+    def _export(self, file: DriveFile) -> tuple[bytes, str, str]:
+        """Bytes, suffix of the loader, and a warning when Google exports a part only."""
+        client = self.calls.client
+        media_type, suffix = EXPORTS[file.mime_type]
+        try:
+            request = client.files.export(fileId=file.id, mimeType=media_type)
+            return client.call(request), suffix, ""
+        except GoogleRefused as refused:
+            if refused.reason != TOO_BIG:
+                raise
+            media_type, suffix, missing = SMALL_EXPORTS[file.mime_type]
+            request = client.files.export(fileId=file.id, mimeType=media_type)
+            return client.call(request), suffix, f"{refused.in_words()}: {missing}"
 
 
 class DriveSource:

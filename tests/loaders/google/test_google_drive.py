@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from loaders.sources.google_drive import GoogleDriveSource
 from playground.google.memory_drive import SHEET, SHORTCUT, SLIDES
 from playground.google_stand_in import ACCOUNT, GoogleStandIn, StoredFile
 from tests.loaders.google.source import BEFORE, LATER, Index, document, folder, opened
+from tests.loaders.sheets.books import book, cells, sheet
 
 FILES = (
     folder("top"),
@@ -28,6 +29,8 @@ FILES = (
     document("c", "deep"),
     document("outside", "elsewhere"),
 )
+
+BOOK = book({"Beds": sheet([cells("Site", "Beds"), cells("Oslo", 12)])})
 
 
 @pytest.fixture
@@ -276,7 +279,9 @@ def test_shared_drives_have_their_own_feed(tmp_path: Path) -> None:
 def test_sheets_slides_and_uploads_become_documents_too(
     google: GoogleStandIn, index: Index
 ) -> None:
-    def upload(file_id: str, name: str, mime_type: str, content: str) -> None:
+    def upload(
+        file_id: str, name: str, mime_type: str, content: str | bytes | Mapping[str, str]
+    ) -> None:
         google.drive.put(
             StoredFile(
                 id=file_id,
@@ -288,18 +293,41 @@ def test_sheets_slides_and_uploads_become_documents_too(
             )
         )
 
-    upload("sheet", "Numbers", SHEET, "name,limit\nEU,10\n")
+    upload("sheet", "Numbers", SHEET, {"EU": "name,limit\nEU,10\n", "US": "name,limit\nUS,20\n"})
+    upload("book", "Beds.xlsx", "application/octet-stream", BOOK)
     upload("md", "notes.md", "text/plain", "---\nid: other\n---\n# Notes\n\nWords.\n")
     upload("html", "page", "text/html", "<h1>Page</h1><p>Text</p>")
     upload("photo", "photo.png", "image/png", "…")
     plan = index.run()
     assert {"sheet", "md", "html"} <= index.documents.keys()
-    table = next(block.table for block in index.documents["sheet"].blocks if block.table)
-    assert [cell.text for cell in table.rows[1]] == ["EU", "10"]
-    assert index.documents["sheet"].warnings
+    tables = [block for block in index.documents["sheet"].blocks if block.table]
+    rows = [[cell.text for cell in block.table.rows[1]] for block in tables if block.table]
+    assert rows == [["EU", "10"], ["US", "20"]]
+    assert [block.heading_path for block in tables] == [("EU",), ("US",)]
+    assert not index.documents["sheet"].warnings
+    assert [block.text for block in index.documents["book"].blocks] == [
+        "Beds",
+        "Site | Beds\nOslo | 12",
+    ]
     notes = index.documents["md"]
     assert (notes.id, notes.title, notes.blocks[0].text) == ("md", "notes.md", "Notes")
     assert plan.skipped == ("photo.png: no loader reads image/png",)
+
+
+def test_a_sheet_over_the_limit_of_exports_is_read_in_part_with_a_warning(
+    google: GoogleStandIn, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("playground.google.file_content.EXPORT_LIMIT", 1_000)
+    sheets = {"EU": "name,limit\nEU,10\n", "US": "name,limit\nUS,20\n" * 20}
+    google.drive.put(
+        StoredFile(id="long", name="Long", mime_type=SHEET, parents=("top",), content=sheets)
+    )
+    index.run()
+    document = index.documents["long"]
+    assert [block.text for block in document.blocks] == ["name | limit\nEU | 10"]
+    assert document.warnings == (
+        "it is over the 10 MB that Google exports: only its first sheet is read",
+    )
 
 
 def test_one_bad_document_is_named_and_the_rest_goes_on(
@@ -308,7 +336,7 @@ def test_one_bad_document_is_named_and_the_rest_goes_on(
     google.drive.put(document("bad", "top", content={"title": "No body"}))
     google.drive.put(
         StoredFile(
-            id="huge", name="Huge", mime_type=SHEET, parents=("top",), content="x" * 11_000_000
+            id="huge", name="Huge", mime_type=SHEET, parents=("top",), content=b"x" * 11_000_000
         )
     )
     google.drive.put(

@@ -1,0 +1,1 @@
+"""Reads PowerPoint presentations: slides in order, with lists, tables and notes."""
