@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 import zipfile
 from collections.abc import Iterable
 from contextlib import suppress
@@ -28,6 +29,7 @@ MAX_MEDIA_BYTES = 2 * MAX_BYTES
 MAX_ELEMENTS = 1_000_000
 """XML elements. A page has some 800."""
 _PIECE = 1 << 20
+_DOCTYPE = re.compile(rb"<!DOCTYPE(?!\s{1,9}html\b)", re.IGNORECASE)
 _OLE = bytes.fromhex("d0cf11e0a1b11ae1")
 """The container of files before 2007, and of protected ones."""
 
@@ -108,13 +110,13 @@ def _is_xml(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bool:
 
 
 def _count_elements(archive: zipfile.ZipFile, part: zipfile.ZipInfo, name: str) -> int:
-    """Raises LoadError for a document type: its entities unfold to any size, and Word writes
-    none."""
+    """Raises LoadError for a document type: its entities unfold to any size, and Word writes none.
+    That of a web page, which Word embeds as it is, is only refused where the part is parsed."""
     count, has_type, before = 0, False, b""
     with suppress(Exception), archive.open(part) as opened:
         while piece := opened.read(_PIECE):
             count += piece.count(b"<") - piece.count(b"</") - piece.count(b"<\0/")
-            has_type = has_type or b"<!DOCTYPE" in (before + piece).replace(b"\0", b"")
+            has_type = has_type or bool(_DOCTYPE.search((before + piece).replace(b"\0", b"")))
             before = piece[-20:]
     if has_type:
         raise LoadError(name, "not a Word file (.docx): it declares a document type")

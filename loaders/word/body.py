@@ -48,8 +48,7 @@ class Body:
 
     def read(self) -> None:
         self._furniture("header")
-        body = child(self.main.root, "body")
-        if body is not None:
+        for body in self.main.root.iterchildren(f"{W}body"):
             self._content(body, 0)
         self._hand_over_notes()
         self.writer.leave_sections()
@@ -69,26 +68,27 @@ class Body:
         for part in self._furniture_parts(kind):
             inline = replace(self._reader_of(part), is_furniture=True)
             text, markdown = self._tables.text(part.root, inline)
-            if text.strip() and text not in texts:
+            if any(letter.isalnum() for letter in text) and text not in texts:
                 texts.add(text)
                 self.writer.add("paragraph", text, markdown)
         self._hand_over_notes()
 
     def _furniture_parts(self, kind: str) -> Iterator[Part]:
-        """Those that some page shows: Word keeps the others, of first and even pages, as well."""
+        """Those that some page shows: Word keeps the others, of first and even pages, as well. A
+        section without its own has those of the section before."""
         settings = self.main.related("settings", "settings.xml")
-        even = is_on(child(settings.root if settings else None, "evenAndOddHeaders"))
-        names: set[str] = set()
+        shows_even = is_on(child(settings.root if settings else None, "evenAndOddHeaders"))
+        current: dict[str, str] = {}
+        names: dict[str, None] = {}
         for section in self.main.root.iter(f"{W}sectPr"):
-            first = is_on(child(section, "titlePg"))
-            by_type = {"default": True, "first": first, "even": even}
             for reference in section.iterchildren(f"{W}{kind}Reference"):
-                name = reference.get(f"{R}id", "")
-                if name in names or not by_type.get(reference.get(f"{W}type", "default"), True):
-                    continue
-                names.add(name)
-                if (part := self.main.by_id(reference)) is not None:
-                    yield part
+                current[reference.get(f"{W}type", "default")] = reference.get(f"{R}id", "")
+            types = {"first": is_on(child(section, "titlePg")), "default": True, "even": shows_even}
+            names |= {current[one]: None for one, on in types.items() if on and one in current}
+        targets = {one.target: name for name in names if (one := self.main.relations.get(name))}
+        for name in targets.values():
+            if (part := self.main.by_id(name)) is not None:
+                yield part
 
     def _content(self, holder: Element, depth: int) -> None:
         if depth > MAX_NESTING:

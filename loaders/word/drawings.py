@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from config.errors import LoadError
 from loaders.document import Image
@@ -70,6 +70,7 @@ class Drawings:
     uri_of: Callable[[str], str | None]
     """Path of a picture's part → URI; None when there is no such part."""
     warn: Callable[[str], None]
+    _diagrams: set[str] = field(default_factory=set)
 
     def picture(self, element: Element) -> Iterator[Drawing]:
         """DrawingML's `a:blip` and VML's `v:imagedata`."""
@@ -93,8 +94,12 @@ class Drawings:
         yield Box(element)
 
     def diagram(self, element: Element) -> Iterator[Drawing]:
-        part = self.part.by_id(element, f"{R}dm")
-        if part is None:
+        """Once, however often it is referenced: in Word each has a part of its own."""
+        name = element.get(f"{R}dm", "")
+        if name in self._diagrams:
+            return
+        self._diagrams.add(name)
+        if (part := self.part.by_id(name)) is None:
             self.warn("a diagram was not read")
             return
         yield self._lines(_drawn_text(one) for one in part.root.iter(f"{A}p"))

@@ -163,6 +163,12 @@ class Inline:
         pieces = [] if content is None else list(self._children(content, look))
         yield from pieces or self._span(_chosen(properties), look)
 
+    def _nested(self, element: Element, look: Look) -> Iterator[Piece]:
+        """A paragraph in a paragraph, which is invalid but written by templates."""
+        yield from self._span("\n", look)
+        yield from self._children(element, look)
+        yield from self._span("\n", look)
+
     def _ruby(self, element: Element, look: Look) -> Iterator[Piece]:
         for name, before, behind in (("rubyBase", "", ""), ("rt", "(", ")")):
             if (part := child(element, name)) is not None:
@@ -217,6 +223,7 @@ _SKIPPED = frozenset(
     )
 )  # fmt: skip
 _READERS: Mapping[str, _Reader] = {
+    f"{W}p": Inline._nested,
     f"{W}r": Inline._run,
     f"{W}t": Inline._text,
     f"{W}tab": _sign("\t"),

@@ -50,7 +50,8 @@ class Numbering:
 
     root: Element | None
     styles: Styles
-    _definitions: dict[str, Element] = field(default_factory=dict)
+    _levels: dict[str, Mapping[int, Level]] = field(default_factory=dict)
+    """Of each definition."""
     _lists: dict[str, _List | None] = field(default_factory=dict)
     _counts: dict[str, dict[int, int]] = field(default_factory=dict)
 
@@ -67,14 +68,14 @@ class Numbering:
         items = self._list(value(own, "numId") or style.list_id)
         if items is None:
             return None
-        level = self._level(own, style, items)
+        level = self._level_of(own, style, items)
         if level not in items.levels:
             return None
         self._count(items, level)
         marker = self._marker(items, level)
         return (marker, level) if marker else None
 
-    def _level(self, own: Element | None, style: ParagraphStyle, items: _List) -> int:
+    def _level_of(self, own: Element | None, style: ParagraphStyle, items: _List) -> int:
         """A style takes the level that names it."""
         if stated := value(own, "ilvl"):
             return number(stated)
@@ -117,7 +118,9 @@ class Numbering:
         key, definition = self._definition(num)
         if definition is None:
             return None
-        levels = _levels(definition)
+        if key not in self._levels:
+            self._levels[key] = _levels(definition)
+        levels = dict(self._levels[key])
         restarts: dict[int, int] = {}
         for override in num.iterchildren(f"{W}lvlOverride"):
             levels |= _levels(override)

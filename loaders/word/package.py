@@ -29,6 +29,10 @@ _STRICT = re.compile(rb"(xmlns(?::\w+)?\s*=\s*[\"'])http://purl\.oclc\.org/ooxml
 """Strict namespaces differ from the transitional ones by host and year only."""
 
 
+_DOCTYPE = re.compile(rb"<\0?!\0?D\0?O\0?C\0?T\0?Y\0?P\0?E")
+"""In UTF-8 or UTF-16."""
+
+
 @dataclass(frozen=True)
 class Relation:
     kind: str
@@ -90,8 +94,8 @@ class Part:
         parts = (self.package.part(path) for path in [*targets, usual] if path)
         return next((part for part in parts if part is not None), None)
 
-    def by_id(self, element: Element, name: str = f"{R}id") -> Part | None:
-        relation = self.relations.get(element.get(name, ""))
+    def by_id(self, name: str) -> Part | None:
+        relation = self.relations.get(name)
         return self.package.part(relation.target) if relation and not relation.external else None
 
 
@@ -130,6 +134,8 @@ def _relation(element: Element, folder: str) -> Relation:
 def _parse(data: bytes) -> Element:
     from lxml import etree
 
+    if _DOCTYPE.search(data):
+        raise ValueError("a document type")
     # No entity is unfolded, nothing is fetched, and libxml2's own limits of depth hold.
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True

@@ -16,6 +16,7 @@ _FLAGS = {
     "b": "bold", "i": "italic", "strike": "strike", "dstrike": "double", "vanish": "hidden",
 }  # fmt: skip
 _QUOTES = ("quote", "intense quote")
+_MAX_CHAIN = 50
 _HEADING = re.compile(r"heading(?: (\d))?|title")
 
 
@@ -83,9 +84,10 @@ class Styles:
         return False
 
     def _chain(self, name: str) -> list[Element]:
-        """The style and those it is based on, the nearest first. A circle ends."""
+        """The style and those it is based on, the nearest first. A circle ends, and so does a chain
+        longer than any of Word's."""
         chain: dict[str, Element] = {}
-        while name in self._styles and name not in chain:
+        while name in self._styles and name not in chain and len(chain) < _MAX_CHAIN:
             chain[name] = self._styles[name]
             name = value(chain[name], "basedOn")
         return list(chain.values())

@@ -249,8 +249,15 @@ def test_headers_and_footers_that_pages_show_once_each() -> None:
     assert texts(read(body, parts, **targets)) == ["POL-17", "Badges", "Due 1 May"]
     first = p("Badges") + section.format("first", "")
     assert texts(read(first, parts, **targets)) == ["Badges", "Due 1 May"]
+    later = p("a", properties=section.format("first", "")) + "<w:sectPr><w:titlePg/></w:sectPr>"
+    assert texts(read(later, parts, **targets)) == ["POL-17", "a", "Due 1 May"]
     titled = p("Badges") + section.format("first", "<w:titlePg/>")
     assert texts(read(titled, parts, **targets)) == ["POL-17", "Badges", "Due 1 May"]
+
+
+def test_bodies_and_paragraphs_that_are_invalid_are_read() -> None:
+    nested = p(RUN.format("a") + f"<w:p>{RUN.format('b')}</w:p>" + RUN.format("c"))
+    assert texts(read(f"{nested}</w:body><w:body>{p('d')}")) == ["a\nb\nc", "d"]
 
 
 def test_hidden_deleted_and_moved_text_is_left_out_and_struck_text_marked() -> None:
@@ -325,7 +332,8 @@ def test_what_is_not_read_is_told() -> None:
     )
     body += p("<w:r><w:object><o:OLEObject ProgID='Excel.Sheet.12'/></w:object></w:r>")
     body += p("<w:r><w:object><o:OLEObject ProgID='Equation.3'/></w:object></w:r>")
-    document = read(body)
+    page = {"word/page.htm": "<!DOCTYPE html><p>page"}
+    document = load_bytes(word(body, parts=page, chunk="page.htm"), suffix=".docx", id="plan")
     assert texts(document) == ["a", "[equation]"]
     assert document.warnings == (
         "an embedded document was not read", "comments were left out",

@@ -97,6 +97,12 @@ def test_a_small_file_that_grows_is_refused(
         load(data)
 
 
+def test_the_type_of_a_web_page_is_refused_where_it_is_parsed() -> None:
+    styles = {"word/styles.xml": "<!DOCTYPE html [<!ENTITY a 'b'>]><w:styles/>"}
+    with pytest.raises(LoadError, match="not a readable Word file"):
+        load(word("<w:p/>", parts=styles))
+
+
 def test_a_note_is_written_once_however_often_it_is_referenced() -> None:
     notes = f"{NOTES.format(LONG)}</w:footnote></w:footnotes>"
     document = load(word(NOTE * 1_000, parts={"word/notes.xml": notes}, notes="notes.xml"))
