@@ -286,7 +286,7 @@ class Joiner:
         return clean(joined.replace("\u00ad", ""))
 
     def _join(self, above: str, below: str, is_soft: bool) -> str:
-        parted = _PARTED.search(above)
+        parted = _PARTED.search(above[-80:]) if above[-1] in _HYPHENS else None
         if not parted or not below[0].isalnum() or not parted[1][-1].isalpha():
             return above + (" " if is_soft else "\n") + below
         if above[-1] == "\u00ad":
@@ -296,7 +296,7 @@ class Joiner:
         if not below[0].islower():
             return above + below
         first, rest = parted[1].lower(), (_WORD.match(below) or [below])[0].lower()
-        whole = re.search(r"[\w-]*$", above[:-1])
+        whole = re.search(r"[\w-]*$", above[-80:-1])
         head = whole[0].lower() if whole else first
         if self._words[f"{head}-{rest}"] > self._words[head + rest]:
             return above + below

@@ -17,7 +17,7 @@ from loaders.document import MAX_CHARACTERS, Document
 from loaders.pdf.blocks import Body, to_lines
 from loaders.pdf.columns import Lines, arrange
 from loaders.pdf.form import Form
-from loaders.pdf.lines import RawTable, Row, rows_of, segment, table_segment
+from loaders.pdf.lines import Box, RawTable, Row, overlap, rows_of, segment, table_segment
 from loaders.pdf.page import PDFIUM, Page, read_page
 from loaders.pdf.rules import Rules
 from loaders.pdf.running import WINDOW, Edges, RunningText, edges_of
@@ -76,6 +76,8 @@ class _Laid:
     page: Page
     rows: list[Row]
     tables: list[RawTable]
+    doubts: list[tuple[str, Box]]
+    """Why ruling lines make no table, and where; its alignment may make one."""
     edges: Edges
 
 
@@ -143,11 +145,12 @@ class _Reader:
             self._warn("has a font that doesn't say which letters it shows", number)
         words = page.words
         tables = []
+        doubts: list[tuple[str, Box]] = []
         regions = ruled_tables(words, page.rules)
         for region in regions:
             table = region.table
             if table is None:
-                self._warn(f"has a table that could not be rebuilt: it {region.doubt}", number)
+                doubts.append((region.doubt, region.box))
                 continue
             others = [*self._ruled, *(one.table for one in regions if one.table)]
             if table.height < 2 and not any(
@@ -164,7 +167,7 @@ class _Reader:
             sizes[round(word.size * 2) / 2] += len(word.text)
         body = sizes.most_common(1)[0][0] if sizes else 10.0
         page.words = [word for word in words if word.turned]
-        return _Laid(page, rows, tables, edges_of(number, rows, page.height, body))
+        return _Laid(page, rows, tables, doubts, edges_of(number, rows, page.height, body))
 
     def _page(self, number: int, form: Form) -> Page:
         pdfium = self._pdfium
@@ -179,6 +182,8 @@ class _Reader:
             page = read_page(handle, widgets)
         finally:
             pdfium.FPDF_ClosePage(handle)
+        if page is None:
+            raise LoadError(self._name, f"page {number} has too many letters or drawings")
         if not page.words:
             self._warn("has no text; is it a scan?", number)
         return page
@@ -199,7 +204,9 @@ class _Reader:
         left = min((one.x0 for row in rows for one in row), default=0.0)
         right = max([laid.page.width - left, *(one.x1 for row in rows for one in row)])
         arranged = arrange(rows, right, laid.page.rules, before=self._last)
-        for doubt in arranged.doubts:
+        boxes = [part.box for part in arranged.parts if isinstance(part, RawTable)]
+        doubts = [why for why, box in laid.doubts if not any(overlap(box, one) for one in boxes)]
+        for doubt in doubts or arranged.doubts:
             self._warn(f"has a table that could not be rebuilt: it {doubt}", number)
         for part in arranged.parts:
             if isinstance(part, RawTable):

@@ -71,7 +71,8 @@ class Form:
             return ""
         kind = pdfium.FPDFAnnot_GetFormFieldType(self._handle, annotation)
         if kind in (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON):
-            return "[x]" if pdfium.FPDFAnnot_IsChecked(self._handle, annotation) else "[ ]"
+            state = _string(pdfium.FPDFAnnot_GetStringValue, annotation, b"AS")
+            return "[ ]" if state in ("", "Off") else "[x]"
         if kind in (pdfium.FPDF_FORMFIELD_TEXTFIELD, pdfium.FPDF_FORMFIELD_COMBOBOX):
             flags = pdfium.FPDFAnnot_GetFormFieldFlags(self._handle, annotation)
             if kind == pdfium.FPDF_FORMFIELD_TEXTFIELD and flags & _PASSWORD:

@@ -113,7 +113,8 @@ def rows_of(words: Iterable[Word], *, gap: float = WIDE_GAP) -> list[Row]:
     largest: list[Word] = []
     for word in sorted(words, key=lambda word: (word.base, word.x0)):
         for i in range(len(clusters) - 1, max(len(clusters) - 4, -1), -1):
-            if _overlap(word, largest[i]) and not _covers(word, clusters[i]):
+            is_level = abs(word.base - largest[i].base) < 0.1 * word.size
+            if _overlap(word, largest[i]) and (is_level or not _covers(word, clusters[i])):
                 clusters[i].append(word)
                 if word.size > largest[i].size:
                     largest[i] = word
@@ -141,16 +142,19 @@ def _covers(word: Word, others: Iterable[Word]) -> bool:
 def _segments(words: list[Word], gap: float) -> Row:
     words.sort(key=lambda word: word.x0)
     runs: list[list[Word]] = []
+    end = 0.0
     for word in words:
         if runs:
             last = runs[-1][-1]
             size = max(word.size, last.size)
             if _is_reprint(word, last):
                 continue
-            if word.x0 - max(other.x1 for other in runs[-1][-4:]) < gap * size:
+            if word.x0 - end < gap * size:
                 _attach(runs[-1], word)
+                end = max(end, word.x1)
                 continue
         runs.append([word])
+        end = word.x1
     return [segment(_in_reading_order(run)) for run in runs]
 
 
@@ -182,6 +186,10 @@ def _in_reading_order(run: list[Word]) -> list[Word]:
     strong = [unicodedata.bidirectional(sign) for word in run for sign in word.text[:1]]
     leftward = sum(one in ("R", "AL") for one in strong)
     return run[::-1] if leftward > strong.count("L") else run
+
+
+def overlap(a: Box, b: Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
 def pitch_of(rows: Sequence[Row]) -> float:

@@ -32,6 +32,9 @@ _BOLD = re.compile(r"bold|black|heavy|demi(?!c)", re.IGNORECASE)
 _FIXED_PITCH, _FORCE_BOLD = 1, 1 << 18
 _HYPHENS = frozenset((0x02, 0xFFFE))
 """PDFium's codes for a hyphen at a line's end."""
+_SPACES = frozenset((0xA0, 0x1680, *range(0x2000, 0x200C), 0x2028, 0x2029, 0x202F, 0x3000, 0xFFFE))
+_PRIVATE = re.compile("[\ue000-\uf8ff\ufffd]")
+_MAX_OBJECTS, _MAX_LETTERS = 300_000, 1_000_000
 _VERTICAL = re.compile("[\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]")
 """Scripts that are also written from top to bottom."""
 
@@ -78,7 +81,9 @@ class _Style:
 
 
 @dataclass(slots=True)
-class _Letter:
+class _Letters:
+    """Letters of one text object without a space between them."""
+
     text: str
     x0: float
     bottom: float
@@ -90,16 +95,23 @@ class _Letter:
     """What parts it from the letter before: TYPED, GUESSED or nothing."""
 
 
-def read_page(handle: Any, widgets: list[Widget]) -> Page:
-    """`handle`: an open FPDF_PAGE. Values of form fields are words at their place."""
+def read_page(handle: Any, widgets: list[Widget]) -> Page | None:
+    """`handle`: an open FPDF_PAGE. Values of form fields are words at their place. None when the
+    page has more content than any page that people read."""
     import pypdfium2.raw as pdfium
 
+    if pdfium.FPDFPage_CountObjects(handle) > _MAX_OBJECTS:
+        return None
     text_page = pdfium.FPDFText_LoadPage(handle)
     try:
+        if text_page and pdfium.FPDFText_CountChars(text_page) > _MAX_LETTERS:
+            return None
         letters, unmapped = _letters(pdfium, text_page) if text_page else ([], 0)
     finally:
         pdfium.FPDFText_ClosePage(text_page)
-    angles = Counter(letter.angle for letter in letters)
+    angles = Counter[int]()
+    for letter in letters:
+        angles[letter.angle] += len(letter.text)
     main = angles.most_common(1)[0][0] if angles else 0
     frame = _Frame(pdfium, handle, main)
     words = [frame.word(run) for run in _runs(letters, main)]
@@ -111,14 +123,21 @@ def read_page(handle: Any, widgets: list[Widget]) -> Page:
     return Page(words, rules, frame.width, frame.height, unmapped)
 
 
-def _letters(pdfium: Any, text_page: Any) -> tuple[list[_Letter], int]:
-    styles: dict[int, _Style] = {}
-    letters: list[_Letter] = []
-    box = pdfium.FS_RECTF()
-    unmapped, high, starts_word = 0, 0, TYPED
+def _letters(pdfium: Any, text_page: Any) -> tuple[list[_Letters], int]:
+    """Letters of a page in the order of the file, and how many of them mean nothing known."""
+    unicode_of = _fast(pdfium.FPDFText_GetUnicode, ctypes.c_uint)
+    target_of = _fast(pdfium.FPDFText_GetTextObject, ctypes.c_void_p)
+    handle = ctypes.cast(text_page, ctypes.c_void_p).value
+    runs: list[tuple[int, list[str], int, int, int]] = []
+    """Text object, signs, first and last index, and what parts them from those before."""
+    high, last, space = 0, -1, TYPED
     for i in range(pdfium.FPDFText_CountChars(text_page)):
-        code = pdfium.FPDFText_GetUnicode(text_page, i)
-        if code in _HYPHENS:
+        code = unicode_of(handle, i)
+        if code <= 0x20 or code in _SPACES:
+            if code not in _HYPHENS:
+                is_typed = code == 0x20 and pdfium.FPDFText_IsGenerated(text_page, i) != 1
+                space = TYPED if is_typed or space == TYPED else GUESSED
+                continue
             code = 0x2D
         if 0xD800 <= code < 0xDC00:
             high = code
@@ -126,28 +145,56 @@ def _letters(pdfium: Any, text_page: Any) -> tuple[list[_Letter], int]:
         if high and 0xDC00 <= code < 0xE000:
             code = 0x10000 + ((high - 0xD800) << 10) + code - 0xDC00
         high = 0
-        text = chr(code)
-        if text.isspace() or code < 0x20:
-            is_typed = code == 0x20 and pdfium.FPDFText_IsGenerated(text_page, i) != 1
-            starts_word = TYPED if is_typed or starts_word == TYPED else GUESSED
-            continue
-        target = pdfium.FPDFText_GetTextObject(text_page, i)
-        key = ctypes.cast(target, ctypes.c_void_p).value or 0
-        pdfium.FPDFText_GetLooseCharBox(text_page, i, box)
+        target = target_of(handle, i) or 0
+        if space or target != last or not runs:
+            runs.append((target, [chr(code)], i, i, space))
+        else:
+            key, signs, start, _, before = runs[-1]
+            signs.append(chr(code))
+            runs[-1] = (key, signs, start, i, before)
+        last, space = target, 0
+    return _measured(pdfium, text_page, runs)
+
+
+def _measured(
+    pdfium: Any, text_page: Any, runs: list[tuple[int, list[str], int, int, int]]
+) -> tuple[list[_Letters], int]:
+    styles: dict[int, _Style] = {}
+    letters: list[_Letters] = []
+    first, last = pdfium.FS_RECTF(), pdfium.FS_RECTF()
+    unmapped = 0
+    for key, signs, start, end, space in runs:
+        pdfium.FPDFText_GetLooseCharBox(text_page, start, first)
+        pdfium.FPDFText_GetLooseCharBox(text_page, end, last)
         style = styles.get(key)
         if style is None:
-            style = styles[key] = _style(pdfium, text_page, i, target, box)
-        if pdfium.FPDFText_HasUnicodeMapError(text_page, i) == 1 or 0xE000 <= code < 0xF900:
-            unmapped += 1
+            style = styles[key] = _style(pdfium, text_page, start, first)
+        text = "".join(signs)
+        if _PRIVATE.search(text) or pdfium.FPDFText_HasUnicodeMapError(text_page, start) == 1:
+            unmapped += len(text)
         letters.append(
-            _Letter(text, box.left, box.bottom, box.right, box.top, style, style.angle, starts_word)
+            _Letters(
+                text,
+                min(first.left, last.left),
+                min(first.bottom, last.bottom),
+                max(first.right, last.right),
+                max(first.top, last.top),
+                style,
+                style.angle,
+                space,
+            )
         )
-        starts_word = 0
     _mark_vertical(letters)
     return letters, unmapped
 
 
-def _style(pdfium: Any, text_page: Any, i: int, target: Any, box: Any) -> _Style:
+def _fast(function: Any, result: Any) -> Any:
+    """A function of PDFium whose calls convert no pointers: there is one for each letter."""
+    address = ctypes.cast(function, ctypes.c_void_p).value or 0
+    return ctypes.CFUNCTYPE(result, ctypes.c_void_p, ctypes.c_int)(address)
+
+
+def _style(pdfium: Any, text_page: Any, i: int, box: Any) -> _Style:
     matrix = pdfium.FS_MATRIX(1, 0, 0, 1, 0, 0)
     pdfium.FPDFText_GetMatrix(text_page, i, matrix)
     size = pdfium.FPDFText_GetFontSize(text_page, i) * math.hypot(matrix.c, matrix.d)
@@ -160,6 +207,7 @@ def _style(pdfium: Any, text_page: Any, i: int, target: Any, box: Any) -> _Style
     flags = ctypes.c_int()
     pdfium.FPDFText_GetFontInfo(text_page, i, name, 128, flags)
     font = name.value.decode("utf-8", "replace")
+    target = pdfium.FPDFText_GetTextObject(text_page, i)
     is_stroked = bool(target) and pdfium.FPDFTextObj_GetTextRenderMode(target) == 2
     bold = bool(_BOLD.search(font)) or bool(flags.value & _FORCE_BOLD) or is_stroked
     if not size > 0.5 or not math.isfinite(size):
@@ -180,14 +228,19 @@ def _style(pdfium: Any, text_page: Any, i: int, target: Any, box: Any) -> _Style
     )
 
 
-def _mark_vertical(letters: list[_Letter]) -> None:
+def _mark_vertical(letters: list[_Letters]) -> None:
     """Letters of East Asian scripts that stand one below the other read from top to bottom."""
+    for one in letters:
+        size = one.style.size
+        if len(one.text) > 1 and one.x1 - one.x0 < 1.3 * size < 1.5 * size < one.top - one.bottom:
+            one.angle = 270 if one.angle == 0 and _VERTICAL.match(one.text) else one.angle
     for left, right in pairwise(letters):
         size = left.style.size
         is_below = 0.6 * size < left.top - right.top < 2 * size
         if (
             left.style.angle == 0
             and is_below
+            and len(left.text) == len(right.text) == 1
             and abs(left.x0 - right.x0) < 0.3 * size
             and _VERTICAL.match(left.text)
             and _VERTICAL.match(right.text)
@@ -221,7 +274,7 @@ class _Frame:
         xs, ys = (a[0], b[0], c[0], d[0]), (a[1], b[1], c[1], d[1])
         return min(xs), min(ys), max(xs), max(ys)
 
-    def word(self, run: list[_Letter]) -> Word:
+    def word(self, run: list[_Letters]) -> Word:
         first = run[0]
         boxes = [self.box(one.x0, one.bottom, one.x1, one.top) for one in run]
         size = first.style.size
@@ -253,11 +306,11 @@ def _without_ligatures(text: str) -> str:
     )
 
 
-def _runs(letters: list[_Letter], angle: int) -> Iterator[list[_Letter]]:
+def _runs(letters: list[_Letters], angle: int) -> Iterator[list[_Letters]]:
     """Letters of one direction, word by word."""
     radians = math.radians(angle)
     cos, sin = math.cos(radians), math.sin(radians)
-    run: list[_Letter] = []
+    run: list[_Letters] = []
     space = 0
     for letter in letters:
         if letter.angle != angle:
@@ -273,7 +326,7 @@ def _runs(letters: list[_Letter], angle: int) -> Iterator[list[_Letter]]:
         yield run
 
 
-def _parts(last: _Letter, letter: _Letter, space: int, direction: tuple[float, float]) -> bool:
+def _parts(last: _Letters, letter: _Letters, space: int, direction: tuple[float, float]) -> bool:
     """Whether a letter starts a new word."""
     size = max(last.style.size, letter.style.size)
     along, away = _step(last, letter, *direction)
@@ -284,21 +337,21 @@ def _parts(last: _Letter, letter: _Letter, space: int, direction: tuple[float, f
     return space == TYPED or is_apart or is_styled or is_raised
 
 
-def _step(last: _Letter, letter: _Letter, cos: float, sin: float) -> tuple[float, float]:
+def _step(last: _Letters, letter: _Letters, cos: float, sin: float) -> tuple[float, float]:
     """The gap between two letters along the writing direction, and the step across it."""
     half_last = (abs((last.x1 - last.x0) * cos) + abs((last.top - last.bottom) * sin)) / 2
     half = (abs((letter.x1 - letter.x0) * cos) + abs((letter.top - letter.bottom) * sin)) / 2
     dx = (letter.x0 + letter.x1 - last.x0 - last.x1) / 2
     dy = (letter.bottom + letter.top - last.bottom - last.top) / 2
     along = dx * cos + dy * sin
-    if unicodedata.bidirectional(letter.text) in ("R", "AL"):
+    if unicodedata.bidirectional(letter.text[0]) in ("R", "AL"):
         along = -along
     return along - half_last - half, dy * cos - dx * sin
 
 
-def _turned(letters: list[_Letter], angle: int, frame: _Frame) -> list[Word]:
+def _turned(letters: list[_Letters], angle: int, frame: _Frame) -> list[Word]:
     """Lines of text in another direction, each as one word with its box in the page's frame."""
-    lines: list[list[list[_Letter]]] = []
+    lines: list[list[list[_Letters]]] = []
     radians = math.radians(angle)
     cos, sin = math.cos(radians), math.sin(radians)
     for run in _runs(letters, angle):

@@ -56,8 +56,7 @@ class RunningText:
                 rows.append(row)
                 if all(kind == "label" for kind in kinds):
                     labels.add(id(row))
-            while rows and id(rows[-1]) in page.near:
-                rows.pop()
+            rows = _block(rows, page.near)
             for row in rows:
                 key = " ".join(_NUMBER.sub("#", one.text) for one in row)
                 if key not in self._keys and id(row) not in labels:
@@ -77,6 +76,15 @@ def edges_of(number: int, rows: Sequence[Row], height: float, body_size: float) 
         if below[0].base - above[0].base < _GAP * max(above[0].size, below[0].size):
             near |= {id(above)} & set(map(id, top)) | {id(below)} & set(map(id, bottom))
     return Edges(number, top, bottom, frozenset(near))
+
+
+def _block(rows: list[Row], near: frozenset[int]) -> list[Row]:
+    """The outermost rows that stand together, and single rows apart from them and the text."""
+    ends = [i for i, row in enumerate(rows, 1) if id(row) not in near]
+    count = ends[0] if ends else 0
+    while count < len(rows) and id(rows[count]) not in near:
+        count += 1
+    return rows[:count]
 
 
 def _kind(one: Segment, page: Edges, others: Sequence[Edges], name: str) -> str:

@@ -27,6 +27,7 @@ class Region:
 
     table: RawTable | None
     words: list[Word]
+    box: Box
     doubt: str = ""
 
 
@@ -43,7 +44,7 @@ def ruled_tables(words: Sequence[Word], rules: Rules) -> list[Region]:
             continue
         table, doubt = grid.table(inside, rules.fills)
         if table or doubt:
-            regions.append(Region(table, inside, doubt))
+            regions.append(Region(table, inside, grid.box, doubt))
     return regions
 
 
@@ -125,6 +126,10 @@ class _Grid:
         # A border that is missing on the outside is where the other lines end.
         self.xs = _levels([*(rule.at for rule in down), left, right])
         self.ys = _levels([*(rule.at for rule in across), top, bottom])
+
+    @property
+    def box(self) -> Box:
+        return self.xs[0], self.ys[0], self.xs[-1], self.ys[-1]
 
     def holds(self, word: Word) -> bool:
         x, y = (word.x0 + word.x1) / 2, (word.top + word.bottom) / 2
@@ -234,7 +239,7 @@ class _Grid:
                 )
             )
         table = RawTable(
-            box=(self.xs[0], self.ys[0], self.xs[-1], self.ys[-1]),
+            box=self.box,
             cells=cells,
             height=len(tops),
             edges=tuple(self.xs[left] for left in lefts),
