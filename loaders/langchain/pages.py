@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from config.errors import LoadError
+from loaders.assemble import as_name
 from loaders.document import MAX_CHARACTERS, Document, Permission, too_many
 from loaders.files.markdown import parse_markdown
 
@@ -61,9 +62,9 @@ class Shelf:
         if bad := message.get("bad"):
             self.leave_out(bad)
             return
-        fields = {key: self.hide(str(one)) for key, one in message["fields"].items()}
+        fields = {key: self.hide(_storable(one)) for key, one in message["fields"].items()}
         self._field_bytes += sum(map(len, fields.values()))
-        text = self.hide(message["text"]).encode("utf-8", "surrogatepass")
+        text = self.hide(_storable(message["text"])).encode()
         at = self._file.tell()
         if len(self.pages) == MAX_PAGES:
             raise self._too_much(f"more than {MAX_PAGES:,} pages")
@@ -115,7 +116,7 @@ class Shelf:
         """Raises LoadError."""
         if (size := sum(page.size for page in pages)) > MAX_CHARACTERS:
             raise too_many(document_id, "", size, MAX_CHARACTERS, "characters")
-        text = b"\n\n".join(map(self.bytes_of, pages)).decode("utf-8", "surrogatepass")
+        text = b"\n\n".join(map(self.bytes_of, pages)).decode()
         first = pages[0]
         addresses = (first.line("address"), first.line("source"))
         web = (one for one in addresses if one.startswith(("http://", "https://")))
@@ -125,7 +126,7 @@ class Shelf:
             url=next(web, ""),
             id=document_id,
             title=first.line("title"),
-            owner=first.line("author"),
+            owner=as_name(first.line("author")),
             modified_at=changed,
             source="loader",
         )
@@ -134,6 +135,12 @@ class Shelf:
 
     def _too_much(self, problem: str) -> LoadError:
         return LoadError(self.name, f"it lists {problem}", remedy=_REMEDY, refused=True)
+
+
+def _storable(text: str) -> str:
+    """Half characters and NUL are in no database."""
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return whole.replace("\0", "\ufffd")
 
 
 def _problem_of(source: str) -> str:

@@ -258,7 +258,11 @@ def _problem_of(
         if name not in variables:
             return problem(f"{name} is not set", "export it, or put it in .env")
     package = loader.module.partition(".")[0]
-    if find_spec(package) is None:
+    try:
+        is_installed = find_spec(package) is not None
+    except ValueError:  # of a module that was loaded in an unusual way
+        is_installed = True
+    if not is_installed:
         return problem(f"{package} is not installed", f"pip install {package.replace('_', '-')}")
     return None
 

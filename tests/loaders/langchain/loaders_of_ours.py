@@ -85,6 +85,7 @@ class Wiki:
         yield Page("long", source="a" * 1_000_000)
         yield Page("two lines", source="a\nb")
         yield Page(b"bytes", source="bytes")
+        yield Page("half \ud800 and \0", source="half", title="\ud800\0", when="31/31/99")
         yield Page("# One", source="same", title="One")
         yield Page("# Other", source="same", title="Other")
         yield Page("Page one.", source="handbook.pdf", page=0)

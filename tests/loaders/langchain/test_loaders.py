@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from base64 import b64encode
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from cli.setup.files import _flow
 from config.domain import Domain
 from config.domain_files import read_domain
+from config.errors import ConfigError
 from config.settings import Settings
 from loaders import registry
 from loaders.document import Document
@@ -93,14 +96,26 @@ def test_a_class_of_langchain_core_is_read(home: Path) -> None:
     assert list(listed(one, settings(wiki=TICKETS)).changed) == ["wiki:a.txt"]
 
 
+@pytest.mark.skipif(not find_spec("langchain_community"), reason="needs the extra `bench`")
+def test_a_class_of_langchain_community_is_read(home: Path) -> None:
+    (home / "teas.csv").write_text("tea,minutes\nsencha,1\noolong,4\n", encoding="utf-8")
+    one = domain(entry(arguments={"file_path": "teas.csv"}))
+    allowed = settings(wiki="langchain_community.document_loaders:CSVLoader")
+    document = listed(one, allowed).changed["wiki:teas.csv"]()
+    text = " ".join(block.text for block in document.blocks)
+    assert all(cell in text for cell in ("sencha", "oolong", "minutes: 4"))
+
+
 def test_lies_about_ids_are_left_out_and_counted(home: Path) -> None:
     changes = listed(domain(entry("lies")), settings())
     documents = {name: load() for name, load in changes.changed.items()}
     assert list(documents) == [
-        "wiki:https://wiki.example.com/kettle", "wiki:same#One", "wiki:same#Other",
+        "wiki:https://wiki.example.com/kettle", "wiki:half", "wiki:same#One", "wiki:same#Other",
         "wiki:handbook.pdf", "wiki:1AbCdEf",
     ]  # fmt: skip
     assert [one.text for one in documents["wiki:handbook.pdf"].blocks] == ["Page one.", "Page two."]
+    assert documents["wiki:half"].title == "\ufffd\ufffd"
+    assert documents["wiki:half"].blocks[0].text == "half \ufffd and \ufffd"
     assert changes.skipped == (
         "wiki: 1 page left out: no text",
         "wiki: 1 page left out: no document of LangChain (AttributeError)",
@@ -239,6 +254,18 @@ def test_who_may_read_is_said_by_the_domain_file_as_it_is_now(home: Path) -> Non
     assert only.value == "dana@example.com"
     elsewhere = domain(entry(arguments={"value": "HR"}), asker)
     assert registry.stated_readers(elsewhere, document) == ()
+
+
+def test_init_takes_a_loader_with_its_readers() -> None:
+    kind = registry.KINDS["loader"]
+    (value,) = kind.recognize("wiki readers=everyone limit=10 space_key=0160", settings())
+    assert value["arguments"] == {"limit": 10, "space_key": "0160"}
+    assert _flow([value]) == (
+        '[{name: wiki, arguments: {limit: 10, space_key: "0160"}, readers: everyone}]'
+    )
+    assert kind.recognize("handbook/wiki", settings()) is None
+    with pytest.raises(ConfigError, match="write it as in `wiki readers=everyone space_key=OPS`"):
+        kind.recognize("wiki space_key=OPS", settings())
 
 
 def problems(home: Path, sources: Any, **keys: Any) -> list[str]:
