@@ -38,6 +38,12 @@ def names_columns(rows: Texts) -> float:
     return votes
 
 
+def is_form(rows: Texts) -> bool:
+    """Whether two columns are names and values of one thing: the values are of several kinds."""
+    kinds = Counter(any(map(str.isdigit, row[-1])) for row in rows if row[-1].strip())
+    return len(rows[0]) == 2 and len(kinds) == 2 and len(rows) > 2 and min(kinds.values()) > 1
+
+
 def shape(text: str) -> str:
     """Runs of digits as `9`, of small letters as `a`, of capitals as `A`, of both as `Aa`."""
     return _RUNS.sub(_run, text)

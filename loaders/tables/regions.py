@@ -10,7 +10,7 @@ from itertools import groupby, zip_longest
 from loaders.assemble import BlockWriter
 from loaders.document import Table
 from loaders.tables.cells import SourceCell
-from loaders.tables.evidence import is_number, names_columns
+from loaders.tables.evidence import is_form, is_number, names_columns
 from loaders.tables.grid import build_table
 from loaders.tables.headers import outline, with_headers
 
@@ -167,7 +167,7 @@ def write_sheet(
     writer: BlockWriter, grid: Grid, *, document: str, level: int = 1, has_names: bool = False
 ) -> None:
     """Writes the areas of a grid. `level`: of a title's heading. `has_names`: a first row without
-    evidence for or against is a header, as in CSV. Raises LoadError."""
+    evidence for or against is a header even of a single record, as in CSV. Raises LoadError."""
     sheet = Sheet(grid)
     areas = sheet.areas()
     for area, following in zip_longest(areas, areas[1:]):
@@ -221,7 +221,9 @@ def _with_names(table: Table, rows: Grid, has_names: bool) -> Table:
     depth = _depth(table, texts)
     names = [below or above for above, below in zip(texts[0], texts[depth - 1], strict=True)]
     votes = names_columns([names, *texts[depth:]])
-    if not votes and not has_names:
+    if not votes and is_form(texts):
+        return replace(table, header_rows=0, header_columns=1, header_evidence="first column")
+    if not votes and not has_names and (len(texts) < depth + 2 or not all(names)):
         return table
     if votes < 0 or depth == len(texts):
         return replace(table, header_rows=0, header_columns=0, header_evidence="")

@@ -77,6 +77,10 @@ TEXTS: dict[str, tuple[str, list[object]]] = {
         "site,lead\noslo,ann\nrome,bo\n",
         [("site", "lead"), 2],
     ),
+    "names and values of one thing": (
+        "Site,Oslo\nLead,Ann\nBeds,12\nOpened,2019-05-01\n",
+        [("", ""), 4],
+    ),
     "rows of all lengths": ("a,b,c\n1,2\n3,4,5,6\n", [("a", "b", "c", ""), 2]),
     "one row": ("Oslo,12,Ann\n", [("", "", ""), 1]),
 }

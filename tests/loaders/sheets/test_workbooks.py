@@ -92,6 +92,11 @@ def test_merged_names_stand_above_each_column_and_merged_values_in_each_row() ->
     ]
 
 
+def test_a_first_row_of_words_above_words_names_columns() -> None:
+    rows = [cells("Site", "Lead"), cells("Oslo", "Ann"), cells("Rome", "Bo")]
+    assert seen(load(book({"Leads": sheet(rows)})))[1] == ("Site", "Lead")
+
+
 def test_hidden_rows_and_columns_are_left_out_with_a_warning() -> None:
     rows = [
         cells("Site", "Key", "Beds"),
