@@ -212,6 +212,7 @@ _PARSERS: dict[str, Parse] = {
     ".json": _text(_google_json),
     ".markdown": _text(parse_markdown),
     ".md": _text(parse_markdown),
+    ".mdx": _text(parse_markdown),
     ".pdf": parse_pdf,
     ".pptm": parse_pptx,
     ".pptx": parse_pptx,

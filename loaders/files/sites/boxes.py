@@ -9,7 +9,7 @@ import re
 from markdown_it.rules_block import StateBlock, fence
 
 from loaders.files.sites.page import OPTION, line_of, notes_of, read_inside, write_code, write_title
-from loaders.files.sites.tags import ADMONITIONS, box_title, holds_code, title_in
+from loaders.files.sites.tags import ADMONITIONS, box_title, holds_code, title_in, titled
 
 _BOX = re.compile(
     r"(?P<sign>!!!|\?\?\?\+?|===[!+]?)[ \t]+(?P<type>[\w-]+(?:[ \t]+[\w-]+)*)?[ \t]*+"
@@ -21,6 +21,7 @@ _COLONS = re.compile(
 )
 _SLASHES = re.compile(r"/{3,}[ \t]*(?:(?P<name>[\w-]+)[ \t]*(?:\|[ \t]*(?P<title>.*))?)?$")
 _BRACKETED = re.compile(r"\[(?P<title>[^\]]*)\](?P<rest>.*)$")
+_ATTRIBUTE = re.compile(r"[\w-]+=")
 _DIRECTIVE = re.compile(r"\{(?P<name>[A-Za-z][\w:+-]*)[^{}]*\}[ \t]*(?P<argument>.*)$")
 _ENDS = (".", "!", "?")
 
@@ -38,7 +39,7 @@ def indented_box(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if rst:
         if not has_content and not rst["argument"]:
             return False
-        title = rst["argument"] or box_title(rst["name"])
+        title = titled(rst["name"], rst["argument"]) or box_title(rst["name"])
     elif box:
         title, kind = box["title"] or box["other"] or "", box["type"] or ""
         is_untitled = box["title"] is None and box["other"] is None
@@ -74,16 +75,17 @@ def fenced_box(state: StateBlock, start: int, end: int, silent: bool) -> bool:
             return False
         bracketed = _BRACKETED.match(rest)
         title = bracketed["title"].strip() if bracketed else ""
-        if (not title and rest[:1] in ("{", "[")) or "=" in rest:
+        if (not title and rest[:1] in ("{", "[")) or _ATTRIBUTE.match(rest):
             title = title_in((bracketed["rest"] if bracketed else rest).strip(" {}"), name)
         else:
-            title = title or re.sub(r"[ \t]:*$", "", rest) or box_title(name)
+            title = titled(name, title or re.sub(r"[ \t]:*$", "", rest)) or box_title(name)
     else:
         return False
     if silent:
         return True
     state.line = start + 1
-    while name and state.line < end and OPTION.match(line_of(state, state.line)):
+    is_myst = bool(colons and colons["directive"])
+    while is_myst and state.line < end and OPTION.match(line_of(state, state.line)):
         state.line += 1
     sign = line[0] * 3
     if name and holds_code(name):
@@ -165,7 +167,8 @@ def _directive(state: StateBlock, name: str, argument: str, first: int, last: in
             language = argument.split()[0] if argument.strip() else name
             write_code(state, last - len(lines), last, language if language.isalnum() else "")
         return
-    title = argument if not re.search(r"[/.]\w+$", argument) else ""
+    title = titled(name, argument)
+    title = title if not re.search(r"[/.]\w+$", argument) or title != argument else ""
     read_inside(
         state,
         last - len(lines),

@@ -100,7 +100,7 @@ def _tag(state: StateInline) -> tuple[int, str]:
     if not tag.alone and (tag.form, tag.name) in notes.pairs.names:
         title = title_in(tag.arguments, tag.name)
         return tag.end, f"{title}: " if title else ""
-    title = title_in(tag.arguments, encloses=False) or tag.target
+    title = title_in(tag.arguments, encloses=False) or tag.stand_in
     return tag.end, title or ("" if tag.form == "mdx" else tag.name)
 
 

@@ -100,6 +100,13 @@ class SiteTag:
         """The page that it leads to, where it stands for an address."""
         return next((value for _, value, _ in _arguments(self.arguments)), "")
 
+    @property
+    def stand_in(self) -> str:
+        """What stands for it in a sentence when it has no words: a named value, else the first."""
+        values = _arguments(self.arguments)
+        named = (value for key, value, _ in values if key and key.lower() not in _DRESS)
+        return next(named, "") or self.target
+
 
 def holds_code(name: str) -> bool:
     return bool(_SAYS_CODE.search(name.lower()))
@@ -162,6 +169,11 @@ def box_title(*names: str) -> str:
             if part in ADMONITIONS:
                 return part.capitalize()
     return ""
+
+
+def titled(name: str, title: str) -> str:
+    """A box's title. A version, as in `deprecated 1.2`, says nothing without the box's name."""
+    return f"{name} {title}".capitalize() if re.fullmatch(r"v?[\d.]+", title) else title
 
 
 def _arguments(arguments: str) -> Iterator[tuple[str, str, bool]]:

@@ -49,7 +49,7 @@ DOWNLOADS: Mapping[str, str] = {
     "text/x-markdown": ".md",
 }
 """Types that are downloaded → suffix of the loader."""
-BY_NAME = frozenset({*DOWNLOADS.values(), ".htm", ".markdown", ".txt"})
+BY_NAME = frozenset({*DOWNLOADS.values(), ".htm", ".markdown", ".mdx", ".txt"})
 """Suffixes that decide for VAGUE_TYPES, which uploads often have."""
 VAGUE_TYPES = frozenset({"text/plain", "application/octet-stream"})
 
