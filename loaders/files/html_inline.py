@@ -44,6 +44,10 @@ class _Inline(MarkdownConverter):
     def convert_br(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         return "\n"
 
+    def convert_code(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        code = super().convert_code
+        return "\n".join(str(code(el, line, parent_tags)) for line in text.split("\n"))
+
     def convert_img(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         source = str(el.get("src") or "")
         alt = escape(str(el.get("alt") or el.get("title") or ""))

@@ -216,7 +216,8 @@ def word_list_place(paragraph: Tag) -> tuple[str, int] | None:
     if not style:
         return None
     sign = paragraph.find("span", style=re.compile(r"mso-list:\s*ignore", re.IGNORECASE))
-    text = sign.get_text().strip("\xa0 \n") if isinstance(sign, Tag) else ""
-    if isinstance(sign, Tag):
-        sign.decompose()
+    if not isinstance(sign, Tag):
+        return None  # its marker is text like any other
+    text = sign.get_text().strip("\xa0 \n")
+    sign.decompose()
     return (text if any(map(str.isalnum, text)) and len(text) > 1 else "-"), int(style[1]) - 1

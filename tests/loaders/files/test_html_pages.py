@@ -315,6 +315,11 @@ def test_small_signs_of_html() -> None:
     assert "javascript" not in blocks[0].markdown
 
 
+def test_code_in_a_sentence_may_have_several_lines() -> None:
+    (block,) = read("<p>Run <code>open,<br>close</code> now</p>").blocks
+    assert (block.text, block.markdown) == ("Run open,\nclose now", "Run `open,`\n`close` now")
+
+
 def test_frames_are_told() -> None:
     document = read("<frameset><frame src='a.html'></frameset>")
     assert "its frames are pages of their own, and not read" in document.warnings
