@@ -4,6 +4,7 @@ passages that nobody can read."""
 from __future__ import annotations
 
 import codecs
+import email
 import mimetypes
 import re
 import string
@@ -106,6 +107,18 @@ def decode(data: bytes, name: str = "file", *, markup: bool = False) -> tuple[st
     text, warning = _read(data, encoding, name)
     label = re.sub(r"^cp(?=125)", "Windows-", encoding)
     return text, "; ".join(filter(None, (f"not UTF-8: read as {label}, a guess", warning)))
+
+
+def page_of(data: bytes) -> bytes:
+    """The HTML page in a web archive (MHTML); other files unchanged."""
+    if not re.match(rb"[\w-]+:", data) or not re.search(rb"(?im)^mime-version:", data[:2_000]):
+        return data
+    for part in email.message_from_bytes(data).walk():
+        page = part.get_payload(decode=True)
+        if part.get_content_type() == "text/html" and isinstance(page, bytes):
+            charset = _codec(str(part.get_content_charset() or ""))
+            return page.decode(charset, "replace").encode("utf-8-sig") if charset else page
+    return data
 
 
 def check_words(blocks: Iterable[Block], source: str, name: str) -> None:

@@ -15,7 +15,7 @@ from bs4.element import PageElement
 from markdownify import MarkdownConverter
 
 from loaders.tables.cells import Line, lines_to_text
-from loaders.text.markdown import clean, destination, escape
+from loaders.text.markdown import clean, code_span, destination, escape
 from loaders.text.plain import number, plain_text
 
 _EMPHASIS = ["b", "strong", "i", "em", "del", "s", "strike"]
@@ -45,8 +45,11 @@ class _Inline(MarkdownConverter):
         return "\n"
 
     def convert_code(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        code = super().convert_code
-        return "\n".join(str(code(el, line, parent_tags)) for line in text.split("\n"))
+        if "_noformat" in parent_tags:
+            return text
+        return "\n".join(map(code_span, text.split("\n")))
+
+    convert_kbd = convert_samp = convert_code
 
     def convert_img(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         source = str(el.get("src") or "")

@@ -14,7 +14,7 @@ from config.errors import ConfigError, LoadError
 from loaders.assemble import Metadata
 from loaders.docs.response import parse_document
 from loaders.document import MAX_BYTES, Document, check_size
-from loaders.files.decoding import check_words, decode
+from loaders.files.decoding import check_words, decode, page_of
 from loaders.files.delimited import parse_csv
 from loaders.files.html import parse_html
 from loaders.files.markdown import parse_markdown
@@ -155,7 +155,7 @@ def load_bytes(
 def _text(parse: Callable[..., Document], *, markup: bool = False) -> Parse:
     def from_bytes(data: bytes, *, url: str, **metadata: Unpack[Metadata]) -> Document:
         name = metadata.get("id") or url or "file"
-        text, warning = decode(data, name, markup=markup)
+        text, warning = decode(page_of(data) if markup else data, name, markup=markup)
         document = parse(text, url=url, **metadata)
         check_words(document.blocks, text, name)
         empty = "" if document.blocks or not text.strip() else "no text is left of the file"
@@ -213,11 +213,14 @@ _PARSERS: dict[str, Parse] = {
     ".markdown": _text(parse_markdown),
     ".md": _text(parse_markdown),
     ".mdx": _text(parse_markdown),
+    ".mht": _text(parse_html, markup=True),
+    ".mhtml": _text(parse_html, markup=True),
     ".pdf": parse_pdf,
     ".pptm": parse_pptx,
     ".pptx": parse_pptx,
     ".tsv": _text(parse_csv),
     ".txt": _text(parse_text),
     ".xlsm": parse_xlsx,
+    ".xhtml": _text(parse_html, markup=True),
     ".xlsx": parse_xlsx,
 }

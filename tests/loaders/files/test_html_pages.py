@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 from contextlib import suppress
 
 import pytest
@@ -318,6 +319,21 @@ def test_small_signs_of_html() -> None:
 def test_code_in_a_sentence_may_have_several_lines() -> None:
     (block,) = read("<p>Run <code>open,<br>close</code> now</p>").blocks
     assert (block.text, block.markdown) == ("Run open,\nclose now", "Run `open,`\n`close` now")
+
+
+def test_web_archives_hold_their_page() -> None:
+    page = "<title>Насос</title><p>Закройте вентиль.</p>".encode("koi8-r")
+    archive = (
+        b"From: <Saved by a browser>\r\nSubject: x\r\nMIME-Version: 1.0\r\n"
+        b'Content-Type: multipart/related; boundary="b"\r\n\r\n--b\r\n'
+        b"Content-Type: text/html; charset=koi8-r\r\nContent-Transfer-Encoding: base64\r\n\r\n"
+        + base64.encodebytes(page)
+        + b"\r\n--b\r\nContent-Type: image/png\r\n\r\nAAAA\r\n--b--\r\n"
+    )
+    for suffix in (".mhtml", ".html"):
+        document = load_bytes(archive, suffix=suffix, id="x")
+        assert (document.title, document.warnings) == ("Насос", ())
+        assert [block.text for block in document.blocks] == ["Закройте вентиль."]
 
 
 def test_frames_are_told() -> None:
