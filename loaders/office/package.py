@@ -22,6 +22,8 @@ Element = Any
 """An element of lxml."""
 MAX_ELEMENTS = 1_000_000
 """XML elements. A page has some 800."""
+MAX_MEDIA_BYTES = 2 * MAX_BYTES
+"""Unpacked bytes of all pictures."""
 _OFFICE = "http://schemas.openxmlformats.org"
 _OLE = bytes.fromhex("d0cf11e0a1b11ae1")
 """Begins files of Office before 2007, and protected ones."""
@@ -58,7 +60,7 @@ def _in_old_container(data: bytes, name: str, kind: str, suffix: str) -> LoadErr
     if "EncryptedPackage".encode("utf-16-le") in data:
         return LoadError(name, "it is protected by a password", remedy="save it without one")
     reason = f"not {kind} of 2007 or later ({suffix})"
-    return LoadError(name, reason, remedy=f"open it in its program and save it as {suffix}")
+    return LoadError(name, reason, remedy=f"open it in Office and save it as {suffix}")
 
 
 class Package:
@@ -69,7 +71,7 @@ class Package:
         self._archive = archive
         self._name = name
         self._parts = {_key(part.filename): part for part in archive.infolist()}
-        self._bytes = self._elements = 0
+        self._bytes = self._media = self._elements = 0
 
     def __contains__(self, path: str) -> bool:
         return _key(path) in self._parts
@@ -79,14 +81,19 @@ class Package:
         return self._archive.open(self._parts[_key(path)])
 
     def read(self, path: str, size: int = -1) -> bytes | None:
-        """None when there is no such part. Raises LoadError for too much of all parts."""
+        """None when there is no such part. `size`: the most that is read of a picture. Raises
+        LoadError for too much of all parts."""
         if (part := self._parts.get(_key(path))) is None:
             return None
         # A part's stated size is the most that zipfile unpacks of it.
-        self._bytes += part.file_size if size < 0 else min(size, part.file_size)
-        if self._bytes > MAX_BYTES:
-            reason = f"it unpacks to {self._bytes:,} bytes, more than {MAX_BYTES:,}"
-            raise LoadError(self._name, reason)
+        if size < 0:
+            self._bytes += part.file_size
+        else:
+            self._media += min(size, part.file_size)
+        for count, limit in ((self._bytes, MAX_BYTES), (self._media, MAX_MEDIA_BYTES)):
+            if count > limit:
+                reason = f"it unpacks to {count:,} bytes, more than {limit:,}"
+                raise LoadError(self._name, reason)
         with self._archive.open(part) as opened:
             return opened.read(size)
 
@@ -138,6 +145,10 @@ class Part:
         usual = posixpath.join(posixpath.dirname(self.path), default) if default else ""
         parts = (self.package.part(path) for path in [*targets, usual] if path)
         return next((part for part in parts if part is not None), None)
+
+    def by_id(self, name: str) -> Part | None:
+        relation = self.relations.get(name)
+        return self.package.part(relation.target) if relation and not relation.external else None
 
 
 def _key(path: str) -> str:

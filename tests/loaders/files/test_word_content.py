@@ -355,7 +355,7 @@ OLE = bytes.fromhex("d0cf11e0a1b11ae1") + b"\0" * 600
     ("data", "problem"),
     [
         (OLE + "EncryptedPackage".encode("utf-16-le"), "it is protected by a password; save it"),
-        (OLE, r"not a Word file of 2007 or later .*; open it in Word"),
+        (OLE, r"not a Word file of 2007 or later .*; open it in Office"),
     ],
 )
 def test_other_office_files_are_refused_with_a_remedy(data: bytes, problem: str) -> None:
