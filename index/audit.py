@@ -112,7 +112,7 @@ class AuditEntry:
     """Documents whose content is about to be shown to someone."""
 
     door: str
-    """channel | thread | direct | private | api/… | mcp/…"""
+    """channel | thread | direct | private | api/… | mcp/… | page/…"""
     domain: str
     generation: int
     documents: Mapping[str, Sequence[str]]

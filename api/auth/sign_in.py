@@ -27,7 +27,7 @@ from api.auth.routes import RequestRejected
 from api.auth.tokens import Caller
 from config.errors import ConfigError
 from config.settings import Settings
-from index.page_links import PAGE_PATH, SIGNED_IN_PATH
+from index.page_links import PAGE_PATH, SIGNED_IN_PATH, page_query
 
 log = structlog.get_logger()
 
@@ -67,12 +67,14 @@ class SlackSignIn:
             slack_teams=frozenset(session["teams"]),
         )
 
-    def start(self, query: str, cookies: Mapping[str, str]) -> Response:
-        """Redirects to Slack, and from there back to the page with this query.
+    def start(self, target: Mapping[str, str], cookies: Mapping[str, str]) -> Response:
+        """Redirects to Slack, and from there back to the page of these parameters.
 
         One cookie binds all sign-ins of a browser, so that several tabs can sign in at once."""
         browser = cookies.get(self._name("browser"), "") or token_urlsafe(32)
         attempt = token_urlsafe(16)
+        named = {name: target.get(name, "") for name in ("domain", "id", "at", "part")}
+        query = page_query(named.pop("domain"), named.pop("id"), **named)
         state = self._sign(
             "state",
             SIGN_IN_TIME,

@@ -48,7 +48,7 @@ class PageReaders:
     def rejection(self, request: HTTPConnection, refused: RequestRejected) -> Response:
         if isinstance(refused, NotIdentified):
             if self.sign_in:
-                return self.sign_in.start(request.url.query, request.cookies)
+                return self.sign_in.start(request.query_params, request.cookies)
             refused = RequestRejected(401, NO_SIGN_IN)
         response = notice(refused.status, refused.detail, retry_after=refused.retry_after)
         if self.sign_in and refused.status == 403:

@@ -214,6 +214,8 @@ def test_people_sign_in_with_slack_and_arrive_at_the_section(
     house: House, browser: TestClient
 ) -> None:
     path = link("runbooks/brew.md", at="limits")
+    back = sign_in(browser, house, tidewater.YOU, f"{path}&next=https://evil.example&at=x")
+    assert back.headers["location"] == f"{PUBLIC}{link('runbooks/brew.md', at='x')}#x"
     back = sign_in(browser, house, tidewater.YOU, path)
     assert (back.status_code, back.headers["location"]) == (303, f"{PUBLIC}{path}#limits")
     cookie = back.headers["set-cookie"]
