@@ -25,7 +25,7 @@ from loaders.files.sites.front_matter import take_front_matter
 from loaders.files.sites.inline import add_inline_markup
 from loaders.files.sites.markup import add_site_markup, words_of_tags
 from loaders.files.sites.page import Notes
-from loaders.files.sites.tags import CODE_SPAN
+from loaders.files.sites.tags import CODE_SPAN, HTML_TAGS
 from loaders.text.plain import markdown_parser, shared
 
 _NOTE_MARK = re.compile(r"\[\^([^\[\]\s]{1,100}+)\]")
@@ -38,12 +38,6 @@ _OPEN_HTML = re.compile(r"<(?:!--|\?|!\[CDATA\[|(?:script|style)\b)", re.IGNOREC
 _TAG = re.compile(r"</?([a-zA-Z][\w-]*)")
 _HIDING = ("script", "style", "iframe", "svg")
 """Elements without readable text."""
-_HTML_TAGS_LISTED = """
-    a abbr address article aside b big blockquote br caption center cite code col colgroup dd del
-    details dfn div dl dt em figcaption figure footer font h1 h2 h3 h4 h5 h6 header hr i iframe img
-    input ins kbd li main mark nav ol p pre q s samp script section small span strike strong style
-    sub summary sup svg table tbody td tfoot th thead tr tt u ul var video wbr"""
-_HTML_TAGS = frozenset(_HTML_TAGS_LISTED.split())
 
 
 def parse_markdown(text: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Document:
@@ -237,7 +231,7 @@ def _html_or_text(_: object, tokens: Sequence[Token], index: int, *_options: obj
     content = tokens[index].content
 
     def keep(match: re.Match[str]) -> str:
-        return match.group() if match[1].lower() in _HTML_TAGS else "&lt;" + match.group()[1:]
+        return match.group() if match[1].lower() in HTML_TAGS else "&lt;" + match.group()[1:]
 
     return _TAG.sub(keep, content)
 

@@ -50,6 +50,12 @@ _TAGS: tuple[tuple[str, Form, re.Pattern[str]], ...] = (
 _ARGUMENT = re.compile(
     rf"(?:(?P<key>[\w:@.-]+)\s*=\s*)?(?P<value>{_QUOTED}|{_BRACES}|\[[^\[\]]*\]|[^\s\"'`{{}}\[\]=]+)"
 )
+_HTML_TAGS_LISTED = """
+    a abbr address article aside b big blockquote br caption center cite code col colgroup dd del
+    details dfn div dl dt em figcaption figure footer font h1 h2 h3 h4 h5 h6 header hr i iframe img
+    input ins kbd li main mark nav ol p pre q s samp script section small span strike strong style
+    sub summary sup svg table tbody td tfoot th thead tr tt u ul var video wbr"""
+HTML_TAGS = frozenset(_HTML_TAGS_LISTED.split())
 _WORDS_IN = (
     "title", "label", "header", "heading", "summary", "caption", "name", "tab", "text", "content",
     "message", "description", "alt",
@@ -116,7 +122,8 @@ def read_tag(text: str, position: int) -> SiteTag | None:
     for start, form, pattern in _TAGS:
         if text.startswith(start, position):
             match = pattern.match(text, position, position + _LONGEST)
-            if match:
+            is_html = match and match["name"].isupper() and match["name"].lower() in HTML_TAGS
+            if match and not is_html:
                 return SiteTag(
                     form=form,
                     name=match["name"],

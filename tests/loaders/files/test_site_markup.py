@@ -67,6 +67,7 @@ def words(text: str) -> str:
         ("[[_TOC_]]\n\n[TOC]\n\nText\n", "Text"),
         ("(label)=\n# Head\n\nimport it from 'here' now\n", "# Head import it from 'here' now"),
         ("#\xa0Head\n\n\u200b- item\n", "# Head - item"),
+        ("<P>Old <B>words</B></P>\n<TABLE><TR><TD>a</TD></TR></TABLE>\n", "Old words > a"),
         ("Put it into a <script> tag.\n\nMore.\n", "Put it into a <script> tag. More."),
         ("<script>\nlet a = 1\n</script>\n\nMore.\n", "More."),
     ],
@@ -85,7 +86,7 @@ def test_text_stays_and_markup_goes(text: str, expected: str) -> None:
         ("::: mermaid\nA-->B\n:::\n", "", "A-->B"),
         (".. code-block:: sh\n\n   ls -l\n", "sh", "ls -l"),
         ("1. do\n\n    !!! tip\n        ```sh\n        ls\n        ```\n", "sh", "ls"),
-        ("<A>\n    <B>\n        ```sh\n        ls\n        ```\n    </B>\n</A>\n", "sh", "ls"),
+        ("<Ab>\n    <Bc>\n        ```sh\n        ls\n        ```\n    </Bc>\n</Ab>\n", "sh", "ls"),
     ],
 )
 def test_code_stays_code(text: str, language: str, code: str) -> None:
