@@ -19,6 +19,7 @@ from config.models import ChatModel, Usage
 from config.prompts import Foreign, listed
 from enrichment.chunk import DocumentCard, is_out_of_force, standing
 from enrichment.language.words import naming_words, stems
+from enrichment.references import as_ids
 from index.search import Snapshot
 
 MAX_LISTED = 60
@@ -84,7 +85,11 @@ def choose_with_model(
             return without_asking(plan, snapshot), Usage()
         cards = shortlist(plan, snapshot, domain.examples)
         others = len(snapshot.documents) - len(cards)
-        examples = (f"{one.question} → {', '.join(one.documents)}" for one in domain.examples)
+        cards_of_all = snapshot.documents.values()
+        examples = (
+            f"{one.question} → {', '.join(as_ids(one.documents, cards_of_all))}"
+            for one in domain.examples
+        )
         room = min(_MAX_LINE_CHARS, _LIST_CHARACTERS // max(1, len(cards)))
         prompt = render(
             "sources",
@@ -133,7 +138,7 @@ def likely_documents(
         scores[hit.chunk.document_id] += 1 / (10 + rank)
     for example in examples:
         if _same_question(example.question, plan.question):
-            for document in example.documents:
+            for document in as_ids(example.documents, snapshot.documents.values()):
                 scores[document] += 0.1
     editions = editions_for(plan, snapshot.documents)
     other_editions = editions.for_others(hit.chunk for hit in hits)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Literal
 
-from loaders.document import Permission
+from loaders.document import FilePath, Permission
 
 EntityKind = Literal[
     "code", "system", "role", "team", "channel", "person", "document", "law", "date"
@@ -158,6 +158,8 @@ class DocumentCard:
     """Who may read it, according to its source at load time; see index/permissions/rules.py."""
     source: str = ""
     """`google_drive` or `file`; empty in cards of older releases."""
+    path: FilePath = ""
+    """Files: the path below the entry's root; empty in cards of older releases."""
     enriched_by: str = "extractive"
     """`extractive`, or the model's name."""
     made_by: str = ""

@@ -18,6 +18,7 @@ from config.settings import Settings
 from durable.connections import end
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.extractive.lifecycle import with_successors
+from enrichment.references import paths_of
 from index.generations.build import VectorSource, embedded_texts
 from index.generations.engines import ChromaEngine, local_searches
 from index.generations.folder import Folder
@@ -57,8 +58,8 @@ def open_index(settings: Settings, embedder: Embedder) -> Index:
     return Index(settings, embedder, engine, server)
 
 
-def published_documents(settings: Settings, domain: str) -> frozenset[str] | None:
-    """Ids of the published documents; None when nothing is published. Creates nothing.
+def published_documents(settings: Settings, domain: str) -> dict[str, str] | None:
+    """Id → path of the published documents; None when nothing is published. Creates nothing.
 
     Raises ConfigError for a database that can't be reached."""
     if not (settings.database_url or (settings.data_dir / FILE_NAME).exists()):
@@ -70,7 +71,7 @@ def published_documents(settings: Settings, domain: str) -> frozenset[str] | Non
         number = store.current(domain) if has_tables else None
         if number is None:
             return None
-        return frozenset(one.document_id for one in store.revisions(domain, number))
+        return paths_of(store.cards(domain, number).values())
     finally:
         engine.dispose()
 

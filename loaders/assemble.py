@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import PurePosixPath
 from typing import Any, TypedDict, Unpack
+from urllib.parse import quote
 
 from loaders.document import MAX_NAME, Block, BlockKind, Document, Permission, Tab, images_of
 
@@ -117,6 +118,13 @@ def title_from_name(name: str) -> str:
 def slug(title: str) -> str:
     """The URL fragment that code hosts generate for a heading."""
     return re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", title.lower()).strip())
+
+
+def own_address(name: str, source: str = "file") -> str:
+    """The address, on every machine, of a document that has none on the web.
+
+    No link leads there: readers get the document's own page instead."""
+    return f"{source}:{quote(name, errors='replace')}"
 
 
 def make_document(writer: BlockWriter, *, url: str, **metadata: Unpack[Metadata]) -> Document:

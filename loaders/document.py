@@ -7,7 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from config.errors import LoadError
 
@@ -128,10 +130,14 @@ class Permission:
     expires_at: datetime | None = None
 
 
+FilePath = Annotated[str, Field(exclude_if=lambda path: not path)]
+"""Not stored while empty: the digest of a document that is no file stays the same."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Document:
     id: str
-    """Google file id, the front matter's `id`, or the path's stem.
+    """Google file id; of a file, the front matter's `id` or its path below the entry's root.
 
     Golden questions and citations refer to documents by this id."""
     title: str
@@ -153,6 +159,8 @@ class Document:
     """The date of the next review, from the source's metadata."""
     permissions: tuple[Permission, ...] = ()
     """Empty when the source has no permissions (files), or none for existing accounts."""
+    path: FilePath = ""
+    """Files: the path below the entry's root, which names the file whatever id it states."""
     tabs: tuple[Tab, ...] = ()
     """All tabs in order, also those without content."""
     warnings: tuple[str, ...] = ()

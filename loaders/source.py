@@ -42,6 +42,9 @@ class IndexedDocument(Protocol):
     def source(self) -> str: ...
 
     @property
+    def path(self) -> str: ...
+
+    @property
     def version(self) -> str: ...
 
     @property
@@ -56,7 +59,9 @@ class SourceChanges:
     """A source's current content, compared with the index."""
 
     changed: Mapping[str, Load]
-    """Document id or path → its `Load`. Documents with unchanged content are not indexed again."""
+    """Document id, or path of a file, → its `Load`. What didn't change is not indexed again."""
+    published: Mapping[str, str] = field(default_factory=dict)
+    """Path of a listed file → the id under which it is published."""
     unchanged: frozenset[str] = frozenset()
     """Ids whose indexed version is current."""
     failed: tuple[LoadError, ...] = ()

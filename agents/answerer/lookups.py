@@ -8,6 +8,7 @@ from agents.context.sources import Source
 from agents.requests import LookupRequest
 from enrichment.chunk import Chunk
 from enrichment.language.words import codes
+from enrichment.references import as_ids
 from index.search import Hit, SearchQuery, Snapshot
 
 _SEARCH_LIMIT = 6
@@ -87,9 +88,11 @@ def _around(source: Source, snapshot: Snapshot) -> list[Chunk]:
 
 
 def document_meant(name: str, snapshot: Snapshot) -> str:
-    """The id of a document by id, title or an unambiguous part of a title; else ''."""
-    if not name or name in snapshot.documents:
-        return name
+    """The id of a document by id, path, title or an unambiguous part of one; else ''."""
+    cards = snapshot.documents.values()
+    named = as_ids([name], cards)[0]
+    if not name or named in snapshot.documents:
+        return named
     plain_name = _plain(name)
     titles = {document: _plain(card.title) for document, card in snapshot.documents.items()}
     exact = [document for document, title in titles.items() if title == plain_name]

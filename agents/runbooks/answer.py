@@ -13,6 +13,7 @@ from agents.runbooks.entries import RunbookEntry, without_links
 from agents.runbooks.narrowing import RunbookMatch
 from agents.runbooks.sections import has_steps, is_runbook
 from enrichment.chunk import Chunk
+from enrichment.references import linked_path
 from index.search import Snapshot
 
 CONFIDENCE_ONE_ENTRY = 0.95
@@ -227,10 +228,16 @@ def _linked_steps(target: str, entry: RunbookEntry, snapshot: Snapshot) -> Chunk
     """The steps behind a link; None where the target holds no steps."""
     where, _, anchor = target.removeprefix("doc:").partition("#")
     here = entry.chunk.document_id
-    cards = snapshot.documents.values()
+    own = next(iter(snapshot.cards([here])), None)
+    file = linked_path(where, own.path) if own else ""
     card = next(
-        (one for one in cards if where in {one.id, one.url.partition("#")[0]}), None
-    ) if where else next(iter(snapshot.cards([here])), None)  # fmt: skip
+        (
+            one
+            for one in snapshot.documents.values()
+            if where in {one.id, one.url.partition("#")[0]} or (file and file == one.path)
+        ),
+        None,
+    ) if where else own  # fmt: skip
     if card is None or (card.id == here and not anchor):
         return None
     chunks, hint = snapshot.chunks(card.id), entry.first("step")

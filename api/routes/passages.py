@@ -117,7 +117,7 @@ def passage_routes(
         return [{"id": c.id, "title": c.title, "url": c.url, "summary": c.summary} for c in cards]
 
     @routes.get(
-        "/api/documents/{document_id}/summary",
+        "/api/documents/{document_id:path}/summary",
         summary="What a document is about",
         response_model=None,
         responses={200: DOCUMENT_SUMMED_UP, 404: UNKNOWN_DOCUMENT},
@@ -130,7 +130,7 @@ def passage_routes(
         return {k: v for k, v in asdict(card).items() if k in fields}
 
     @routes.get(
-        "/api/documents/{document_id}/citations",
+        "/api/documents/{document_id:path}/citations",
         summary="What of a document can be cited",
         response_model=None,
         responses={200: DOCUMENT_CITED, 404: UNKNOWN_DOCUMENT},

@@ -235,14 +235,16 @@ def _report(
     copilot: Copilot, domain: Domain, *, questions: Sequence[GoldenQuestion], judge: bool
 ) -> EvaluationReport:
     from cli.evaluation.systems import agents, at_a_time, judge_of
+    from enrichment.references import paths_of
     from jobs.evaluation.evaluate import AskingOptions, evaluate
 
     options = AskingOptions(
         parallel=at_a_time(copilot), judge=judge_of(copilot, domain) if judge else None
     )
+    paths = paths_of(copilot.snapshot(domain.domain).documents.values())
     return evaluate(
         agents(copilot, domain),
-        questions,
+        [one.with_ids(paths) for one in questions],
         domain=domain.domain,
         model=copilot.model_name,
         asking=options,

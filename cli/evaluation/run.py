@@ -18,6 +18,7 @@ from cli.options import plain_console, print_json, wired
 from config.domain import Domain
 from config.errors import UsageError
 from config.models import Prices, read_prices
+from enrichment.references import paths_of
 from jobs.evaluation.agreement import NEVER_CHECKED, JudgeCardStore, judge_card
 from jobs.evaluation.comparison import compared
 from jobs.evaluation.evaluate import (
@@ -105,7 +106,9 @@ def _run(copilot: Copilot, domain: Domain, options: EvaluationRun) -> bool:
         require_mlflow()
     if options.out:
         check_writable(options.out)
-    copilot.snapshot(domain.domain)  # fails before a model loads if nothing is published
+    snapshot = copilot.snapshot(domain.domain)  # fails before a model loads if nothing is published
+    paths = paths_of(snapshot.documents.values())
+    golden = [one.with_ids(paths) for one in golden]
     if options.matrix:
         return _matrix(copilot, domain, golden, options)
     report = _evaluated(copilot, domain, golden, options)

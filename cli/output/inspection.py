@@ -10,6 +10,7 @@ import typer
 from cli.output.terminal import print_markdown
 from config.errors import IndexUnavailable, UsageError
 from enrichment.chunk import DocumentCard, is_out_of_force, standing
+from enrichment.references import find_document, paths_of
 from index.search import Snapshot
 from index.store.documents import GenerationInfo
 from loaders.google.drive.access import AccessReport
@@ -55,13 +56,19 @@ def print_documents(snapshot: Snapshot) -> None:
 def print_document(snapshots: Mapping[str, Snapshot], document_id: str) -> None:
     """Print a document as the bot sees it: its card, then every chunk, with tables drawn.
 
-    Raises a UsageError that names the nearest id."""
+    Raises a UsageError that names the nearest id, or ConfigError for a name of several documents.
+    """
     from config.domain_files import nearest
 
+    paths = {
+        one: path
+        for snapshot in snapshots.values()
+        for one, path in paths_of(snapshot.documents.values()).items()
+    }
+    named, document_id = document_id, find_document(document_id, paths)
     holder = next((s for s in snapshots.values() if document_id in s.documents), None)
     if holder is None:
-        ids = sorted(id_ for snapshot in snapshots.values() for id_ in snapshot.documents)
-        raise UsageError(f"no document {document_id!r}{nearest(document_id, ids)}")
+        raise UsageError(f"no document {named!r}{nearest(named, sorted(paths))}")
     _print_card(holder.documents[document_id])
     for chunk in holder.chunks(document_id):
         place = " › ".join(part for part in (chunk.tab, *chunk.heading_path) if part)

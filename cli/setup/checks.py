@@ -6,9 +6,8 @@ skips these at its start, because it needs none of the files to answer."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -22,9 +21,11 @@ from config.domain_files import Problem, check_domains, nearest, problem_at
 from config.errors import ConfigError, CopilotError, LoadError
 from config.providers import provider_and_model
 from config.settings import Settings
+from enrichment.references import find_document
 from index.publish import published_documents
 from jobs.golden.questions import load_golden
 from loaders.files.local import find_files, load_file
+from loaders.files.names import FilePlace, name_files, places_of
 from loaders.registry import used_kinds
 
 if TYPE_CHECKING:
@@ -47,18 +48,18 @@ def all_problems(settings: Settings) -> tuple[dict[str, Domain], list[Problem]]:
 
 
 def misses(
-    domain: Domain, published: frozenset[str] | None, settings: Settings | None = None
+    domain: Domain, published: Mapping[str, str] | None, settings: Settings | None = None
 ) -> Iterator[Problem]:
-    """Yields missing targets of references. `published`: document ids; None if unknown.
+    """Yields missing targets of references. `published`: document id → path; None if unknown.
     `settings`: where files and rotas may lie."""
     allowed = settings.document_folders() if settings else None
     places = RotaPlaces.of(settings) if settings else RotaPlaces()
-    paths: list[Path] = []
+    files: list[FilePlace] = []
     drive = domain.sources.google_drive
     all_known = published is not None or not (drive.folders or drive.documents)
     for entry in domain.sources.files:
         try:
-            paths += find_files([entry.path], domain.path.absolute().parent, allowed)[0]
+            files += places_of(find_files([entry.path], domain.path.absolute().parent, allowed))
         except ConfigError:
             all_known = False
     for kind in used_kinds(domain):
@@ -67,7 +68,7 @@ def misses(
     yield from _rotas(domain, places)
     yield from _golden(domain)
     if all_known:
-        yield from _examples(domain, published or frozenset(), paths)
+        yield from _examples(domain, published or {}, name_files(files))
 
 
 def reserve(domain: Domain, settings: Settings) -> Iterator[str]:
@@ -107,29 +108,37 @@ def _golden(domain: Domain) -> Iterator[Problem]:
 
 
 def _examples(
-    domain: Domain, published: frozenset[str], paths: Sequence[Path]
+    domain: Domain, published: Mapping[str, str], files: Mapping[str, FilePlace]
 ) -> Iterator[Problem]:
-    mentions = {document for example in domain.examples for document in example.documents}
-    if mentions <= published:
-        return
-    existing = published | {_document_id(path) for path in paths}
+    existing = dict(published)
+    is_read = False
     for place, example in enumerate(domain.examples):
         for position, document in enumerate(example.documents):
-            if document in existing:
-                continue
-            message = f"no document {document!r}{nearest(document, sorted(existing))}"
-            if published:
-                message += "" if message.endswith("?") else "."
-                message += f" If it is new, run `oncall ingest {domain.domain}` first"
+            try:
+                if find_document(document, existing):
+                    continue
+                if not is_read:  # slow, and needless while all that is named is published
+                    existing |= {_document_id(name, one): name for name, one in files.items()}
+                    is_read = True
+                if find_document(document, existing):
+                    continue
+                message = f"no document {document!r}{nearest(document, sorted(existing))}"
+            except ConfigError as error:
+                message = str(error)
+            else:
+                if published:
+                    message += "" if message.endswith("?") else "."
+                    message += f" If it is new, run `oncall ingest {domain.domain}` first"
             yield problem_at(domain.path, ["examples", place, "documents", position], message)
 
 
-def _document_id(path: Path) -> str:
+def _document_id(name: str, file: FilePlace) -> str:
     """Returns the id also for an unreadable file, which the ingestion reports."""
     try:
-        return load_file(path).id
+        document = load_file(file.path)
     except LoadError:
-        return path.stem
+        return name
+    return document.id if document.id != document.path else name
 
 
 GOOGLE_KEY = "Google key"

@@ -114,7 +114,7 @@ def _in_drive(value: dict[str, list[str]], settings: Settings) -> Finding:
 def _on_this_machine(text: str) -> Finding:
     from loaders.files.local import find_files
 
-    files: Sequence[Path] = find_files([str(Path(text).expanduser())], Path.cwd())[0]
+    files: Sequence[Path] = find_files([str(Path(text).expanduser())], Path.cwd()).paths
     if not files:
         return wrong("", f"{text}: there is nothing in it that we read", "name another")
     return fine("", f"{text}: {'1 file' if len(files) == 1 else f'{len(files)} files'}")

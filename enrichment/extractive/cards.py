@@ -150,6 +150,7 @@ def extractive_card(document: Document) -> DocumentCard:
         source=document.source,
         content_hash=document.content_hash,
         version=document.version,
+        path=document.path,
     )
 
 

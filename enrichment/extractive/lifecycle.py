@@ -9,6 +9,7 @@ from datetime import date
 
 from enrichment.chunk import DocumentCard, ends_document
 from enrichment.language.words import stems
+from enrichment.references import linked_path
 from loaders.dates import date_in, months_later
 from loaders.document import Document, Table
 
@@ -183,7 +184,7 @@ def says_it_is_out_of_force(document: Document) -> bool:
 
 
 def successor(document: Document) -> str:
-    """Id of the document that this one names as its replacement, or ''.
+    """Id or path of the document that this one names as its replacement, or ''.
 
     `The current rules are in …`, or a link to a document of nearly the same name, counts only in a
     document that is out of force: elsewhere it is an ordinary reference."""
@@ -197,14 +198,17 @@ def successor(document: Document) -> str:
     if out_of_force:
         links = re.finditer(_LINK, opening)
         candidates += [match for match in links if _named_alike(match["label"], document.title)]
-    targets = (document_id(match["target"]) for match in candidates)
-    return next((target for target in targets if target and target != document.id), "")
+    targets = (document_id(match["target"], document.path) for match in candidates)
+    own = ("", document.id, document.path)
+    return next((target for target in targets if target not in own), "")
 
 
 def predecessors(document: Document) -> tuple[str, ...]:
-    """Ids of documents that this one says it replaces."""
-    ids = (document_id(match["target"]) for match in _REPLACES.finditer(_opening(document)))
-    return tuple(dict.fromkeys(target for target in ids if target and target != document.id))
+    """Ids or paths of documents that this one says it replaces."""
+    links = _REPLACES.finditer(_opening(document))
+    ids = (document_id(match["target"], document.path) for match in links)
+    own = ("", document.id, document.path)
+    return tuple(dict.fromkeys(target for target in ids if target not in own))
 
 
 def with_successors(cards: Iterable[DocumentCard]) -> list[DocumentCard]:
@@ -212,25 +216,25 @@ def with_successors(cards: Iterable[DocumentCard]) -> list[DocumentCard]:
 
     Dates are ignored: a superseded page is often edited after its successor was written."""
     all_cards = list(cards)
-    after = {old: card.id for card in all_cards for old in card.replaces}
+    ids = {card.path: card.id for card in all_cards if card.path}
+    after = {ids.get(old, old): card.id for card in all_cards for old in card.replaces}
     return [
         card
         if card.id not in after and not card.superseded_by
         else replace(
             card,
-            superseded_by=card.superseded_by or after[card.id],
+            superseded_by=ids.get(card.superseded_by, card.superseded_by) or after[card.id],
             status=card.status or "superseded",
         )
         for card in all_cards
     ]
 
 
-def document_id(target: str) -> str:
-    """`doc:ID`, a Google Docs or Drive address, or a relative file → the document's id."""
-    if match := _DOCUMENT_ID.search(target):
-        return match[1]
-    file = re.fullmatch(r"(?:[\w./-]*/)?([\w-]+)\.(?:md|html?|docx|pdf|txt)(?:#.*)?", target)
-    return file[1] if file and "//" not in target else ""
+def document_id(target: str, path: str = "") -> str:
+    """`doc:ID`, a Google Docs or Drive address → the id; a relative file → its path. `path`: of the
+    file with the link."""
+    match = _DOCUMENT_ID.search(target)
+    return match[1] if match else linked_path(target, path)
 
 
 def _named_alike(label: str, title: str) -> bool:

@@ -15,6 +15,7 @@ from statistics import fmean
 
 from config.domain import Domain
 from config.errors import ConfigError
+from enrichment.references import names_of, paths_of
 from index.search import Snapshot
 from jobs.canary.outcome import CanaryOutcome, LostQuestion
 from jobs.canary.store import (
@@ -70,7 +71,7 @@ class Canary:
 
         Call it for each document that the run reads: evidence that the source no longer contains
         does not count as lost."""
-        if document.id in self._documents:
+        if not self._documents.isdisjoint({document.id, *names_of(document.path)}):
             self._sources[document.id] = plain(document_to_markdown(document))
         return document
 
@@ -153,7 +154,7 @@ class Canary:
         return changes
 
     def _evidence(self, snapshot: Snapshot) -> Sight:
-        return evidence_seen(snapshot, self._domain, self._golden)
+        return evidence_seen(snapshot, self._domain, _with_ids(self._golden, snapshot))
 
     def _compared(
         self, before: Sight, after: Sight, snapshot: Snapshot, change: str
@@ -162,8 +163,9 @@ class Canary:
         stale: list[LostQuestion] = []
         gained: list[str] = []
         counted: list[tuple[bool, bool]] = []
-        for mark in before.keys() & after.keys() & self._golden.keys():
-            question = self._golden[mark]
+        golden = _with_ids(self._golden, snapshot)
+        for mark in before.keys() & after.keys() & golden.keys():
+            question = golden[mark]
             pairs = list(zip(question.evidence, before[mark], after[mark], strict=True))
             then = all(old.shown for _, old, _ in pairs)
             now = all(new.shown for _, _, new in pairs)
@@ -228,6 +230,20 @@ def _golden_of(files: Sequence[Path]) -> tuple[Mapping[str, GoldenQuestion], str
         return marked(load_golden(files)), ""
     except ConfigError as error:
         return {}, f"evaluation.golden: nothing is compared with before: {error}"
+
+
+def _with_ids(
+    golden: Mapping[str, GoldenQuestion], snapshot: Snapshot
+) -> dict[str, GoldenQuestion]:
+    """A question whose name for a document is that of several is left as it is."""
+    paths = paths_of(snapshot.documents.values())
+    named: dict[str, GoldenQuestion] = {}
+    for mark, question in golden.items():
+        try:
+            named[mark] = question.with_ids(paths)
+        except ConfigError:
+            named[mark] = question
+    return named
 
 
 def _lost(question: GoldenQuestion, old: SeenEvidence, now: str) -> LostQuestion:

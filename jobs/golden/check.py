@@ -12,8 +12,10 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 from config.domain_files import Problem, nearest
+from config.errors import ConfigError
 from enrichment.chunk import Chunk
 from enrichment.language.words import tokens
+from enrichment.references import find_document, paths_of
 from index.search import Snapshot
 from jobs.golden.questions import PlacedQuestion, read_golden, taken_on
 
@@ -69,26 +71,35 @@ _ALIKE = 0.5
 def stale(one: PlacedQuestion, snapshot: Snapshot) -> Iterator[Problem]:
     """Yield a problem for each quote that its document no longer contains, each document that is
     not published, and each fact that no document of the question contains."""
+    paths = paths_of(snapshot.documents.values())
+    documents: set[str] = set()
     for place, evidence in enumerate(one.question.evidence):
-        if evidence.document not in snapshot.documents:
+        try:
+            document = find_document(evidence.document, paths)
+        except ConfigError as error:
+            yield one.problem(str(error), "evidence", place, "document")
+            continue
+        if not document:
             hint = nearest(evidence.document, sorted(snapshot.documents))
             yield one.problem(
                 f"no document {evidence.document!r} is published{hint}",
                 *("evidence", place, "document"),
             )
             continue
-        chunks = snapshot.chunks(evidence.document)
+        documents.add(document)
+        chunks = snapshot.chunks(document)
         if not holds(chunks, evidence.quote):
             problem = f"{evidence.document} holds this quote no more"
             if now := _nearest_sentence(chunks, evidence.quote):
                 problem += f"; it says now: {now}"
             yield one.problem(problem, "evidence", place, "quote")
-    yield from _unsaid(one, snapshot)
+    yield from _unsaid(
+        one, [chunk for name in sorted(documents) for chunk in snapshot.chunks(name)]
+    )
 
 
-def _unsaid(one: PlacedQuestion, snapshot: Snapshot) -> Iterator[Problem]:
+def _unsaid(one: PlacedQuestion, chunks: Sequence[Chunk]) -> Iterator[Problem]:
     """Yield a problem for each `must_include` fact that no document of the question contains."""
-    chunks = [chunk for name in sorted(one.question.documents) for chunk in snapshot.chunks(name)]
     texts = [f"{chunk.index_text}\n{chunk.text}" for chunk in chunks]
     for place, fact in enumerate(one.question.must_include if chunks else ()):
         if not any(says(text, fact) for text in texts):

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 from pydantic_core import ErrorDetails
 
 from agents.answer import Question, Turn
 from config.domain_files import Problem, node_at, placed, refused
 from config.errors import ConfigError
 from config.parsing.strict_yaml import UnreadableFileError, misread, read_list, read_text
+from enrichment.references import find_document
 
 Kind = Literal["lookup", "table", "multi_hop", "follow_up", "ambiguous", "unanswerable", "proposed"]
 Unanswerable = Literal[
@@ -44,7 +45,7 @@ def as_turns(history: Sequence[GoldenTurn]) -> tuple[Turn, ...]:
 
 
 class Evidence(_Entry):
-    document: str = Field(description="Document id")
+    document: str = Field(description="Document id, path or file name")
     heading: str = Field("", description="The nearest heading above the quote")
     quote: str = Field(description="Verbatim, white space and markup aside")
 
@@ -76,6 +77,9 @@ class GoldenQuestion(_Entry):
         None, description="Of a question that nobody has confirmed yet"
     )
 
+    _digest: str = PrivateAttr("")
+    """Of the question as written, when its documents are resolved."""
+
     @property
     def as_question(self) -> Question:
         """The question with its thread, as the agents receive it."""
@@ -83,9 +87,28 @@ class GoldenQuestion(_Entry):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of id, question, thread and evidence. A reworded reference does not change it."""
+        """SHA-256 of id, question, thread and evidence as written. A reworded reference does not
+        change it."""
+        if self._digest:
+            return self._digest
         text = self.model_dump_json(include={"id", "question", "history", "evidence"})
         return hashlib.sha256(text.encode()).hexdigest()
+
+    def with_ids(self, documents: Mapping[str, str]) -> GoldenQuestion:
+        """The question with the ids of the documents that its evidence names. `documents`: see
+        `find_document`. Raises ConfigError for a name that several of them have."""
+        try:
+            evidence = [
+                one.model_copy(
+                    update={"document": find_document(one.document, documents) or one.document}
+                )
+                for one in self.evidence
+            ]
+        except ConfigError as error:
+            raise ConfigError(f"{self.id}: {error.problem}", remedy=error.remedy) from None
+        question = self.model_copy(update={"evidence": evidence})
+        question._digest = self.digest
+        return question
 
     @property
     def documents(self) -> frozenset[str]:

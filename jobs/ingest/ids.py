@@ -1,18 +1,15 @@
 """Which document of which source an id belongs to, over a whole generation.
 
-A source such as Drive issues its ids. A file claims one, by its front matter or its name; anyone
-who may write a file could otherwise replace a document that only some may read."""
+A source such as Drive issues its ids. A file is named by its path, and may state an id; anyone who
+may write a file could otherwise replace a document that only some may read."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Literal
 
 from enrichment.chunk import DocumentCard
 from loaders.registry import kind_of
 from loaders.source import SourceChanges
-
-Verdict = Literal["granted", "undecided", "refused"]
 
 
 def source_of(card: DocumentCard) -> str:
@@ -37,60 +34,88 @@ def own_documents(
 class IdOwners:
     """Grants each id to one document, named by its source and its name there.
 
-    An issued id belongs to its source. Of claims, that of the document which had the id in the
-    published generation counts, even if that can't be read now; else the first."""
+    An issued id belongs to its source, then a path to its file. Of files that state the same id,
+    that which had it in the published generation counts, even if it can't be read now; else the
+    first. The others are named by their paths, so that every document has an id."""
 
     def __init__(self, published: Mapping[str, DocumentCard]) -> None:
         self._published = published
         self._complete: dict[str, bool] = {}
         self._issuers: dict[str, str] = {}
-        self._undecided: dict[str, str] = {}
-        """Published id of a listed file that is not loaded yet → its source."""
+        self._files: dict[str, str] = {}
+        """Path → the source that lists it."""
+        self._earlier: dict[tuple[str, str], str] = {}
+        """Source and path of a file → its published id."""
+        self._undecided: dict[str, tuple[str, str]] = {}
+        """Published id of a listed file that is not loaded yet → that file."""
         self._owners: dict[str, tuple[str, str]] = {}
 
     def add(self, source: str, changes: SourceChanges) -> None:
         """Register what a source lists."""
-        listed = changes.changed.keys() | changes.unchanged
         self._complete[source] = changes.complete
-        if changes.claims_ids:
-            self._undecided |= dict.fromkeys(listed & self._published.keys(), source)
-        for one in () if changes.claims_ids else listed:
-            self._issuers.setdefault(one, source)
+        listed = self._files if changes.claims_ids else self._issuers
+        for one in changes.changed.keys() | changes.unchanged:
+            listed.setdefault(one, source)
+        for name, document in changes.published.items():
+            self._earlier[source, name] = document
+            self._undecided[document] = source, name
 
     def usurped(self) -> list[str]:
         """Issued ids under which a document of another source is published."""
         published = [one for one in self._issuers if one in self._published]
         return [one for one in published if self._is_of_another(one, self._issuers[one])]
 
-    def ask(self, source: str, name: str, document_id: str) -> Verdict:
-        """Whether a loaded document may have this id.
+    def own(self, source: str, name: str) -> str:
+        """The id of a document that states none."""
+        document = name
+        while self._is_taken(document, source, name):
+            document = f"{source}:{document}"
+        return document
 
-        `undecided`: the id may be that of a file that is not loaded yet; ask again after `decide`.
+    def published(self, source: str, name: str) -> str:
+        """The id under which a listed document is published; empty for a new file."""
+        is_file = self._files.get(name) == source
+        return self._earlier.get((source, name), "") if is_file else self.own(source, name)
+
+    def grant(self, source: str, name: str, stated: str) -> str:
+        """The id of a loaded document; `stated` is its name if it states none.
+
+        Empty while the id may be that of a file that is not loaded yet; ask again after `decide`.
         """
         me = source, name
-        if name != document_id:
-            self._undecided.pop(name, None)
-        if issuer := self._issuers.get(document_id):
-            return "granted" if (issuer, document_id) == me else "refused"
-        if self._stays_closed(document_id, source):
-            return "refused"
-        if name != document_id and document_id in self._undecided:
-            return "undecided"
-        return "granted" if self._owners.setdefault(document_id, me) == me else "refused"
+        if (earlier := self._earlier.get(me)) and earlier != stated:
+            self._undecided.pop(earlier, None)
+        is_qualified = stated.partition(":")[0] in self._complete
+        if stated == name or is_qualified or self._is_taken(stated, source, name):
+            return self.own(source, name)
+        if self._undecided.get(stated, me) != me:
+            return ""
+        return stated if self._owners.setdefault(stated, me) == me else self.own(source, name)
 
     def decide(self, source: str) -> None:
         """Files that could not be loaded keep their published ids."""
-        for one in [one for one, its in self._undecided.items() if its == source]:
-            del self._undecided[one]
-            self._owners.setdefault(one, (source, one))
+        for document, file in list(self._undecided.items()):
+            if file[0] == source:
+                del self._undecided[document]
+                self._owners.setdefault(document, file)
 
     def owner(self, document_id: str) -> str:
-        """For messages: where the document with this id is."""
-        if issuer := self._issuers.get(document_id):
-            return f"a document of {issuer}"
-        _, name = self._owners.get(document_id, ("", document_id))
+        """For messages: the file or source whose id it is."""
+        if document_id in self._files:
+            return document_id
+        if owner := self._owners.get(document_id):
+            return owner[1]
         card = self._published.get(document_id)
-        return card.url if card and name == document_id else name
+        issuer = self._issuers.get(document_id) or (card and source_of(card))
+        return f"a document of {issuer or document_id.partition(':')[0]}"
+
+    def _is_taken(self, document_id: str, source: str, name: str) -> bool:
+        """Whether this document may never have the id, whatever it states."""
+        if issuer := self._issuers.get(document_id):
+            return (issuer, document_id) != (source, name)
+        if self._files.get(document_id) and document_id != name:
+            return True
+        return self._stays_closed(document_id, source)
 
     def _is_of_another(self, document_id: str, source: str) -> bool:
         other = source_of(self._published[document_id])

@@ -54,7 +54,7 @@ class RunInProgress:
     watch: IngestProgress
     added: set[str] = field(default_factory=set)
     changed: set[str] = field(default_factory=set)
-    removed: list[str] = field(default_factory=list)
+    removed: set[str] = field(default_factory=set)
     failed: list[LoadError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     present: set[str] = field(default_factory=set)
@@ -82,6 +82,8 @@ class RunInProgress:
         self.before = dict(self.staging.documents)
         """Documents published before the run."""
         self.ids = IdOwners(self.before)
+        self.earlier: dict[str, str] = {}
+        """Id of a document → the other id under which it was published."""
         self.mark = hashlib.sha256(self.pipeline.encode()).hexdigest()[:12]
         self.settled = frozenset() if self.full else self._settled()
         self.read_before = frozenset() if self.full else self._read_before()
@@ -131,7 +133,8 @@ class RunInProgress:
                 failures = self.failed[failed:]
                 self.lost.refused(name, failures)
                 if changes.unchanged or changes.moved_away or self.confirmed > confirmed:
-                    stay, leave = self.lost.lose_places(name, changes, own - self.present)
+                    absent = own - self.present - set(changes.published.values())
+                    stay, leave = self.lost.lose_places(name, changes, absent)
                     self.unlisted = (self.unlisted | stay) - leave
                 else:
                     self._lose(name, failures, own, self.lost)
@@ -168,7 +171,7 @@ class RunInProgress:
     def _read(self, source: str, changes: SourceChanges) -> None:
         self.failed += changes.failed
         self.warnings += changes.skipped
-        self.present |= changes.unchanged
+        self.present |= {self.ids.own(source, name) for name in changes.unchanged}
         self.cursors[source] = changes.cursor
         again = sorted(self.read_before & changes.unchanged)
         self.watch.loading(len(changes.changed) + len(again))
@@ -187,9 +190,9 @@ class RunInProgress:
 
     def finish(self) -> None:
         self._wait_until_at_work(0)
-        self.removed = sorted(self.staging.documents.keys() - self.present - self.unlisted)
-        for document_id in self.removed:
-            self.staging.remove(document_id)
+        for document_id in self.staging.documents.keys() - self.present - self.unlisted:
+            self._remove(document_id)
+        self.removed -= self.present
 
     def publish(self) -> GenerationInfo:
         """Publish everything at the end of the run."""
@@ -210,17 +213,29 @@ class RunInProgress:
         for name, document in map_in_order(self._load, loads.items(), at_once):
             self.confirmed += not isinstance(document, LoadError)
             if isinstance(document, LoadError):
-                self._fail(name, document)
-            elif (verdict := self.ids.ask(source, name, document.id)) == "undecided":
+                self._fail(self.ids.published(source, name), document)
+            elif granted := self.ids.grant(source, name, document.id):
+                document = self._identified(source, name, document, granted)
+                if self._is_new(document):
+                    self._hand_on(name, document)
+            else:
                 undecided.append(name)
-            elif verdict == "refused":
-                self._refuse(name, document)
-            elif self._is_new(name, document):
-                self._hand_on(name, document)
             if self.suspects:
                 self.suspects.end(name)
             self._collect()
         return undecided
+
+    def _identified(self, source: str, name: str, document: Document, granted: str) -> Document:
+        """The document with the id that it was granted."""
+        earlier = self.ids.published(source, name)
+        if earlier not in ("", granted):
+            self.earlier[granted] = earlier
+        if granted == document.id:
+            return document
+        log.warning("a document claims the id of another", document=name, id=document.id)
+        owner = self.ids.owner(document.id)
+        warning = f"its id {document.id!r} is already that of {owner}, so its id is {granted!r}"
+        return replace(document, id=granted, warnings=(*document.warnings, warning))
 
     def _load(self, item: tuple[str, Load]) -> tuple[str, Document | LoadError]:
         name, load = item
@@ -231,21 +246,16 @@ class RunInProgress:
             return name, error
         return name, attempt(name, load, self.seconds)
 
-    def _is_new(self, name: str, document: Document) -> bool:
+    def _is_new(self, document: Document) -> bool:
         """Whether the document has new content."""
-        previous = self.before.get(document.id)
-        self.warnings += [f"{document.id}: {warning}" for warning in document.warnings]
-        if document.id in self.settled and previous is not None and _same(previous, document):
-            self.present.add(document.id)
+        name = document.id
+        previous = None if name in self.removed else self.before.get(name)
+        self.warnings += [f"{name}: {warning}" for warning in document.warnings]
+        if name in self.settled and previous is not None and _same(previous, document):
+            self.present.add(name)
             self.watch.done(name)
             return False
         return True
-
-    def _refuse(self, name: str, document: Document) -> None:
-        where = document.url if name == document.id else name
-        log.warning("a document claims the id of another", document=where, id=document.id)
-        reason = f"its id {document.id!r} is already that of {self.ids.owner(document.id)}"
-        self._fail(name, LoadError(where, reason, remedy="give one of them another `id`"))
 
     def _hand_on(self, name: str, document: Document) -> None:
         self.reads(document)
@@ -325,15 +335,22 @@ class RunInProgress:
             return False
         self.present.add(name)
         self.unpublished.add(name)
+        earlier = self.earlier.get(name)
+        if earlier in self.before and earlier not in self.present:
+            self._remove(earlier)
         (self.changed if name in self.before else self.added).add(name)
         return True
 
     def _fail(self, name: str, error: LoadError) -> None:
         """The last good version stays: a failed load must not remove an answer."""
         self.failed.append(error)
-        self.present |= {name} & self.staging.documents.keys()
+        self.present |= {name, self.earlier.get(name, name)} & self.staging.documents.keys()
         metrics.INGEST_DOCUMENTS.labels(self.staging.domain, "failed").inc()
         self.watch.done(name)
+
+    def _remove(self, document_id: str) -> None:
+        self.staging.remove(document_id)
+        self.removed.add(document_id)
 
     def _step(self) -> None:
         """Publish completed documents. Cursors of the sources are stored at the end only."""
@@ -372,7 +389,7 @@ class RunInProgress:
             added=tuple(sorted(self.added)),
             changed=tuple(sorted(self.changed)),
             unchanged=len(self.present - self.added - self.changed),
-            removed=tuple(self.removed),
+            removed=tuple(sorted(self.removed)),
             failed=tuple(self.failed),
             lost=tuple(self.lost.lines) if self.lost else (),
             warnings=tuple(self.warnings),

@@ -8,17 +8,24 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Unpack
-from urllib.parse import quote
 
 from config.errors import ConfigError, LoadError
-from loaders.assemble import Metadata
+from loaders.assemble import Metadata, own_address
 from loaders.docs.response import parse_document
 from loaders.document import MAX_BYTES, Document, check_size
 from loaders.files.decoding import check_words, decode, page_of
 from loaders.files.delimited import parse_csv
 from loaders.files.html import parse_html
 from loaders.files.markdown import parse_markdown
-from loaders.files.patterns import entry_roots, expand_paths
+from loaders.files.names import (
+    MAX_NAME_CHARS,
+    FilePlace,
+    file_name,
+    name_files,
+    places_of,
+    web_address,
+)
+from loaders.files.patterns import Expanded, expand_paths
 from loaders.files.text import parse_text
 from loaders.files.word import parse_docx
 from loaders.pdf.document import parse_pdf
@@ -56,62 +63,75 @@ class FileSource:
     ) -> SourceChanges:
         """An entry without matches is lost: a typo must not empty a domain. Raises ConfigError for
         one while nothing is published."""
-        ids = {document.url.partition("#")[0]: document.id for document in indexed.values()}
-        bases = {
-            root: entry.base_url
-            for entry in self._entries
-            for root in entry_roots([entry.path], self._folder)
-        }
-        paths, skipped, lost = set[Path](), dict[str, None](), dict[str, LoadError]()
-        for entry in (one.path for one in self._entries):
+        skipped, lost = dict[str, None](), dict[str, LoadError]()
+        places: list[FilePlace] = []
+        for entry in self._entries:
             try:
-                expanded = expand_paths([entry], self._folder, _PARSERS, self._allowed)
+                expanded = expand_paths([entry.path], self._folder, _PARSERS, self._allowed)
+                places += places_of(expanded, entry.base_url)
             except ConfigError as error:
                 if not indexed:
                     raise
-                lost[entry] = LoadError(entry, error.problem, remedy=error.remedy, refused=True)
+                refused = LoadError(entry.path, error.problem, remedy=error.remedy, refused=True)
+                lost[entry.path] = refused
                 continue
-            paths.update(expanded.paths)
             skipped |= dict.fromkeys(expanded.notes)
             for folder, reason in expanded.unread.items():
                 lost[folder] = LoadError(folder, reason, refused=True)
+        named = name_files(places)
         return SourceChanges(
-            changed={
-                ids.get(path.as_uri(), str(path)): self._load(path, bases) for path in sorted(paths)
-            },
+            changed={name: self._load(name, place) for name, place in named.items()},
+            published=_published(named, indexed),
             failed=tuple(lost.values()),
             lost=lost,
             skipped=tuple(skipped),
             claims_ids=True,
         )
 
-    def _load(self, path: Path, bases: Mapping[Path, str]) -> Load:
-        """`bases`: root of each entry → its `base_url`."""
-        roots = [one for one in bases if path.is_relative_to(one)]
-        root = min(roots, key=lambda one: len(one.parts), default=path.parent)
-        base = bases.get(root) or ""
-
+    def _load(self, name: str, place: FilePlace) -> Load:
         def load() -> Document:
-            document = _load(path, root, base_url=base)
-            return pictures(document, local_pictures(path, root)) if pictures else document
+            document = _load(name, place)
+            if not pictures:
+                return document
+            return pictures(document, local_pictures(place.path, place.root))
 
         pictures = self._pictures
         return load
 
 
+def _published(
+    named: Mapping[str, FilePlace], indexed: Mapping[str, IndexedDocument]
+) -> dict[str, str]:
+    """Name of a file → the id under which it is published."""
+    # Cards of older releases have no path; their URL is the file's.
+    ids = {one.path or one.url.partition("#")[0]: one.id for one in indexed.values()}
+    published = {name: ids.get(name) or ids.get(at.path.as_uri()) for name, at in named.items()}
+    return {name: document for name, document in published.items() if document}
+
+
 def load_file(path: Path, *, base_url: str = "") -> Document:
-    """The document's URL is `base_url` + file name, or a `file://` URI.
+    """The document's URL is `base_url` + file name, or `file:` + file name.
 
     Raises LoadError, which names the file, when it can't be read."""
-    return _load(path, path.resolve().parent, base_url=base_url)
+    folder = path.resolve().parent
+    url = web_address(folder / path.name, folder, base_url)
+    return _load(file_name(Path(path.name)), FilePlace(path=path, root=folder, url=url))
 
 
-def _load(path: Path, root: Path, *, base_url: str = "") -> Document:
-    data, changed = _read(path, root)
-    real = path.resolve()
-    below = quote(real.relative_to(root).as_posix()) if base_url else ""
-    url = f"{base_url.rstrip('/')}/{below}" if base_url else real.as_uri()
-    return load_bytes(data, suffix=path.suffix, url=url, id=path.stem, modified_at=changed)
+def _load(name: str, place: FilePlace) -> Document:
+    """`name`: the document's id if the file states none."""
+    data, changed = _read(place.path, place.root)
+    document = load_bytes(
+        data,
+        suffix=place.path.suffix,
+        url=place.url or own_address(name),
+        id=name,
+        modified_at=changed,
+    )
+    if len(document.id) > MAX_NAME_CHARS or not document.id.isprintable():
+        problem = f"the id that it states is no line of at most {MAX_NAME_CHARS} characters"
+        document = replace(document, id=name, warnings=(*document.warnings, problem))
+    return replace(document, path=name)
 
 
 @outside_time_limit
@@ -190,11 +210,9 @@ def _google_json(text: str, *, url: str, **metadata: Unpack[Metadata]) -> Docume
 
 def find_files(
     patterns: Iterable[str], base: Path, allowed: Sequence[Path] | None = None
-) -> tuple[list[Path], list[str]]:
-    """Files with a suffix in `_PARSERS`, and a line for each one that was left out. Raises
-    ConfigError as `expand_paths` does."""
-    expanded = expand_paths(patterns, base, _PARSERS, allowed)
-    return expanded.paths, expanded.notes
+) -> Expanded:
+    """Files with a suffix in `_PARSERS`. Raises ConfigError as `expand_paths` does."""
+    return expand_paths(patterns, base, _PARSERS, allowed)
 
 
 _SAVE_AS = dict.fromkeys((".xls", ".xlsb", ".ods"), "save it as .xlsx") | dict.fromkeys(

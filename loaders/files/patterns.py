@@ -9,7 +9,6 @@ import fnmatch
 import glob
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,12 +23,16 @@ _EVERYTHING = ("**", "*")
 
 @dataclass(frozen=True, kw_only=True)
 class Expanded:
-    paths: list[Path]
-    """Loadable files, resolved and sorted."""
+    roots: dict[Path, Path]
+    """Loadable file → root of the first entry that it matches; both without links, sorted."""
     notes: list[str]
     """A line for each file that was left out."""
     unread: dict[str, str]
     """Folders below an entry that can't be listed → why."""
+
+    @property
+    def paths(self) -> list[Path]:
+        return list(self.roots)
 
 
 def expand_paths(
@@ -47,7 +50,7 @@ def expand_paths(
     directory. Links are followed only to files and folders below the entry's root. Devices and
     pipes are never read. Raises ConfigError for an entry without matches, for a single file without
     a loader, for `..` after a wildcard, and for one outside `allowed`."""
-    paths: set[Path] = set()
+    roots: dict[Path, Path] = {}
     notes: dict[str, None] = {}
     unread: dict[str, str] = {}
     for pattern in patterns:
@@ -77,28 +80,18 @@ def expand_paths(
                 raise ConfigError(
                     f"no loader reads {excerpt!r}", remedy="supported: " + ", ".join(suffixes)
                 )
-        paths.update(matches.paths)
+        roots = dict.fromkeys(matches.paths, matches.root) | roots
         notes |= dict.fromkeys(matches.notes)
         unread |= matches.unread
     lines = list(notes)
     if len(lines) > _MAX_NOTES:
         lines = [*lines[:_MAX_NOTES], f"… and {len(lines) - _MAX_NOTES} more files left out"]
-    return Expanded(paths=sorted(paths), notes=lines, unread=unread)
+    return Expanded(roots=dict(sorted(roots.items())), notes=lines, unread=unread)
 
 
 def _fixed(parts: Sequence[str]) -> int:
     """The number of parts before the first wildcard."""
     return next((at for at, part in enumerate(parts) if glob.has_magic(part)), len(parts))
-
-
-def entry_roots(patterns: Iterable[str], base: Path) -> list[Path]:
-    """The roots of all entries, the outermost first."""
-    roots: set[Path] = set()
-    for pattern in patterns:
-        for start in (base, Path.cwd()):
-            with suppress(OSError, RuntimeError, ValueError):
-                roots.add(entry_root(pattern, start))
-    return sorted(roots, key=lambda root: len(root.parts))
 
 
 def entry_root(pattern: str, base: Path) -> Path:

@@ -128,6 +128,6 @@ def test_time_is_up_while_a_file_is_open(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(os, "open", busily)
     with time_limit("tea", 0.5):
-        assert load_file(file).id == "tea"
+        assert load_file(file).id == "tea.txt"
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(opened[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def missed(folder: Path, text: str, published: frozenset[str] | None = None) -> list[str]:
+def missed(folder: Path, text: str, published: Mapping[str, str] | None = None) -> list[str]:
     path = folder / "tea.yaml"
     path.write_text(text, encoding="utf-8")
     domain, problems = read_domain(path)
@@ -64,10 +65,21 @@ def test_an_example_that_names_an_unknown_document_is_placed(folder: Path) -> No
     ]
 
 
+def test_an_example_may_name_a_file_and_not_several(folder: Path) -> None:
+    for place in ("eu", "us"):
+        (folder / "teas" / place).mkdir()
+        (folder / "teas" / place / "README.md").write_text("# Tea\n")
+    text = HEAD.replace("teas/*.md", "teas")
+    assert missed(folder, text + examples("eu/README", "us/README.md", "green")) == []
+    assert missed(folder, text + examples("README")) == [
+        "7:17: 'README' may be any of eu/README.md, us/README.md; write the id of one of them"
+    ]
+
+
 def test_what_is_published_is_known(folder: Path) -> None:
     drive = HEAD.replace("files: [teas/*.md]", "google_drive: {folders: [F1]}")
     text = drive + examples("standard", "standrad")
-    assert missed(folder, text, frozenset({"standard"})) == [
+    assert missed(folder, text, {"standard": ""}) == [
         "7:27: no document 'standrad'; did you mean 'standard'? "
         "If it is new, run `oncall ingest tea` first"
     ]
@@ -110,7 +122,7 @@ def test_an_entry_that_nothing_can_read_is_placed(folder: Path, entry: str, prob
 
 def test_an_unknown_example_ends_its_sentence(folder: Path) -> None:
     drive = HEAD.replace("files: [teas/*.md]", "google_drive: {folders: [F1]}")
-    (found,) = missed(folder, drive + examples("xyz"), frozenset({"standard"}))
+    (found,) = missed(folder, drive + examples("xyz"), {"standard": ""})
     assert "known: standard. If it is new" in found
 
 

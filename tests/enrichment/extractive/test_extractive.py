@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -258,15 +259,35 @@ def test_a_successor_that_names_its_predecessor_is_enough() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    ("said", "named"),
     [
-        "Superseded by the [New Standard](https://docs.google.com/document/d/new_Doc-1/edit).",
-        "This page has been replaced with effect from May by [New](doc:new_Doc-1).",
-        "Deprecated. Please use [the new page](new_Doc-1.md) instead.",
+        (
+            "Superseded by the [New Standard](https://docs.google.com/document/d/new_Doc-1/edit).",
+            "new_Doc-1",
+        ),
+        ("This page has been replaced with effect from May by [New](doc:new_Doc-1).", "new_Doc-1"),
+        ("Deprecated. Please use [the new page](new_Doc-1.md) instead.", "ops/new_Doc-1.md"),
+        ("Deprecated. Please use [the new](../db/New%20page.html#a) instead.", "db/New page.html"),
+        ("Deprecated. Please use [the new](/hr/new.pdf?raw=1) instead.", "hr/new.pdf"),
+        ("Deprecated. Please use [the new](../../new.md) instead.", ""),
+        ("Deprecated. Please use [the new](mailto:a@x.example) instead.", ""),
+        ("Deprecated. Please use [this page](old.md) instead.", ""),
     ],
 )
-def test_successors_are_found_in_many_words_and_addresses(said: str) -> None:
-    assert successor(Writer("Old", "old").paragraphs(said).document()) == "new_Doc-1"
+def test_successors_are_found_in_many_words_and_addresses(said: str, named: str) -> None:
+    document = replace(Writer("Old", "old").paragraphs(said).document(), path="ops/old.md")
+    assert successor(document) == named
+
+
+def test_a_successor_that_a_link_names_by_its_file_is_known_by_its_id() -> None:
+    old = Writer("Old", "OLD-1").paragraphs("Superseded by [New](new.md).").document()
+    new = Writer("New", "NEW-1").paragraphs("It replaces [Older](older.md).").document()
+    older = Writer("Older", "ops/older.md").paragraphs("Rules.").document()
+    cards = with_successors(
+        extractive_card(replace(one, path=path))
+        for one, path in [(old, "ops/old.md"), (new, "ops/new.md"), (older, "ops/older.md")]
+    )
+    assert [card.superseded_by for card in cards] == ["NEW-1", "", "NEW-1"]
 
 
 def test_a_link_sideways_is_no_successor() -> None:

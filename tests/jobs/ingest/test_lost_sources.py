@@ -131,7 +131,7 @@ def test_the_run_fails_and_what_was_read_before_says_so(
     teahouse: Teahouse, lose: Callable[[Teahouse], None]
 ) -> None:
     assert teahouse.run().outcome == "published"
-    assert teahouse.documents() == {"oolong", "kettle"}
+    assert teahouse.documents() == {"oolong", "kettle.md"}
     assert teahouse.ask("how long does oolong steep?").notices == ()
     lose(teahouse)
     (teahouse.folder / "config" / "kettle.md").write_text(KETTLE.replace("Friday", "Monday"))
@@ -139,7 +139,7 @@ def test_the_run_fails_and_what_was_read_before_says_so(
     assert failed.outcome == "failed"
     assert "google_drive can't be read since" in failed.problem
     assert "its document is answered from until" in failed.problem
-    assert teahouse.documents() == {"oolong", "kettle"}
+    assert teahouse.documents() == {"oolong", "kettle.md"}
     (notice,) = teahouse.ask("how long does oolong steep?").notices
     assert "can't be read since" in notice
     (notice,) = teahouse.copilot.retrieve("tea", "how long does oolong steep?")["notices"]
@@ -167,13 +167,13 @@ def test_documents_are_withdrawn_after_the_days_of_grace_and_come_back(teahouse:
     withdrawn = teahouse.run()
     assert withdrawn.outcome == "failed"
     assert "its document is withdrawn" in withdrawn.problem
-    assert teahouse.documents() == {"kettle"}
+    assert teahouse.documents() == {"kettle.md"}
     still = teahouse.run()
     assert still.outcome == "failed"
     assert "no document of it is answered from" in still.problem
     teahouse.google.faults.clear()
     assert teahouse.run().outcome == "published"
-    assert teahouse.documents() == {"oolong", "kettle"}
+    assert teahouse.documents() == {"oolong", "kettle.md"}
     assert teahouse.ask("how long does oolong steep?").notices == ()
     assert teahouse.copilot.freshness("tea").lost == ()
 
@@ -184,7 +184,7 @@ def test_without_grace_a_lost_sources_documents_leave_at_once(teahouse: Teahouse
     teahouse.copilot = teahouse.opened(0)
     withdraw_access(teahouse)
     assert teahouse.run().outcome == "failed"
-    assert teahouse.documents() == {"kettle"}
+    assert teahouse.documents() == {"kettle.md"}
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_a_source_that_asks_to_wait_keeps_its_documents_without_an_end(
     failed = teahouse.run()
     assert failed.outcome == "failed"
     assert "its document is answered from until it can be read" in failed.problem
-    assert teahouse.documents() == {"oolong", "kettle"}
+    assert teahouse.documents() == {"oolong", "kettle.md"}
     (notice,) = teahouse.ask("how long does oolong steep?").notices
     assert "can't be read since" in notice
 
@@ -239,9 +239,10 @@ def test_a_place_of_a_source_is_lost_alone(
 
     teahouse.copilot.index.close()
     teahouse.copilot = teahouse.opened(7, folders, files)
-    others = {"kettle", "oolong"} if by_drive else {"kettle"}
+    others = {"kettle.md", "oolong"} if by_drive else {"kettle.md"}
+    named = "sencha" if by_drive else "sencha.md"
     assert teahouse.run().outcome == "published"
-    assert teahouse.documents() == {"sencha", *others}
+    assert teahouse.documents() == {named, *others}
     place = lose(teahouse)
     (teahouse.folder / "config" / "kettle.md").write_text(KETTLE.replace("Friday", "Monday"))
     for _ in range(2):
@@ -249,7 +250,7 @@ def test_a_place_of_a_source_is_lost_alone(
         assert failed.outcome == "failed"
         assert f"{place} can't be read since" in failed.problem
         assert "its document is answered from until" in failed.problem
-        assert teahouse.documents() == {"sencha", *others}
+        assert teahouse.documents() == {named, *others}
     (notice,) = teahouse.ask("how long does sencha steep?").notices
     assert "can't be read since" in notice
     fresh = teahouse.ask("who descales the kettle, and on which day?")
@@ -265,7 +266,7 @@ def test_a_place_of_a_source_is_lost_alone(
     else:
         (teahouse.folder / "more" / "sencha.md").write_text(sencha, "utf-8")
     assert teahouse.run().outcome == "published"
-    assert teahouse.documents() == {"sencha", *others}
+    assert teahouse.documents() == {named, *others}
     assert teahouse.copilot.freshness("tea").lost == ()
 
 

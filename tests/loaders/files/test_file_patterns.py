@@ -25,7 +25,7 @@ def docs(tmp_path: Path) -> Path:
 
 
 def names(base: Path, *patterns: str) -> list[str]:
-    return [path.name for path in find_files(patterns, base)[0]]
+    return [path.name for path in find_files(patterns, base).paths]
 
 
 @pytest.mark.parametrize("pattern", ["*.md", "**/*.md", "**", "../docs", "../*/a.md", "*/*.md"])
@@ -33,7 +33,8 @@ def test_a_link_out_of_the_root_is_not_followed_and_said(docs: Path, pattern: st
     (docs / "deep" / "out.md").symlink_to(docs.parent / "private" / "secret.md")
     (docs / "out.md").symlink_to(docs.parent / "private" / "secret.md")
     (docs / "out").symlink_to(docs.parent / "private")
-    paths, left_out = find_files([pattern], docs)
+    files = find_files([pattern], docs)
+    paths, left_out = files.paths, files.notes
     assert paths
     assert "secret.md" not in [path.name for path in paths] or pattern == "../*/a.md"
     assert pattern in ("../*/a.md",) or any("out of" in line for line in left_out)
@@ -50,7 +51,8 @@ def test_folders_that_link_to_themselves_end(docs: Path) -> None:
         (docs / name).symlink_to(docs)
         (docs / "deep" / name).symlink_to("..")
     (docs / "round.md").symlink_to("round.md")
-    paths, left_out = find_files(["**/*.md"], docs)
+    files = find_files(["**/*.md"], docs)
+    paths, left_out = files.paths, files.notes
     assert [path.name for path in paths] == ["a.md", "b.md"]
     assert any("round.md: a link to nothing, or to itself" in line for line in left_out)
 
@@ -79,7 +81,8 @@ def test_a_mounted_folder_of_links_to_its_own_versions_is_read(docs: Path) -> No
 
 def test_pipes_and_devices_are_left_out_and_said(docs: Path) -> None:
     os.mkfifo(docs / "pipe.md")
-    paths, left_out = find_files(["*.md"], docs)
+    files = find_files(["*.md"], docs)
+    paths, left_out = files.paths, files.notes
     assert [path.name for path in paths] == ["a.md"]
     assert left_out == [f"{docs}/pipe.md: neither a file nor a folder, so it was not read"]
     with pytest.raises(LoadError, match="a device or a pipe"):
@@ -91,7 +94,7 @@ def test_pipes_and_devices_are_left_out_and_said(docs: Path) -> None:
 def test_many_lines_are_summed_up(docs: Path) -> None:
     for number in range(30):
         (docs / f"{number}.md").symlink_to("/etc/hostname")
-    _, left_out = find_files(["*.md"], docs)
+    left_out = find_files(["*.md"], docs).notes
     assert len(left_out) == 21
     assert left_out[-1] == "… and 10 more files left out"
 
@@ -100,7 +103,7 @@ def test_entries_lie_in_the_folders_that_the_operator_allows(docs: Path) -> None
     (docs / "out").symlink_to(docs.parent / "private")
     allowed = [docs, docs.parent / "shared"]
     for pattern in ("*.md", "deep", "**", "../docs/a.md", str(docs / "deep" / "b.md")):
-        assert find_files([pattern], docs, allowed)[0]
+        assert find_files([pattern], docs, allowed).paths
     # Whether something is there is not said either.
     outside = ["../private/*.md", str(docs.parent / "private"), "/etc/**", "../private/secret.md",
                "../none/*.md", "out/*.md", "..", "/", "../*/a.md", "~"]  # fmt: skip
