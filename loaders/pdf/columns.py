@@ -62,7 +62,8 @@ class _Arranger:
         self._before = before
         self._plain: list[Segment] = []
         self._cells = 0
-        """Plain rows one below the other that look like rows of cells."""
+        """Plain rows close to each other that look like rows of cells."""
+        self._others = 0
 
     def take(self, rows: Sequence[Row], i: int) -> int:
         """Reads what begins at a row. Returns the number of rows."""
@@ -83,10 +84,18 @@ class _Arranger:
                 self._add_table(one.table)
         if words := [one for one in rows[i] if one.table is None]:
             self._plain.append(_line(words))
-            self._cells = self._cells + 1 if has_cells(words) else 0
+            self._note_cells(words)
+        return 1
+
+    def _note_cells(self, row: Row) -> None:
+        if has_cells(row):
+            self._cells, self._others = self._cells + 1, 0
             if self._cells == _DOUBTFUL_ROWS:
                 self.result.doubts.append(DOUBT)
-        return 1
+        else:
+            self._others += 1
+            if self._others > _DOUBTFUL_ROWS:
+                self._cells = 0
 
     def flush(self) -> None:
         self._cells = 0

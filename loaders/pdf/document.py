@@ -19,6 +19,7 @@ from loaders.pdf.columns import Lines, arrange
 from loaders.pdf.form import Form
 from loaders.pdf.lines import Box, RawTable, Row, overlap, rows_of, segment, table_segment
 from loaders.pdf.page import PDFIUM, Page, read_page
+from loaders.pdf.probe import is_bounded
 from loaders.pdf.rules import Rules
 from loaders.pdf.running import WINDOW, Edges, RunningText, edges_of
 from loaders.pdf.tables import ruled_tables
@@ -47,6 +48,8 @@ def parse_pdf(data: bytes, *, url: str = "", **metadata: Unpack[Metadata]) -> Do
 
     Raises LoadError when the data is not a PDF, is locked, or exceeds a limit."""
     name = metadata.get("id") or "PDF file"
+    if not is_bounded(data):
+        raise LoadError(name, "its pages unfold to more than can be read")
     with PDFIUM, _opened(data, name) as document:
         return _Reader(document, name, url).read(metadata)
 

@@ -7,6 +7,7 @@ import pytest
 from config.errors import LoadError
 from loaders.document import Document, Table
 from loaders.files.local import load_bytes
+from loaders.pdf.probe import is_bounded
 from loaders.time_limit import time_limit
 from tests.loaders.pdf.pages import PdfPage, write_pdf
 
@@ -258,3 +259,13 @@ def test_a_word_in_a_locked_file_is_not_read() -> None:
     )
     with pytest.raises(LoadError, match="locked"):
         load_bytes(locked, suffix=".pdf", id="f")
+
+
+def test_pages_that_unfold_without_end_are_refused_before_they_are_opened() -> None:
+    page = PdfPage(more="/Resources<</XObject<</X 500 0 R>>>>")
+    page.content.append("/X Do")
+    form = "<</Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</X {} 0 R>>>>"
+    form += "/Length 11>>stream\n/X Do /X Do\nendstream"
+    endless = {500 + i: form.format(501 + i) for i in range(40)}
+    assert not is_bounded(write_pdf(page, objects=endless), seconds=1)
+    assert is_bounded(write_pdf(page, objects={500: form.format(501)}), seconds=1)
