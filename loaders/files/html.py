@@ -217,7 +217,10 @@ class _Walk:
                 [stray]
             )
         rows = list(rows_of(node))
-        if code := numbered_code(rows):
+        if len(rows) > 1 and len(rows[0]) == 1 and (code := numbered_code(rows[1:])):
+            self.children(rows[0][0])  # the name of the file
+            self.writer.add("code", code, code, language=language_of(node))
+        elif code := numbered_code(rows):
             self.writer.add("code", code, code, language=language_of(node))
         elif is_layout(node):
             for cell in (cell for cells in rows for cell in cells):

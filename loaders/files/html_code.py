@@ -105,21 +105,25 @@ def _beside_numbers(cells: Sequence[Tag]) -> str:
 
 
 def _code_rows(rows: Sequence[Sequence[Tag]]) -> str:
+    """Two columns of numbers are those of a diff, whose lines have one or both."""
     lines = []
-    numbers: list[int | None] = []
-    for cells in rows:
-        *margin, code = cells
-        values = [_number(attribute(c, "data-line-number") or c.get_text()) for c in margin]
-        text = code_text(code)
-        if "\n" in text or not _is_preformatted(code, margin):
+    columns: list[list[int]] = [[] for _ in range(len(rows[0]) - 1)]
+    for *margin, code in rows:
+        texts = [attribute(c, "data-line-number") or c.get_text().strip() for c in margin]
+        numbers = [_number(text) for text in texts]
+        lines.append(code_text(code))
+        is_line = "\n" not in lines[-1] and _is_preformatted(code, margin)
+        is_margin = len(margin) == len(columns) and any(number is not None for number in numbers)
+        if not is_line or not is_margin or any(map(_is_word, texts, numbers)):
             return ""
-        numbers.append(next((value for value in values if value is not None), None))
-        if any(
-            value is None and c.get_text().strip() for value, c in zip(values, margin, strict=True)
-        ):
-            return ""
-        lines.append(text)
-    return "\n".join(lines) if None not in numbers and _is_sequence(numbers) else ""
+        for column, number in zip(columns, numbers, strict=True):
+            column += [] if number is None else [number]
+    is_diff = len(columns) == 2 and all(column == sorted(set(column)) for column in columns)
+    return "\n".join(lines) if is_diff or all(map(_is_sequence, columns)) else ""
+
+
+def _is_word(text: str, number: int | None) -> bool:
+    return bool(text) and number is None
 
 
 def _is_preformatted(code: Tag, margin: Sequence[Tag]) -> bool:
@@ -134,8 +138,8 @@ def _is_preformatted(code: Tag, margin: Sequence[Tag]) -> bool:
 
 
 def _number(text: str) -> int | None:
-    digits = text.strip()
-    return int(digits) if re.fullmatch(r"\d{1,7}", digits) else None
+    match = re.fullmatch(r"L?(\d{1,7})[.:)|]?", text.strip())
+    return int(match[1]) if match else None
 
 
 def _is_sequence(numbers: Sequence[int | None]) -> bool:

@@ -16,16 +16,16 @@ from loaders.files.html_inline import attribute
 _ROLES = {
     "table": "table", "grid": "table", "treegrid": "table", "rowgroup": "tbody", "row": "tr",
     "cell": "td", "gridcell": "td", "columnheader": "th", "rowheader": "th", "caption": "caption",
-    "list": "ul", "listitem": "li",
 }  # fmt: skip
+_LIST_ROLES = {"list": "ul", "listitem": "li"}
 _DISPLAYS = {
     "table": "table", "table-row-group": "tbody", "table-header-group": "tbody",
     "table-footer-group": "tbody", "table-row": "tr", "table-cell": "td",
 }  # fmt: skip
 _DISPLAY = re.compile(r"(?:^|[;\s])display\s*:\s*([a-z-]+)")
-_GENERIC_LISTED = "a article b div dd dl dt em h1 h2 h3 h4 h5 h6 p section span strong"
-_GENERIC = frozenset(_GENERIC_LISTED.split())
-"""Elements whose role or style counts. `<ul role="list">` is a list already."""
+_NATIVE_LISTED = "body caption h1 h2 h3 h4 h5 h6 html table tbody td tfoot th thead tr"
+_NATIVE = frozenset(_NATIVE_LISTED.split())
+"""Elements that are what they are, whatever their role."""
 _APART = frozenset(["a", "button", "input", "label", "option", "select", "textarea"])
 _WHOLE = frozenset(["html", "body", "main", "article"])
 """What a script shows once the page is loaded."""
@@ -70,16 +70,18 @@ def simplify_page(soup: BeautifulSoup) -> int:
 
 def _rename(element: Tag) -> None:
     """Gives an element the name of its role, stated or by an inline style."""
-    if element.name not in _GENERIC:
-        return
     role = attribute(element, "role").lower()
+    if element.name in _NATIVE:
+        return
     if role == "heading":
         level = attribute(element, "aria-level")
         element.name = f"h{min(int(level), 6)}" if re.fullmatch(r"[1-9]\d?", level) else "h2"
+    elif role in _LIST_ROLES:
+        items = [one.get("role") for one in element.find_all(True, recursive=False)]
+        if role == "listitem" or set(items) == {"listitem"}:
+            element.name = _LIST_ROLES[role]
     elif role in _ROLES:
-        children = element.find_all(True, recursive=False)
-        if role != "list" or all(attribute(one, "role") == "listitem" for one in children):
-            element.name = _ROLES[role]
+        element.name = _ROLES[role]
     elif not role and (display := _DISPLAY.search(attribute(element, "style").lower())):
         element.name = _DISPLAYS.get(display[1], element.name)
         if element.name == "tr":

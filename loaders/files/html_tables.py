@@ -22,7 +22,8 @@ _BLOCKS_LISTED = """
     tfoot th thead tr ul"""
 BLOCKS = frozenset(_BLOCKS_LISTED.split())
 _TABLE_PARTS = frozenset(["colgroup", "table", "tbody", "tfoot", "thead", "tr"])
-_CONTENT = ["h1", "h2", "h3", "h4", "h5", "h6", "p", "ul", "ol", "dl", "pre", "blockquote", "table"]
+_HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
+_CONTENT = [*_HEADINGS, "p", "ul", "ol", "dl", "pre", "blockquote", "table"]
 _BACKGROUND = re.compile(r"background(?:-color)?\s*:\s*([^;]+)", re.IGNORECASE)
 _WHITE = frozenset(("", "#fff", "#ffffff", "white", "transparent", "none", "inherit", "initial"))
 
@@ -83,22 +84,30 @@ def is_layout(table: Tag) -> bool:
     if rows and len(rows[0]) > 1 and all(map(_is_bold, rows[0])):
         return False
     is_line = len(rows) == 1 or all(len(row) == 1 for row in rows)
-    return any(_is_section(cell, is_line and len(cells) > 1, is_line) for cell in cells)
-
-
-def _is_section(cell: Tag, several: bool, is_line: bool) -> bool:
-    """Whether the cell has a heading over other content, or a table among paragraphs.
-
-    `is_line`: in a single row or column a heading, a table or several blocks are enough."""
-    blocks = [one for one in cell.find_all(_CONTENT) if one.find_parent(["td", "th"]) is cell]
-    headings = [one for one in blocks if one.name[0] == "h"]
-    has_table = any(one.name == "table" for one in blocks)
-    if is_line:
-        return bool(headings) or has_table or (several and len(blocks) > 1)
-    own = sum(len(one.get_text(strip=True)) for one in headings)
-    return (bool(headings) and len(cell.get_text(strip=True)) > own) or (
-        has_table and len(blocks) > 2
+    if not is_line:
+        narrow = max(map(len, rows), default=0) <= 2
+        headed = narrow and any(cell.find(_HEADINGS) for row in rows[1:] for cell in row)
+        return headed or any(map(_is_section, cells))
+    parts = [[one for one in cell.find_all(_CONTENT) if _cell_of(one) is cell] for cell in cells]
+    names = {one.name for part in parts for one in part}
+    if not names.isdisjoint([*_HEADINGS, "table"]):
+        return True
+    return len(cells) > 1 and (
+        not names.isdisjoint(["ul", "ol", "pre", "dl"]) or any(len(part) > 1 for part in parts)
     )
+
+
+def _is_section(cell: Tag) -> bool:
+    """Whether the cell has a heading over other content, or a table among paragraphs."""
+    blocks = [one for one in cell.find_all(_CONTENT) if _cell_of(one) is cell]
+    headings = sum(len(one.get_text(strip=True)) for one in blocks if one.name in _HEADINGS)
+    if headings:
+        return len(cell.get_text(strip=True)) > headings
+    return len(blocks) > 2 and any(one.name == "table" for one in blocks)
+
+
+def _cell_of(element: Tag) -> Tag | None:
+    return element.find_parent(["td", "th"])
 
 
 def is_block(node: PageElement) -> bool:

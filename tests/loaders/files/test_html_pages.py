@@ -54,6 +54,28 @@ def test_roles_and_styles_make_tables() -> None:
     assert grid(rows) == [["P-1", "4 bar"], ["P-2", "6 bar"]]
 
 
+CUSTOM = """
+<ul role="table"><li role="row"><x-cell role="cell">P-1</x-cell><x-cell role="cell">4</x-cell></li>
+<li role="row"><x-cell role="cell">P-2</x-cell><button role="cell">6</button></li></ul>"""
+
+
+def test_any_element_may_have_a_role() -> None:
+    assert grid(read(CUSTOM).blocks[0]) == [["P-1", "4"], ["P-2", "6"]]
+
+
+def test_code_may_stand_under_its_name() -> None:
+    html = "<table><tr><th colspan=2>open.sh</th></tr><tr><td>1.</td><td><pre>a</pre></td></tr>"
+    assert shape(html + "<tr><td>2.</td><td><pre>b</pre></td></tr></table>") == [
+        ("paragraph", "open.sh"),
+        ("code", "a\nb"),
+    ]
+
+
+def test_code_and_lists_in_a_single_column_are_blocks() -> None:
+    html = "<table><tr><td>Run:</td></tr><tr><td><pre>a\n  b</pre></td></tr></table>"
+    assert shape(html) == [("paragraph", "Run:"), ("code", "a\n  b")]
+
+
 def test_roles_make_headings_and_lists() -> None:
     html = (
         "<div role='heading' aria-level='3'>Valves</div>"
@@ -94,6 +116,12 @@ NUMBERED = {
     + "</table>",
     "rows of <pre>": "<table>"
     + "".join(f"<tr><td>{n}</td><td><pre>{x}</pre></td></tr>" for n, x in enumerate(LINES, 1))
+    + "</table>",
+    "a diff": "<table>"
+    + "".join(
+        f"<tr><td>{a}</td><td>{b}</td><td class='blob-code'>{x}</td></tr>"
+        for a, b, x in zip(["1", "2", ""], ["1", "", "2"], LINES, strict=True)
+    )
     + "</table>",
     "spans in <pre>": "<pre>"
     + "\n".join(f"<span><a>{n}</a></span>{x}" for n, x in enumerate(LINES, 1))
@@ -137,6 +165,11 @@ def test_code_has_the_language_of_its_highlighter() -> None:
 
 DATA = "<table><tr><th>Pump</th><th>Steps</th></tr><tr><td>P-1</td><td>{}</td></tr></table>"
 LAYOUTS = {
+    "rows of one cell": "<table><tr><td>Home</td></tr><tr><td><h2>Valves</h2></td></tr><tr><td>Open them."
+    "</td></tr><tr><td>" + DATA.format("one") + "</td></tr><tr><td>Ads</td></tr></table>",
+    "headings at the side": "<table><tr><td>Home</td></tr><tr><td><h2>Valves</h2></td><td>Open them."
+    + DATA.format("one")
+    + "</td></tr><tr><td></td><td>Ads</td></tr></table>",
     "three columns": "<table><tr><td><ul><li>Home</li></ul></td><td><h2>Valves</h2><p>Open them.</p>"
     + DATA.format("one")
     + "</td><td>Ads</td></tr></table>",
