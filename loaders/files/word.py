@@ -42,8 +42,9 @@ def parse_docx(data: bytes, *, url: str = "", **metadata: Unpack[Metadata]) -> D
         kind = type(error).__name__  # its text may quote the content
         raise LoadError(name, f"not a readable Word file: {kind}") from None
     metadata.setdefault("mime_type", MIME_TYPE)
-    heading = next((block.text for block in writer.blocks if block.kind == "heading"), "")
-    metadata["title"] = metadata.get("title") or heading
+    headings = (block for block in writer.blocks if block.kind == "heading")
+    title = next((block.text.removeprefix(block.marker).strip() for block in headings), "")
+    metadata["title"] = metadata.get("title") or title
     return make_document(writer, url=url, **metadata)
 
 

@@ -132,12 +132,13 @@ class Body:
         if not title:
             self._text("paragraph", paragraph)
             return
-        number = f"{paragraph.marker} " if paragraph.marker not in ("", "-") else ""
+        number = paragraph.marker if paragraph.marker != "-" else ""
         self.writer.heading(
             paragraph.level,
-            number + title,
-            number + " ".join(spans_to_markdown(plain).split()),
+            f"{number} {title}".lstrip(),
+            f"{number} {' '.join(spans_to_markdown(plain).split())}".lstrip(),
             f"{self._base}#{paragraph.bookmark or self._slug(title)}",
+            marker=number,
         )
 
     def _slug(self, title: str) -> str:

@@ -167,6 +167,8 @@ def _cells(row: Element) -> list[tuple[_Origin, bool]]:
     cells: list[tuple[_Origin, bool]] = []
     for cell in within(row, "tc"):
         properties = child(cell, "tcPr")
+        if child(properties, "cellDel") is not None:
+            continue
         width = max(number(value(properties, "gridSpan"), 1), 1)
         right, down = child(properties, "hMerge"), child(properties, "vMerge")
         if right is not None and right.get(f"{W}val") != "restart" and cells:

@@ -127,6 +127,7 @@ def test_a_level_shown_in_digits_and_numbers_by_styles() -> None:
         (2, "1.2 Night"),
         (1, "II Rights"),
     ]
+    assert document.title == "Duties"
     assert [block.url for block in document.blocks] == ["#duties", "#day", "#night", "#rights"]
 
 
