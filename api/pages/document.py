@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from markupsafe import Markup
 
 from agents.context.sections import section_text
 from enrichment.chunk import Chunk, DocumentCard
+from enrichment.references import linked_path
 from index.page_links import anchor_of, is_web
 from loaders.text.plain import markdown_parser, shared
 
@@ -115,14 +115,18 @@ def link_resolver(
 ) -> Resolve:
     """Follows web addresses, headings of the document, and relative paths to documents."""
 
+    @cache
+    def by_path() -> Mapping[str, DocumentCard]:
+        return {one.path or one.id: one for one in documents.values()}
+
     def resolve(target: str) -> str:
         if is_web(target):
             return target
-        path, _, fragment = target.partition("#")
-        if not path:
+        name, _, fragment = target.partition("#")
+        if not name:
             return target if unquote(fragment) in anchors else ""
-        near = posixpath.normpath(posixpath.join(posixpath.dirname(card.id), unquote(path)))
-        linked = documents.get(path.removeprefix("doc:")) or documents.get(near)
+        path = linked_path(target, card.path or card.id)
+        linked = by_path().get(path) if path else documents.get(name.removeprefix("doc:"))
         if linked is None or not is_web(linked.url):
             return ""
         return f"{linked.url}#{fragment}" if fragment else linked.url

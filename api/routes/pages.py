@@ -124,9 +124,8 @@ def _document(
 
 
 def _facts(card: DocumentCard, domain: Domain) -> Iterator[str]:
-    """A file's id is its path."""
     yield domain.title
-    yield card.id
+    yield card.path or card.id
     if card.modified_at:
         yield f"last changed on {_day(card.modified_at)}"
     if card.owner:

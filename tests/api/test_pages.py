@@ -37,7 +37,6 @@ access: {access}
 """
 BREW = """\
 ---
-id: runbooks/brew.md
 owner: Tea team
 modified: 2026-03-14
 review_by: 2020-01-31
@@ -67,10 +66,8 @@ kubectl drain node-7
 
 See [the other](../other.md#second) and [below](#limits).
 """
-OTHER = "---\nid: other.md\n---\n# Other\n\nText.\n\n## Second\n\nMore text.\n"
-LONG = "---\nid: long.md\n---\n# Long\n\n" + "\n\n".join(
-    f"## Part {n}\n\nSentence {n}." for n in range(14)
-)
+OTHER = "# Other\n\nText.\n\n## Second\n\nMore text.\n"
+LONG = "# Long\n\n" + "\n\n".join(f"## Part {n}\n\nSentence {n}." for n in range(14))
 
 
 @dataclass
