@@ -55,14 +55,14 @@ def misses(
     allowed = settings.document_folders() if settings else None
     places = RotaPlaces.of(settings) if settings else RotaPlaces()
     files: list[FilePlace] = []
-    drive = domain.sources.google_drive
-    all_known = published is not None or not (drive.folders or drive.documents)
+    kinds = used_kinds(domain)
+    all_known = published is not None or all(kind.key == "files" for kind in kinds)
     for entry in domain.sources.files:
         try:
             files += places_of(find_files([entry.path], domain.path.absolute().parent, allowed))
         except ConfigError:
             all_known = False
-    for kind in used_kinds(domain):
+    for kind in kinds:
         for place, message in kind.problems(domain, settings):
             yield problem_at(domain.path, ["sources", kind.key, *place], message)
     yield from _rotas(domain, places)
@@ -266,9 +266,7 @@ def check_models(settings: Settings) -> Iterator[Finding]:
 def check_google(settings: Settings, domains: Mapping[str, Domain]) -> Iterator[Finding]:
     """Checks the key, and the folders of each domain that reads Google Drive."""
     reading = [
-        domain
-        for domain in domains.values()
-        if domain.sources.google_drive.folders or domain.sources.google_drive.documents
+        domain for domain in domains.values() if "google_drive" in domain.sources.used_keys()
     ]
     if not reading:
         yield fine(GOOGLE_KEY, "not needed: no domain reads Google Drive")

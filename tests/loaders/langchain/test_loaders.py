@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
+from cli.setup.checks import misses
 from cli.setup.files import _flow
-from config.domain import Domain
+from config.domain import Domain, Example
 from config.domain_files import read_domain
 from config.errors import ConfigError
 from config.settings import Settings
@@ -254,6 +255,14 @@ def test_who_may_read_is_said_by_the_domain_file_as_it_is_now(home: Path) -> Non
     assert only.value == "dana@example.com"
     elsewhere = domain(entry(arguments={"value": "HR"}), asker)
     assert registry.stated_readers(elsewhere, document) == ()
+
+
+def test_before_the_first_run_nobody_knows_which_documents_there_are(home: Path) -> None:
+    example = {"question": "When is it descaled?", "documents": ["wiki:cups"]}
+    one = domain(entry()).model_copy(update={"examples": [Example.model_validate(example)]})
+    assert not list(misses(one, None, settings()))
+    (unknown,) = misses(one, {"wiki:cup": ""}, settings())
+    assert "did you mean 'wiki:cup'?" in unknown.message
 
 
 def test_init_takes_a_loader_with_its_readers() -> None:
