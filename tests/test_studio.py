@@ -70,12 +70,12 @@ def test_a_question_is_answered_by_the_domain_it_names(graph: Any) -> None:
     replied = json.loads(json.dumps(graph.invoke(asked)))
     assert list(replied) == ["answer"]
     assert "4" in replied["answer"]["answer"]
-    assert replied["answer"]["citations"][0]["document"] == "tea"
+    assert replied["answer"]["citations"][0]["document"] == "tea.md"
 
 
 def test_without_a_domain_the_first_one_answers(graph: Any) -> None:
     replied = graph.invoke({"question": "who cleans the espresso machine?"})
-    assert replied["answer"]["citations"][0]["document"] == "coffee"
+    assert replied["answer"]["citations"][0]["document"] == "coffee.md"
 
 
 def test_a_follow_up_is_read_with_its_history(graph: Any) -> None:

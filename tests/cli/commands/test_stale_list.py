@@ -41,7 +41,7 @@ def test_what_is_past_its_review_date_is_listed_with_its_score(folder: Path) -> 
 def test_the_list_is_read_by_programs(folder: Path) -> None:
     done = oncall(folder, "docs", "stale", "tea", "--json", ONCALL_CONFIG_DIR="config")
     (one,) = json.loads(done.stdout)
-    assert (one["id"], one["review_by"], one["cited"]) == ("keys", "2025-03-01", 0)
+    assert (one["id"], one["review_by"], one["cited"]) == ("keys.md", "2025-03-01", 0)
     assert one["why"].startswith("was to be reviewed by 1 Mar 2025")
 
 
