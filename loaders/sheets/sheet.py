@@ -27,6 +27,8 @@ from loaders.sheets.cells import (
 from loaders.tables.cells import SourceCell
 from loaders.text.markdown import destination
 
+MAX_TEXT = MAX_CHARACTERS // 2
+"""Characters in all sheets together. A table holds them twice, as text and as Markdown."""
 MAX_WORKBOOK_CELLS = 2 * MAX_CELLS
 """Positions in all sheets together."""
 _REFERENCE = re.compile(r"\$?([A-Z]{1,3})\$?(\d{1,7})", re.IGNORECASE)
@@ -50,7 +52,7 @@ Box = tuple[int, int, int, int]
 class Budget:
     """What the sheets of a workbook may still take."""
 
-    characters: int = MAX_CHARACTERS // 2  # a table holds texts and Markdown
+    characters: int = field(default_factory=lambda: MAX_TEXT)
     cells: int = MAX_WORKBOOK_CELLS
 
     @property
