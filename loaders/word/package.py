@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from loaders.office.package import Element as Element
 from loaders.office.package import Package as Package
@@ -29,7 +30,12 @@ def value(element: Element | None, path: str, default: str = "") -> str:
 
 
 def child(element: Element | None, path: str) -> Element | None:
-    return None if element is None else element.find("/".join(W + step for step in path.split("/")))
+    return None if element is None else element.find(_in_namespace(path))
+
+
+@lru_cache(maxsize=256)
+def _in_namespace(path: str) -> str:
+    return "/".join(W + step for step in path.split("/"))
 
 
 def number(text: str, default: int = 0) -> int:

@@ -50,6 +50,7 @@ class Styles:
                 self._defaults.setdefault(kind, name)
         self._paragraphs: dict[str, ParagraphStyle] = {}
         self._looks: dict[str, Look] = {}
+        self._read: dict[str, _Style] = {}
         base = self._look_of(self._defaults.get("paragraph", ""))
         defaults = look(child(root, "docDefaults/rPrDefault/rPr"))
         self._typewritten = bool({**defaults, **base}.get("code"))
@@ -77,19 +78,21 @@ class Styles:
     def first_row(self, name: str) -> bool:
         """Whether a table style makes its first row stand out."""
         for style in self._chain(name):
-            for special in style.iterchildren(f"{W}tblStylePr"):
+            for special in self._styles[style.name].iterchildren(f"{W}tblStylePr"):
                 if special.get(f"{W}type") == "firstRow":
                     bold = is_on(child(special, "rPr/b"))
                     return bold or child(special, "tcPr/shd") is not None
         return False
 
-    def _chain(self, name: str) -> list[Element]:
+    def _chain(self, name: str) -> list[_Style]:
         """The style and those it is based on, the nearest first. A circle ends, and so does a chain
         longer than any of Word's."""
-        chain: dict[str, Element] = {}
+        chain: dict[str, _Style] = {}
         while name in self._styles and name not in chain and len(chain) < _MAX_CHAIN:
-            chain[name] = self._styles[name]
-            name = value(chain[name], "basedOn")
+            if name not in self._read:
+                self._read[name] = _Style.read(name, self._styles[name])
+            chain[name] = self._read[name]
+            name = chain[name].based_on
         return list(chain.values())
 
     def _paragraph(self, name: str) -> ParagraphStyle:
@@ -97,25 +100,21 @@ class Styles:
         kind: Literal["", "heading", "quote", "code"] = ""
         level = 0
         for style in chain:
-            own, outline = value(style, "name").lower(), value(style, "pPr/outlineLvl")
-            if outline:
-                kind, level = as_heading(outline)
+            if style.outline:
+                kind, level = as_heading(style.outline)
                 break
-            if match := _HEADING.fullmatch(own):
+            if match := _HEADING.fullmatch(style.title):
                 kind, level = "heading", min(int(match[1] or 1), 6)
                 break
-            if own in _QUOTES or own == "html preformatted":
-                kind = "quote" if own in _QUOTES else "code"
+            if style.title in _QUOTES or style.title == "html preformatted":
+                kind = "quote" if style.title in _QUOTES else "code"
                 break
-        lists = (value(one, "pPr/numPr/numId") for one in chain)
         return ParagraphStyle(
             name=name,
             kind=kind,
             level=level,
-            list_id=next((one for one in lists if one), ""),
-            list_levels=tuple(
-                (one.get(f"{W}styleId", ""), value(one, "pPr/numPr/ilvl")) for one in chain
-            ),
+            list_id=next((style.list_id for style in chain if style.list_id), ""),
+            list_levels=tuple((style.name, style.list_level) for style in chain),
             look=self._look_of(name),
         )
 
@@ -123,9 +122,34 @@ class Styles:
         if name not in self._looks:
             merged: dict[str, bool] = {}
             for style in reversed(self._chain(name)):
-                merged |= look(child(style, "rPr"))
+                merged |= style.look
             self._looks[name] = merged
         return self._looks[name]
+
+
+@dataclass(frozen=True)
+class _Style:
+    """What one style states itself."""
+
+    name: str
+    title: str
+    based_on: str
+    outline: str
+    list_id: str
+    list_level: str
+    look: Look
+
+    @staticmethod
+    def read(name: str, style: Element) -> _Style:
+        return _Style(
+            name=name,
+            title=value(style, "name").lower(),
+            based_on=value(style, "basedOn"),
+            outline=value(style, "pPr/outlineLvl"),
+            list_id=value(style, "pPr/numPr/numId"),
+            list_level=value(style, "pPr/numPr/ilvl"),
+            look=look(child(style, "rPr")),
+        )
 
 
 def as_heading(outline: str) -> tuple[Literal["", "heading"], int]:

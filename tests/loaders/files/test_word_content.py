@@ -10,6 +10,7 @@ from config.errors import LoadError
 from loaders.document import Document
 from loaders.files.local import load_bytes
 from loaders.output import document_to_markdown
+from loaders.time_limit import time_limit
 from tests.loaders.word_builder import HEAD, word
 
 RUN = "<w:r><w:t xml:space='preserve'>{}</w:t></w:r>"
@@ -362,3 +363,17 @@ OLE = bytes.fromhex("d0cf11e0a1b11ae1") + b"\0" * 600
 def test_other_office_files_are_refused_with_a_remedy(data: bytes, problem: str) -> None:
     with pytest.raises(LoadError, match=problem):
         load_bytes(data, suffix=".docx", id="plan")
+
+
+def test_fields_styles_and_definitions_without_end_take_no_time() -> None:
+    many = 1_000
+    opened = (BEGIN + THEN) * many + RUN.format("a") * many
+    chain = "".join(style(f"s{at}", based_on=f"s{at + 1}") for at in range(many))
+    levels = "".join(level(at % 9) for at in range(many // 3))
+    nums = [""] * many
+    body = p(opened) + "".join(p("b", f"s{at}") + item("c", number=at) for at in range(1, many))
+    parts = {"styles": part("styles", chain), "numbering": numbering(levels, *nums)}
+    with time_limit("plan", 20):
+        document = read(body, parts)
+    assert len(document.blocks) == 2 * many - 1
+    assert markers(document)[-1] == f"{many - 1}."
