@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from loaders.pdf.lines import MARKER, RawCell, RawTable, Row, Segment, fits
 from loaders.pdf.rules import Rules
-from loaders.pdf.tables import cell_lines, joined
+from loaders.pdf.tables import are_stacked, cell_lines, joined
 
 _WORDY = 3
 """Words of a line that is part of a sentence."""
@@ -147,6 +147,8 @@ def _rows(grid: Grid, rules: Rules, *, has_head: bool) -> list[list[int]] | None
     is_ruled = len(blocks) > 2
     for block in blocks:
         if len(block) == 1 or (is_ruled and not _is_stack(grid, block)):
+            if are_stacked(_cells(grid, block)):
+                return None
             groups.append(block)
         else:
             inner = _by_distance(grid, block, is_first=has_head and not groups)
@@ -211,6 +213,8 @@ def _by_distance(grid: Grid, block: Sequence[int], *, is_first: bool) -> list[li
         stacks = sum(_is_stack(grid, group) for group in several)
         if any(_is_loose(grid, group) for group in several):
             return None
+        if stacks < len(several) and any(are_stacked(_cells(grid, group)) for group in several):
+            return None
         if 2 * stacks <= len(several):
             return groups
         return singles if _are_rows(grid, block, is_first) else None
@@ -230,10 +234,14 @@ def _by_distance(grid: Grid, block: Sequence[int], *, is_first: bool) -> list[li
     return groups if not is_first or _is_head(grid[block[0]]) else None
 
 
+def _cells(grid: Grid, group: Sequence[int]) -> list[list[Segment]]:
+    columns = zip(*(grid[i] for i in group), strict=True)
+    return [_filled(column) for column in columns]
+
+
 def _is_loose(grid: Grid, group: Sequence[int]) -> bool:
     """Whether lines of one cell stand further apart than those of a text."""
-    columns = zip(*(grid[i] for i in group), strict=True)
-    cells = [[one for one in column if one is not None] for column in columns]
+    cells = _cells(grid, group)
     return any(b.base - a.base > 1.6 * a.size for cell in cells for a, b in pairwise(cell))
 
 

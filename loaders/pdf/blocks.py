@@ -9,10 +9,8 @@ from dataclasses import dataclass, field
 
 from loaders.assemble import BlockWriter
 from loaders.pdf.columns import Lines
-from loaders.pdf.lines import MARKER, RawCell, RawTable, Segment, fits, pitch_of
-from loaders.tables.cells import SourceCell
-from loaders.tables.grid import build_table
-from loaders.tables.headers import outline
+from loaders.pdf.joining import HYPHENS, WORD, Joiner, TableWriter
+from loaders.pdf.lines import MARKER, RawTable, Segment, fits, pitch_of
 from loaders.text.markdown import clean, escape
 
 _LARGE = 1.14
@@ -22,13 +20,6 @@ _MAX_HEADING = 200
 _ITEM = re.compile(rf"({MARKER.pattern})\s+(?=\S)")
 _SECTION = re.compile(r"\d{1,2}(?:\.\d{1,2})+\.?")
 _SENTENCE_END = re.compile(r"[.!?:;…。][\"”')\]]*$")
-_HYPHENS = "-\u2010\u00ad"
-_PARTED = re.compile(rf"(\w+)[{_HYPHENS}]$")
-_WORD = re.compile(r"\w+(?:[-\u2010]\w+)*")
-_SUSPENDED = re.compile(
-    r"(?:und|oder|bzw|sowie|and|or|to|en|of|et|ou|y|o|e|och|eller|og|i|lub)\b\.?", re.IGNORECASE
-)
-"""Words after a suspended hyphen: `pre- and postmortem`, `Vor- und Nachteile`."""
 
 
 @dataclass(slots=True)
@@ -44,6 +35,8 @@ class Line:
     """The layout broke the line, so the text goes on in the next one."""
     starts: bool = True
     """Starts a paragraph or an item."""
+    is_running: bool = False
+    """A header or footer, which is no heading of the text."""
 
 
 @dataclass(slots=True)
@@ -95,7 +88,8 @@ def _starts(above: Segment, one: Segment, line_above: Line, line: Line, pitch: f
     usual = min(pitch, 1.6 * one.size) or 1.3 * one.size
     is_apart = step > 1.3 * max(usual, 1.05 * one.size) or step < 0
     is_styled = not 0.92 < one.size / max(above.size, 0.1) < 1.08 or above.bold != one.bold
-    marks = bool(_ITEM.match(line.text)) or bool(_SECTION.match(line.text))
+    is_inside = line_above.is_soft and not _SENTENCE_END.search(line_above.text)
+    marks = bool(_ITEM.match(line.text) or _SECTION.match(line.text)) and not is_inside
     is_indented = 0.8 < line.indent - line_above.indent < 6 and line_above.starts is False
     if line.mono != line_above.mono or (line.mono and is_apart):
         return True
@@ -129,7 +123,7 @@ class Body:
             self._count(line.text)
 
     def add_table(self, table: RawTable, page: int) -> None:
-        last = self.pieces[-1] if self.pieces else None
+        last = next((one for one in reversed(self.pieces) if not _is_running(one)), None)
         if isinstance(last, PageTable) and last.table.is_like(len(table.edges)):
             is_beside = page == last.page and table.box[1] < last.table.box[1]
             table.goes_on = is_beside or page == last.page + 1
@@ -139,8 +133,8 @@ class Body:
                 self._count(text)
 
     def _count(self, text: str) -> None:
-        words = _WORD.findall(text.lower())
-        if words and text.rstrip()[-1:] in _HYPHENS:
+        words = WORD.findall(text.lower())
+        if words and text.rstrip()[-1:] in HYPHENS:
             words.pop()
         self.words.update(words)
 
@@ -152,7 +146,7 @@ class Body:
             and not last.mono
             and last.bold == line.bold
             and abs(last.size - line.size) < 0.6
-            and (last.page == line.page or last.text[-1:] in _HYPHENS)
+            and (last.page == line.page or last.text[-1:] in HYPHENS)
             and not _SENTENCE_END.search(last.text)
             and line.text[:1].islower()
             and not _ITEM.match(line.text)
@@ -173,7 +167,7 @@ class Body:
             for page, entries in bookmarks.items()
         }
         join = Joiner(self.words)
-        tables = _TableWriter(writer, join)
+        tables = TableWriter(writer, join)
         for group in _groups(self.pieces, titles):
             first = group[0]
             writer.page = first.page
@@ -199,6 +193,10 @@ class Body:
             }:
                 levels[size, True] = min(len(large) + 1, 6)
         return levels
+
+
+def _is_running(piece: Piece) -> bool:
+    return isinstance(piece, Line) and piece.is_running
 
 
 def _groups(pieces: Iterable[Piece], titles: dict[int, dict[str, int]]) -> Iterable[list[Piece]]:
@@ -255,7 +253,12 @@ def _write_lines(
 
 
 def _heading_level(lines: list[Line], text: str, levels: dict[tuple[float, bool], int]) -> int:
-    if len(text) > _MAX_HEADING or len(lines) > 3 or not any(sign.isalpha() for sign in text):
+    if (
+        len(text) > _MAX_HEADING
+        or len(lines) > 3
+        or lines[0].is_running
+        or not any(sign.isalpha() for sign in text)
+    ):
         return 0
     kinds = {(round(line.size * 2) / 2, line.bold) for line in lines}
     ranks = [levels.get(kind, 0) for kind in kinds]
@@ -266,81 +269,6 @@ def _heading_level(lines: list[Line], text: str, levels: dict[tuple[float, bool]
     if is_sentence or (not is_large and (_ITEM.match(text) or text.endswith(":"))):
         return 0
     return min(ranks)
-
-
-class Joiner:
-    """Joins lines that the layout broke, with the words of the document as evidence."""
-
-    def __init__(self, words: Counter[str]) -> None:
-        self._words = words
-
-    def __call__(self, lines: Sequence[tuple[str, bool]]) -> str:
-        joined = ""
-        is_soft = False
-        for text, soft in lines:
-            text = text.strip()
-            if not text:
-                continue
-            joined = self._join(joined, text, is_soft) if joined else text
-            is_soft = soft
-        return clean(joined.replace("\u00ad", ""))
-
-    def _join(self, above: str, below: str, is_soft: bool) -> str:
-        parted = _PARTED.search(above[-80:]) if above[-1] in _HYPHENS else None
-        if not parted or not below[0].isalnum() or not parted[1][-1].isalpha():
-            return above + (" " if is_soft else "\n") + below
-        if above[-1] == "\u00ad":
-            return above[:-1] + below
-        if _SUSPENDED.match(below):
-            return f"{above} {below}"
-        if not below[0].islower():
-            return above + below
-        first, rest = parted[1].lower(), (_WORD.match(below) or [below])[0].lower()
-        whole = re.search(r"[\w-]*$", above[-80:-1])
-        head = whole[0].lower() if whole else first
-        if self._words[f"{head}-{rest}"] > self._words[head + rest]:
-            return above + below
-        return above[:-1] + below
-
-
-class _TableWriter:
-    def __init__(self, writer: BlockWriter, join: Joiner) -> None:
-        self._writer, self._join = writer, join
-        self._head: list[list[SourceCell]] = []
-        """Rows of the table before that name its columns."""
-
-    def write(self, raw: RawTable) -> None:
-        writer = self._writer
-        rows: list[list[SourceCell]] = [[] for _ in range(raw.height)]
-        for cell in sorted(raw.cells, key=lambda cell: (cell.row, cell.column)):
-            rows[cell.row].append(_source_cell(cell, self._join))
-        table, warnings = build_table(rows, placeholders=False, place=f"page {writer.page}")
-        has_own_head = table.header_evidence in ("bold", "shaded") or _texts(rows[:1]) == _texts(
-            self._head[:1]
-        )
-        if raw.goes_on and self._head and not has_own_head:
-            rows = self._head + rows
-            table, _ = build_table(rows, placeholders=False, marked_rows=len(self._head))
-        self._head = rows[: table.header_rows]
-        for warning in warnings:
-            writer.warn(f"a table on page {writer.page}: {warning}")
-        writer.add("table", outline(table), "", table=table)
-
-
-def _texts(rows: list[list[SourceCell]]) -> list[list[str]]:
-    return [[cell.text for cell in row] for row in rows]
-
-
-def _source_cell(cell: RawCell, join: Joiner) -> SourceCell:
-    text = join(cell.lines)
-    return SourceCell(
-        text=text,
-        markdown=escape(text).replace("\n", "<br>"),
-        row_span=cell.row_span,
-        column_span=cell.column_span,
-        bold=cell.bold,
-        shade=cell.shade,
-    )
 
 
 def _key(title: str) -> str:

@@ -73,7 +73,7 @@ class _Arranger:
                 return len(run.rows)
             goes_on = i == 0 and self._before is not None and self._before.is_like(run.width)
             if aligned := aligned_table(run, self._rules, has_head=not goes_on):
-                if aligned.table is None or _is_cut(rows, i, run, aligned.rows):
+                if aligned.table is None or _is_cut(rows, i, run, aligned.rows, self._rules):
                     self.result.doubts.append(aligned.doubt or DOUBT)
                     self._plain += [_line(row) for row in run.rows[: aligned.rows]]
                 else:
@@ -189,7 +189,7 @@ def _is_across(rows: Sequence[Row], i: int, covered: list[Gutter], count: int) -
     return max(steps) < 1.5 * min(steps) and len(_cover(covered, rows[i + 1])[1]) == count
 
 
-def _is_cut(rows: Sequence[Row], start: int, run: Run, count: int) -> bool:
+def _is_cut(rows: Sequence[Row], start: int, run: Run, count: int, rules: Rules) -> bool:
     """Whether the row above or below seems to belong to the table, too."""
     steps = sorted(b[0].base - a[0].base for a, b in pairwise(run.rows[:count]))
     usual = 1.5 * max(steps[len(steps) // 2], 1.0)
@@ -202,6 +202,8 @@ def _is_cut(rows: Sequence[Row], start: int, run: Run, count: int) -> bool:
         return False
     above = rows[start - 1]
     left = min(one.x0 for row in run.rows for one in row)
+    if any(above[0].base < rule.at < run.rows[0][0].base - 2 for rule in rules.across):
+        return False
     is_inside = len(above) > 1 or above[0].x0 > left + 2 * above[0].size
     return is_inside and run.rows[0][0].base - above[0].base < usual
 

@@ -198,12 +198,11 @@ class _Reader:
             if one is not laid and abs(one.edges.number - number) <= WINDOW
         ]  # fmt: skip
         repeated, first = self._running.rows(laid.edges, others)
-        dropped = {id(row) for row in repeated} - {id(row) for row in first}
-        rows = [row for row in laid.rows if id(row) not in dropped]
+        rows = [row for row in laid.rows if not any(row is one for one in repeated)]
         rows += [[table_segment(table)] for table in laid.tables]
         rows.sort(key=lambda row: row[0].top)
-        if not rows and not laid.page.words:
-            return
+        headers = [one for one in first if one[0].base < laid.page.height / 2]
+        self._add_running(headers, number)
         left = min((one.x0 for row in rows for one in row), default=0.0)
         right = max([laid.page.width - left, *(one.x1 for row in rows for one in row)])
         arranged = arrange(rows, right, laid.page.rules, before=self._last)
@@ -217,8 +216,15 @@ class _Reader:
             else:
                 self._body.add(to_lines(part, number))
             self._last = part if isinstance(part, RawTable) else None
+        self._add_running([one for one in first if one not in headers], number)
         for word in laid.page.words:
             self._body.add(to_lines(Lines([segment([word])], word.x1), number))
+
+    def _add_running(self, rows: list[Row], number: int) -> None:
+        for row in rows:
+            lines = to_lines(Lines([segment([w for one in row for w in one.words])], 0.0), number)
+            lines[0].is_running = True
+            self._body.add(lines)
 
     def _warn(self, problem: str, number: int) -> None:
         self._pages_by_warning.setdefault(problem, []).append(number)

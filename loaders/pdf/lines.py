@@ -13,9 +13,7 @@ from loaders.pdf.page import Word
 
 WIDE_GAP = 0.95
 """Ems between two words that belong to different cells or columns."""
-MARKER = re.compile(
-    r"(?:[-*+•◦▪‣●○■–—]|\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)]|\d{1,2}(?:\.\d{1,2}){1,3}\.?)"
-)
+MARKER = re.compile(r"(?:[-*+•◦▪‣●○■–—\uf000-\uf0ff]|\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)])")
 _RAISED = str.maketrans("0123456789+-()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽⁾ⁿ")
 
 

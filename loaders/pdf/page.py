@@ -5,38 +5,25 @@ handles here, because a helper object would call PDFium whenever and wherever it
 
 from __future__ import annotations
 
-import ctypes
 import math
-import re
 import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from loaders.pdf.form import Widget
+from loaders.pdf.letters import TYPED, Letters, read_letters
 from loaders.pdf.rules import Rules, read_rules
-from loaders.text.markdown import is_monospace
 
 PDFIUM = threading.RLock()
 """Held by a thread from a document's opening to its closing."""
 _WORD_GAP = 0.28
 """Ems between two words without a space character between them. Kerned letters stay below 0.15."""
-TYPED, GUESSED = 2, 1
-"""A space character in the file; one that PDFium infers, also between letters set apart."""
 _GUESSED_GAP = 0.14
 """Ems between two words where PDFium infers a space."""
-_BOLD = re.compile(r"bold|black|heavy|demi(?!c)", re.IGNORECASE)
-_FIXED_PITCH, _FORCE_BOLD = 1, 1 << 18
-_HYPHENS = frozenset((0x02, 0xFFFE))
-"""PDFium's codes for a hyphen at a line's end."""
-_SPACES = frozenset((0xA0, 0x1680, *range(0x2000, 0x200C), 0x2028, 0x2029, 0x202F, 0x3000, 0xFFFE))
-_PRIVATE = re.compile("[\ue000-\uf8ff\ufffd]")
 _MAX_OBJECTS, _MAX_LETTERS = 300_000, 1_000_000
-_VERTICAL = re.compile("[\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]")
-"""Scripts that are also written from top to bottom."""
 
 
 @dataclass(slots=True)
@@ -67,34 +54,6 @@ class Page:
     """Characters whose font doesn't say what they mean."""
 
 
-@dataclass(slots=True)
-class _Style:
-    """What the characters of one text object have in common."""
-
-    size: float
-    angle: int
-    """Degrees of the writing direction, counterclockwise."""
-    bold: bool
-    mono: bool
-    drop: float
-    """From a character's loose bottom up to its baseline."""
-
-
-@dataclass(slots=True)
-class _Letters:
-    """Letters of one text object without a space between them."""
-
-    text: str
-    x0: float
-    bottom: float
-    x1: float
-    top: float
-    style: _Style
-    angle: int
-    space: int
-    """What parts it from the letter before: TYPED, GUESSED or nothing."""
-
-
 def read_page(handle: Any, widgets: list[Widget]) -> Page | None:
     """`handle`: an open FPDF_PAGE. Values of form fields are words at their place. None when the
     page has more content than any page that people read."""
@@ -106,7 +65,7 @@ def read_page(handle: Any, widgets: list[Widget]) -> Page | None:
     try:
         if text_page and pdfium.FPDFText_CountChars(text_page) > _MAX_LETTERS:
             return None
-        letters, unmapped = _letters(pdfium, text_page) if text_page else ([], 0)
+        letters, unmapped = read_letters(pdfium, text_page) if text_page else ([], 0)
     finally:
         pdfium.FPDFText_ClosePage(text_page)
     angles = Counter[int]()
@@ -121,131 +80,6 @@ def read_page(handle: Any, widgets: list[Widget]) -> Page | None:
     words += [frame.value(widget) for widget in widgets]
     rules = read_rules(handle, frame.point)
     return Page(words, rules, frame.width, frame.height, unmapped)
-
-
-def _letters(pdfium: Any, text_page: Any) -> tuple[list[_Letters], int]:
-    """Letters of a page in the order of the file, and how many of them mean nothing known."""
-    unicode_of = _fast(pdfium.FPDFText_GetUnicode, ctypes.c_uint)
-    target_of = _fast(pdfium.FPDFText_GetTextObject, ctypes.c_void_p)
-    handle = ctypes.cast(text_page, ctypes.c_void_p).value
-    runs: list[tuple[int, list[str], int, int, int]] = []
-    """Text object, signs, first and last index, and what parts them from those before."""
-    high, last, space = 0, -1, TYPED
-    for i in range(pdfium.FPDFText_CountChars(text_page)):
-        code = unicode_of(handle, i)
-        if code <= 0x20 or code in _SPACES:
-            if code not in _HYPHENS:
-                is_typed = code == 0x20 and pdfium.FPDFText_IsGenerated(text_page, i) != 1
-                space = TYPED if is_typed or space == TYPED else GUESSED
-                continue
-            code = 0x2D
-        if 0xD800 <= code < 0xDC00:
-            high = code
-            continue
-        if high and 0xDC00 <= code < 0xE000:
-            code = 0x10000 + ((high - 0xD800) << 10) + code - 0xDC00
-        high = 0
-        target = target_of(handle, i) or 0
-        if space or target != last or not runs:
-            runs.append((target, [chr(code)], i, i, space))
-        else:
-            key, signs, start, _, before = runs[-1]
-            signs.append(chr(code))
-            runs[-1] = (key, signs, start, i, before)
-        last, space = target, 0
-    return _measured(pdfium, text_page, runs)
-
-
-def _measured(
-    pdfium: Any, text_page: Any, runs: list[tuple[int, list[str], int, int, int]]
-) -> tuple[list[_Letters], int]:
-    styles: dict[int, _Style] = {}
-    letters: list[_Letters] = []
-    first, last = pdfium.FS_RECTF(), pdfium.FS_RECTF()
-    unmapped = 0
-    for key, signs, start, end, space in runs:
-        pdfium.FPDFText_GetLooseCharBox(text_page, start, first)
-        pdfium.FPDFText_GetLooseCharBox(text_page, end, last)
-        style = styles.get(key)
-        if style is None:
-            style = styles[key] = _style(pdfium, text_page, start, first)
-        text = "".join(signs)
-        if _PRIVATE.search(text) or pdfium.FPDFText_HasUnicodeMapError(text_page, start) == 1:
-            unmapped += len(text)
-        letters.append(
-            _Letters(
-                text,
-                min(first.left, last.left),
-                min(first.bottom, last.bottom),
-                max(first.right, last.right),
-                max(first.top, last.top),
-                style,
-                style.angle,
-                space,
-            )
-        )
-    _mark_vertical(letters)
-    return letters, unmapped
-
-
-def _fast(function: Any, result: Any) -> Any:
-    """A function of PDFium whose calls convert no pointers: there is one for each letter."""
-    address = ctypes.cast(function, ctypes.c_void_p).value or 0
-    return ctypes.CFUNCTYPE(result, ctypes.c_void_p, ctypes.c_int)(address)
-
-
-def _style(pdfium: Any, text_page: Any, i: int, box: Any) -> _Style:
-    matrix = pdfium.FS_MATRIX(1, 0, 0, 1, 0, 0)
-    pdfium.FPDFText_GetMatrix(text_page, i, matrix)
-    size = pdfium.FPDFText_GetFontSize(text_page, i) * math.hypot(matrix.c, matrix.d)
-    angle = round(math.degrees(math.atan2(matrix.b, matrix.a)))
-    nearest = round(angle / 90) * 90
-    angle = (nearest if abs(angle - nearest) <= 3 else angle) % 360
-    x, y = ctypes.c_double(), ctypes.c_double()
-    pdfium.FPDFText_GetCharOrigin(text_page, i, x, y)
-    name = ctypes.create_string_buffer(128)
-    flags = ctypes.c_int()
-    pdfium.FPDFText_GetFontInfo(text_page, i, name, 128, flags)
-    font = name.value.decode("utf-8", "replace")
-    target = pdfium.FPDFText_GetTextObject(text_page, i)
-    is_stroked = bool(target) and pdfium.FPDFTextObj_GetTextRenderMode(target) == 2
-    bold = bool(_BOLD.search(font)) or bool(flags.value & _FORCE_BOLD) or is_stroked
-    if not size > 0.5 or not math.isfinite(size):
-        size = max(abs(box.top - box.bottom), 1.0)
-    drops = {
-        0: y.value - box.bottom,
-        90: box.right - x.value,
-        180: box.top - y.value,
-        270: x.value - box.left,
-    }
-    drop = drops.get(angle, size * 0.2)
-    return _Style(
-        size=size,
-        angle=angle,
-        bold=bold or pdfium.FPDFText_GetFontWeight(text_page, i) >= 600,
-        mono=is_monospace(font) or bool(flags.value & _FIXED_PITCH),
-        drop=drop if 0 <= drop <= size else size * 0.2,
-    )
-
-
-def _mark_vertical(letters: list[_Letters]) -> None:
-    """Letters of East Asian scripts that stand one below the other read from top to bottom."""
-    for one in letters:
-        size = one.style.size
-        if len(one.text) > 1 and one.x1 - one.x0 < 1.3 * size < 1.5 * size < one.top - one.bottom:
-            one.angle = 270 if one.angle == 0 and _VERTICAL.match(one.text) else one.angle
-    for left, right in pairwise(letters):
-        size = left.style.size
-        is_below = 0.6 * size < left.top - right.top < 2 * size
-        if (
-            left.style.angle == 0
-            and is_below
-            and len(left.text) == len(right.text) == 1
-            and abs(left.x0 - right.x0) < 0.3 * size
-            and _VERTICAL.match(left.text)
-            and _VERTICAL.match(right.text)
-        ):
-            left.angle = right.angle = 270
 
 
 class _Frame:
@@ -274,7 +108,7 @@ class _Frame:
         xs, ys = (a[0], b[0], c[0], d[0]), (a[1], b[1], c[1], d[1])
         return min(xs), min(ys), max(xs), max(ys)
 
-    def word(self, run: list[_Letters]) -> Word:
+    def word(self, run: list[Letters]) -> Word:
         first = run[0]
         boxes = [self.box(one.x0, one.bottom, one.x1, one.top) for one in run]
         size = first.style.size
@@ -306,11 +140,11 @@ def _without_ligatures(text: str) -> str:
     )
 
 
-def _runs(letters: list[_Letters], angle: int) -> Iterator[list[_Letters]]:
+def _runs(letters: list[Letters], angle: int) -> Iterator[list[Letters]]:
     """Letters of one direction, word by word."""
     radians = math.radians(angle)
     cos, sin = math.cos(radians), math.sin(radians)
-    run: list[_Letters] = []
+    run: list[Letters] = []
     space = 0
     for letter in letters:
         if letter.angle != angle:
@@ -326,7 +160,7 @@ def _runs(letters: list[_Letters], angle: int) -> Iterator[list[_Letters]]:
         yield run
 
 
-def _parts(last: _Letters, letter: _Letters, space: int, direction: tuple[float, float]) -> bool:
+def _parts(last: Letters, letter: Letters, space: int, direction: tuple[float, float]) -> bool:
     """Whether a letter starts a new word."""
     size = max(last.style.size, letter.style.size)
     along, away = _step(last, letter, *direction)
@@ -337,7 +171,7 @@ def _parts(last: _Letters, letter: _Letters, space: int, direction: tuple[float,
     return space == TYPED or is_apart or is_styled or is_raised
 
 
-def _step(last: _Letters, letter: _Letters, cos: float, sin: float) -> tuple[float, float]:
+def _step(last: Letters, letter: Letters, cos: float, sin: float) -> tuple[float, float]:
     """The gap between two letters along the writing direction, and the step across it."""
     half_last = (abs((last.x1 - last.x0) * cos) + abs((last.top - last.bottom) * sin)) / 2
     half = (abs((letter.x1 - letter.x0) * cos) + abs((letter.top - letter.bottom) * sin)) / 2
@@ -349,9 +183,9 @@ def _step(last: _Letters, letter: _Letters, cos: float, sin: float) -> tuple[flo
     return along - half_last - half, dy * cos - dx * sin
 
 
-def _turned(letters: list[_Letters], angle: int, frame: _Frame) -> list[Word]:
+def _turned(letters: list[Letters], angle: int, frame: _Frame) -> list[Word]:
     """Lines of text in another direction, each as one word with its box in the page's frame."""
-    lines: list[list[list[_Letters]]] = []
+    lines: list[list[list[Letters]]] = []
     radians = math.radians(angle)
     cos, sin = math.cos(radians), math.sin(radians)
     for run in _runs(letters, angle):

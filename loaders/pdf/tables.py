@@ -281,24 +281,40 @@ def _crosses(words_by_area: dict[tuple[int, int, int, int], list[Word]]) -> bool
 
 def _stacked(rows_by_area: dict[tuple[int, int, int, int], list[Row]], height: int) -> str:
     """Why a row of cells seems to hold several rows without a line between them; '' if not."""
-    by_top: dict[int, list[list[Row]]] = {}
+    by_top: dict[int, list[list[Segment]]] = {}
     for area, rows in rows_by_area.items():
         if rows and area[2] - area[0] == 1:
-            by_top.setdefault(area[0], []).append(rows)
+            by_top.setdefault(area[0], []).append([row[0] for row in rows])
     total = sum(max(map(len, cells)) for cells in by_top.values())
-    for cells in by_top.values():
+    for top, cells in by_top.items():
         deepest = max(map(len, cells))
-        if deepest < 3 or deepest * 2 < total or len(cells) < 2:
-            continue
-        full = [rows for rows in cells if len(rows) >= deepest - 1]
-        bases = [{round(row[0].base) for row in rows} for rows in full]
-        if (
-            len(full) * 2 > len(cells)
-            and len(full) > 1
-            and len(set.intersection(*bases)) >= deepest - 1
-        ):
+        full = [lines for lines in cells if len(lines) >= deepest - 1]
+        bases = [{round(line.base) for line in lines} for lines in full]
+        is_level = len(full) > 1 and len(set.intersection(*bases)) >= deepest - 1
+        is_most = deepest > 2 and deepest * 2 >= total and len(full) * 2 > len(cells)
+        if (is_level and is_most) or (top and are_stacked(cells)):
             return "has rows without a ruling line between them"
     return ""
+
+
+def are_stacked(cells: Iterable[Sequence[Segment]]) -> bool:
+    """Whether cells hold values one below the other that belong together line by line.
+
+    The layout breaks a text, but no number; and rarely three short texts at the same heights."""
+    by_heights: dict[tuple[int, ...], list[Sequence[Segment]]] = {}
+    for lines in cells:
+        if len(lines) > 1:
+            by_heights.setdefault(tuple(round(line.base) for line in lines), []).append(lines)
+    for level in by_heights.values():
+        short = [lines for lines in level if all(len(line.words) < 3 for line in lines)]
+        numbers = [lines for lines in level if all(_is_number(line) for line in lines)]
+        if (numbers and len(level) > 1) or (len(short) > 2 and len(short) == len(level)):
+            return True
+    return False
+
+
+def _is_number(line: Segment) -> bool:
+    return len(line.words) == 1 and any(sign.isdigit() for sign in line.text)
 
 
 def cell_lines(

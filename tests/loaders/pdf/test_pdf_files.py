@@ -64,6 +64,16 @@ def test_rows_without_a_ruling_line_between_them_are_rows_where_they_are_aligned
     assert not document.warnings
 
 
+def test_values_one_below_the_other_in_a_ruled_cell_make_no_table() -> None:
+    page = PdfPage()
+    page.grid(XS, (100, 120, 150, 180))
+    page.cells(XS, (100, 126, 156), [HEAD, ("P1", "4.5", "12"), ("P2", "5.5", "13")])
+    page.cells(XS, (138, 168), [("", "4.9", "17"), ("", "5.9", "18")])
+    document = read(page)
+    assert not tables(document)
+    assert "could not be rebuilt" in document.warnings[0]
+
+
 def test_an_aligned_table_is_a_table_and_one_that_reads_in_two_ways_is_not() -> None:
     clear, unclear = PdfPage(), PdfPage()
     clear.cells(XS, range(100, 180, 14), [HEAD, *((f"P{i}", "", f"{i} bar") for i in range(2))])
