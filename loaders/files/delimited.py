@@ -110,7 +110,8 @@ def _write(writer: BlockWriter, rows: Sequence[Sequence[str]], name: str) -> Non
         widths = [
             len(row) for row in dropwhile(lambda row: len(row) < 2, band if is_filled else ())
         ]
-        if short := sum(each < max(widths) for each in widths):
+        longest = max(widths, default=0)
+        if short := sum(each < longest for each in widths):
             writer.warn(f"{short} of {len(widths)} rows are shorter than the longest: filled up")
     grid = [[_cell(value) for value in [*row, *[""] * (width - len(row))]] for row in rows]
     write_sheet(writer, grid, document=name, has_names=True)
