@@ -50,14 +50,18 @@ def parse_html(html: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Doc
     return make_document(writer, url=url, **metadata)
 
 
-def write_html(soup: BeautifulSoup, writer: BlockWriter, name: str) -> None:
+def write_html(
+    soup: BeautifulSoup, writer: BlockWriter, name: str, *, is_page: bool = True
+) -> None:
+    """`is_page`: whether a program other than ours wrote some of it."""
     _check_depth(soup, name)
-    simplify_storage(soup)
-    if words := simplify_page(soup):
-        writer.warn(f"left out {words} words that the page hides")
-    if soup.find("frameset"):
-        writer.warn("its frames are pages of their own, and not read")
-    simplify_export(soup)
+    if is_page:
+        simplify_storage(soup)
+        if words := simplify_page(soup):
+            writer.warn(f"left out {words} words that the page hides")
+        if soup.find("frameset"):
+            writer.warn("its frames are pages of their own, and not read")
+        simplify_export(soup)
     for element in soup.find_all(_INVISIBLE):
         if element.name in ("iframe", "object", "svg"):
             writer.warn(f"skipped an embedded <{element.name}>")

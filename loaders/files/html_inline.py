@@ -116,6 +116,9 @@ def take_footnotes(
     """Removes footnotes and returns label → (text, markdown).
 
     References become `<footnote-ref label>`."""
+    addresses = [attribute(link, "href") for link in soup.find_all("a", href=True)]
+    if not any(_TARGET.search(one) or _BACK.search(one) for one in addresses):
+        return {}
     notes: dict[str, tuple[str, str]] = {}
     targets: dict[str, Tag] = {}
     for element in soup.find_all(id=True):

@@ -49,21 +49,21 @@ def parse_markdown(text: str, *, url: str = "", **metadata: Unpack[Metadata]) ->
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
     writer = BlockWriter(url=url)
     body = take_front_matter(text, metadata, writer.warn)
-    html = _to_html(body, name, writer)
-    write_html(BeautifulSoup(f"<body>{html}</body>", "lxml"), writer, name)
+    if not body.isascii():
+        body = _ODD_SPACE.sub(r"\1 ", _UNSEEN.sub("", body))
+    notes = Notes(body)
+    soup = BeautifulSoup(f"<body>{_to_html(notes, name, writer)}</body>", "lxml")
+    write_html(soup, writer, name, is_page=notes.holds_html)
     first = next((block.text for block in writer.blocks if block.kind == "heading"), "")
     metadata["title"] = metadata.get("title") or first
     metadata.setdefault("mime_type", "text/markdown")
     return make_document(writer, url=url, **metadata)
 
 
-def _to_html(body: str, name: str, writer: BlockWriter) -> str:
+def _to_html(notes: Notes, name: str, writer: BlockWriter) -> str:
     parser = _parser()
-    if "\xa0" in body or not body.isascii():
-        body = _ODD_SPACE.sub(r"\1 ", _UNSEEN.sub("", body))
-    notes = Notes(body)
     env: dict[str, Any] = {"site": notes}
-    tokens = parser.parse(body, env)
+    tokens = parser.parse(notes.text, env)
     for token in tokens:
         # The parser stops silently at its own limit, one level deeper.
         if token.level >= MAX_MARKUP_NESTING - 1:
@@ -206,6 +206,7 @@ def _show_unclosed(state: StateCore) -> None:
     notes: Notes = state.env["site"]
     for token in state.tokens:
         if token.type == "html_block":
+            notes.holds_html = True
             line = (token.map or [0])[0]
             token.content = words_of_tags(token.content, notes, line)
             for name in _HIDING:
@@ -216,7 +217,10 @@ def _show_unclosed(state: StateCore) -> None:
             continue
         waiting: dict[str, list[Token]] = {}
         for child in token.children or ():
-            match = _TAG.match(child.content) if child.type == "html_inline" else None
+            if child.type != "html_inline":
+                continue
+            notes.holds_html = True
+            match = _TAG.match(child.content)
             name = match[1].lower() if match else ""
             if name in _HIDING and child.content[1] == "/":
                 waiting.pop(name, None)

@@ -21,6 +21,7 @@ class Notes:
     text: str
     warnings: dict[str, list[int]] = field(default_factory=dict)
     """Warning → the lines that it is about, from 1."""
+    holds_html: bool = False
     _last: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     @cached_property
