@@ -98,7 +98,9 @@ def inline(nodes: Iterable[PageElement]) -> tuple[str, str]:
 
 
 def _tidy(markdown: str) -> str:
-    return re.sub(r"[ \t]*\n[ \t]*", "\n", re.sub(r"[ \t]+", " ", markdown)).strip()
+    """White space as a browser shows it, without soft hyphens, which a search would stumble on."""
+    shown = re.sub(r"[ \t]+", " ", markdown.replace("\xad", ""))
+    return re.sub(r"[ \t]*\n[ \t]*", "\n", shown).strip()
 
 
 def attribute(element: Tag, name: str) -> str:

@@ -30,9 +30,8 @@ _SPECIAL = re.compile(
 _SPECIAL_IN_LINK = re.compile(_ESCAPED + r"| [\[\]^]", re.VERBOSE)
 _SIGN = re.compile(r"[\\`*_~\[\]<&]|^\W|\W$")
 _LINE_ENDS = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-_INVISIBLE = re.compile("[\xad\ue907\uec02\uec03\ufeff\x00-\x08\x0e-\x1b\x1f]")
-"""Soft hyphens, private-use marks of Google's building blocks, byte order marks, control
-characters."""
+_INVISIBLE = re.compile("[\ue907\uec02\uec03\ufeff\x00-\x08\x0e-\x1b\x1f]")
+"""Private-use marks of Google's building blocks, byte order marks, control characters."""
 _MONOSPACE = re.compile(
     r"mono|courier|consolas|menlo|monaco|inconsolata|source code|code pro", re.IGNORECASE
 )

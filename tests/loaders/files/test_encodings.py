@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import codecs
+import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -45,6 +47,7 @@ def read(data: bytes, suffix: str = ".txt") -> Document:
     return load_bytes(data, suffix=suffix, id="x")
 
 
+@pytest.mark.skipif(find_spec("chardetng_py") is None, reason="one detector asks for more text")
 @pytest.mark.parametrize(("language", "encoding"), SAVED_AS)
 def test_a_sentence_is_read_in_its_letters_and_the_guess_is_said(
     language: str, encoding: str
@@ -135,3 +138,21 @@ def test_letters_of_several_alphabets_are_refused() -> None:
 def test_a_wrong_byte_behind_a_mark_is_said() -> None:
     text, warning = decode(codecs.BOM_UTF8 + b"one\ntwo \xff\n")
     assert (text, "in line 2" in warning) == ("one\ntwo \ufffd\n", True)
+
+
+def test_without_the_second_detector_a_short_text_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "chardetng_py", None)
+    sentence = "Остановите запись и дождитесь пустой очереди, затем запустите ведомость снова.\n"
+    text, warning = decode((sentence * 4).encode("cp1251"))
+    assert (text, "a guess" in warning) == (sentence * 4, True)
+    with pytest.raises(LoadError, match="save it as UTF-8"):
+        decode(sentence.encode("cp1251"))
+
+
+def test_soft_hyphens_of_a_page_are_not_shown() -> None:
+    page = "<p>Restart the super\xadvisor</p><table><tr><td>a\xadb<td>c</table>"
+    document = load_bytes(page.encode(), suffix=".html")
+    assert "\xad" not in repr(document.blocks)
+    assert document.blocks[0].text == "Restart the supervisor"
