@@ -99,8 +99,8 @@ def inline(nodes: Iterable[PageElement]) -> tuple[str, str]:
 
 def _tidy(markdown: str) -> str:
     """White space as a browser shows it, without soft hyphens, which a search would stumble on."""
-    shown = re.sub(r"[ \t]+", " ", markdown.replace("\xad", ""))
-    return re.sub(r"[ \t]*\n[ \t]*", "\n", shown).strip()
+    spaced = re.sub(r"[ \t]+", " ", markdown.replace("\xad", ""))
+    return re.sub(r"[ \t]*\n[ \t]*", "\n", spaced).strip()
 
 
 def attribute(element: Tag, name: str) -> str:
