@@ -234,6 +234,10 @@ _PARSERS: dict[str, Parse] = {
     ".mht": _text(parse_html, markup=True),
     ".mhtml": _text(parse_html, markup=True),
     ".pdf": parse_pdf,
+    ".potm": parse_pptx,
+    ".potx": parse_pptx,
+    ".ppsm": parse_pptx,
+    ".ppsx": parse_pptx,
     ".pptm": parse_pptx,
     ".pptx": parse_pptx,
     ".tsv": _text(parse_csv),
@@ -241,4 +245,6 @@ _PARSERS: dict[str, Parse] = {
     ".xlsm": parse_xlsx,
     ".xhtml": _text(parse_html, markup=True),
     ".xlsx": parse_xlsx,
+    ".xltm": parse_xlsx,
+    ".xltx": parse_xlsx,
 }
