@@ -9,13 +9,12 @@ from dataclasses import dataclass, field, replace
 from config.errors import LoadError
 from loaders.docs.node import Node
 from loaders.document import MAX_CHARACTERS, Image
-from loaders.text.markdown import Span, clean, escape, is_monospace
+from loaders.text.markdown import Span, clean, escape, is_exponent, is_monospace
 from loaders.text.plain import number
 
 EQUATION = "[equation]"
 BREAK = "\n"
 """A page or column break."""
-_EXPONENT = re.compile(r"[-−]?\d+")
 _POSITION_KEYS = frozenset(("startIndex", "endIndex"))
 
 
@@ -204,8 +203,7 @@ def _is_exponent(node: Node, span: Span, before: list[Piece]) -> bool:
         style is not None
         and style.text("baselineOffset") == "SUPERSCRIPT"
         and isinstance(last, Span)
-        and last.text[-1:].isdigit()
-        and bool(_EXPONENT.fullmatch(span.text.strip()))
+        and is_exponent(span.text, last.text)
     )
 
 

@@ -11,7 +11,14 @@ from typing import IO, TypeVar
 from loaders.document import MAX_CHARACTERS
 from loaders.office.package import Element
 from loaders.sheets.formats import BUILTIN, show_number, show_plain
-from loaders.text.markdown import Span, clean, escape, spans_to_markdown, spans_to_text
+from loaders.text.markdown import (
+    Span,
+    clean,
+    escape,
+    is_exponent,
+    spans_to_markdown,
+    spans_to_text,
+)
 
 Item = TypeVar("Item")
 _MAX_OPEN = 200_000
@@ -125,11 +132,15 @@ def read_text(item: Element) -> Text:
         if name == "t":
             spans.append(Span(text=decoded(part.text)))
         elif name == "r":
-            text = "".join(each.text or "" for each in children(part, "t"))
+            text = decoded("".join(each.text or "" for each in children(part, "t")))
+            looks = children(part, "rPr", "vertAlign")
+            is_raised = any(look.get("val") == "superscript" for look in looks)
+            if is_raised and spans and is_exponent(text, spans[-1].text):
+                text = f"^{text}"
             marks = {local(mark) for mark in children(part, "rPr") for mark in mark if _is_on(mark)}
             spans.append(
                 Span(
-                    text=decoded(text),
+                    text=text,
                     bold="b" in marks,
                     italic="i" in marks,
                     strike="strike" in marks,

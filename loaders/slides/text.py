@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 
 from loaders.office.package import Element, Relation
 from loaders.sheets.cells import child, children, local, relation_id
-from loaders.text.markdown import Span, clean, is_monospace, spans_to_markdown, spans_to_text
+from loaders.text.markdown import (
+    Span,
+    clean,
+    is_exponent,
+    is_monospace,
+    spans_to_markdown,
+    spans_to_text,
+)
 from loaders.text.plain import number
 
 _KINDS = {"alphaLc": "a", "alphaUc": "A", "romanLc": "i", "romanUc": "I"}
@@ -47,6 +54,7 @@ class TextReader:
             yield Paragraph(text, spans_to_markdown(spans).strip(), marker, level if marker else 0)
 
     def _spans(self, paragraph: Element) -> Iterator[Span]:
+        before = ""
         for part in paragraph:
             name = local(part)
             if name == "br":
@@ -54,6 +62,9 @@ class TextReader:
             elif name == "r" or (name == "fld" and part.get("type") != "slidenum"):
                 text = "".join(clean(one.text or "") for one in children(part, "t"))
                 look = child(part, "rPr")
+                if _integer(look, "baseline") > 0 and is_exponent(text, before):
+                    text = f"^{text}"
+                before = text
                 font = child(look, "latin")
                 link = self.relations.get(relation_id_of(child(look, "hlinkClick")))
                 yield Span(

@@ -98,7 +98,11 @@ def _header_rows(cells: Grid, styles: Styles, marked_rows: int) -> tuple[int, st
     if first + 1 >= height:
         return 0, ""
     depth = _with_spans(cells, first + 1, groups=True)
+    texts = [[cell.text for cell in row] for row in cells[first : first + 2]]
+    in_two_rows = first + 2 < height and fills_gaps(*texts)
     for name, is_distinct in (("bold", _bold), ("shaded", _shaded)):
+        if in_two_rows and is_distinct(cells, styles, first, first + 2):
+            return first + 2, name
         if is_distinct(cells, styles, first, depth):
             return depth, name
         if is_distinct(cells, styles, first, first + 1):
@@ -106,6 +110,12 @@ def _header_rows(cells: Grid, styles: Styles, marked_rows: int) -> tuple[int, st
     if len(cells[0]) > 1 and _short_names(cells, first, depth):
         return depth, "short first row"
     return 0, ""
+
+
+def fills_gaps(above: Sequence[str], below: Sequence[str]) -> bool:
+    """Whether two rows name each column together, as groups of columns and the columns do."""
+    pairs = list(zip(above, below, strict=True))
+    return not (all(above) or all(below)) and all(map(any, pairs)) and any(map(all, pairs))
 
 
 def _leading(styles: Styles) -> int:

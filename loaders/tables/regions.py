@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, zip_longest
+from itertools import groupby, pairwise, zip_longest
 
 from loaders.assemble import BlockWriter
 from loaders.document import Table
 from loaders.tables.cells import SourceCell
 from loaders.tables.evidence import is_form, is_number, names_columns
 from loaders.tables.grid import build_table
-from loaders.tables.headers import outline, with_headers
+from loaders.tables.headers import fills_gaps, outline, with_headers
 
 Grid = Sequence[Sequence[SourceCell]]
 """Rows of one width. Positions that a merged cell covers are empty cells."""
@@ -48,7 +48,8 @@ class Sheet:
     def areas(self) -> list[Area]:
         """In reading order. Blank rows cut first, so that a column of numbers or notes stays with
         its rows."""
-        return self._split(Area(range(len(self.grid)), tuple(range(self.width))))
+        areas = self._split(Area(range(len(self.grid)), tuple(range(self.width))))
+        return [part for area in areas for part in self._at_headers(area)]
 
     def count(self, row: int, columns: Sequence[int]) -> int:
         return sum(self._filled[row][column] for column in columns)
@@ -85,6 +86,18 @@ class Sheet:
                 parts = [Area(range(last.rows.start, parts[0].rows.stop), columns)]
             areas += parts
         return areas
+
+    def _at_headers(self, area: Area) -> list[Area]:
+        """The area in parts, where the source marks the names of a further table."""
+        marked = [
+            row
+            for row in area.rows
+            if (cells := self.cells(row, area.columns)) and all(cell.header for cell in cells)
+        ]
+        starts = [row for before, row in pairwise(marked) if row > before + 1]
+        bounds = [area.rows.start, *starts, area.rows.stop]
+        parts = (self._trimmed(Area(range(*rows), area.columns)) for rows in pairwise(bounds))
+        return [part for part in parts if part] if starts else [area]
 
     def _trimmed(self, area: Area) -> Area | None:
         rows = [row for row in area.rows if self.count(row, area.columns)]
@@ -238,10 +251,5 @@ def _depth(table: Table, texts: Sequence[Sequence[str]]) -> int:
     first, second = texts[0], texts[1] if len(texts) > 2 else texts[0]
     width = len(first)
     spans = any(1 < cell.column_span < width or cell.row_span == 2 for cell in table.rows[0])
-    fills = (
-        not all(first)
-        and not all(second)
-        and all(above or below for above, below in zip(first, second, strict=True))
-        and all(texts[2] if len(texts) > 2 else ())
-    )
+    fills = fills_gaps(first, second) and all(texts[2] if len(texts) > 2 else ())
     return 2 if len(texts) > 2 and (spans or fills) and not any(map(is_number, second)) else 1

@@ -30,6 +30,7 @@ _SPECIAL = re.compile(
 _SPECIAL_IN_LINK = re.compile(_ESCAPED + r"| [\[\]^]", re.VERBOSE)
 _SIGN = re.compile(r"[\\`*_~\[\]<&]|^\W|\W$")
 _LINE_ENDS = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_EXPONENT = re.compile(r"[-−]?\d+")
 _INVISIBLE = re.compile("[\ue907\uec02\uec03\ufeff\x00-\x08\x0e-\x1b\x1f]")
 """Private-use marks of Google's building blocks, byte order marks, control characters."""
 _MONOSPACE = re.compile(
@@ -58,6 +59,11 @@ class Span:
     @property
     def style(self) -> tuple[object, ...]:
         return self.bold, self.italic, self.strike, self.code, self.link, self.markdown
+
+
+def is_exponent(raised: str, before: str) -> bool:
+    """Whether a superscript is that of a number: 10 with a raised 6 is 10^6, not 106."""
+    return before[-1:].isdigit() and bool(_EXPONENT.fullmatch(raised.strip()))
 
 
 def clean(text: str) -> str:

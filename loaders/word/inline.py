@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from loaders.text.markdown import Span, clean
+from loaders.text.markdown import Span, clean, is_exponent
 from loaders.word.drawings import Drawing, Drawings, alternative
 from loaders.word.equations import linear
 from loaders.word.fields import Field, Fields, checkbox
@@ -30,7 +30,6 @@ from loaders.word.styles import PLAIN, Look, ParagraphStyle, Styles
 from loaders.word.symbols import symbol
 
 EQUATION = "[equation]"
-_EXPONENT = re.compile(r"[-−]?\d+")
 Piece = Span | Drawing
 
 
@@ -93,7 +92,7 @@ class Inline:
         text = clean(text.replace("\xad", ""))
         if not text or pages or self._fields.in_instruction:
             return
-        if look.get("raised") and self._last[-1:].isdigit() and _EXPONENT.fullmatch(text.strip()):
+        if look.get("raised") and is_exponent(text, self._last):
             text = "^" + text
         self._last = text
         self._fields.show()

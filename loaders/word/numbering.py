@@ -13,6 +13,13 @@ from loaders.word.styles import ParagraphStyle, Styles
 MAX_LEVEL = 8
 """Word has nine levels, 0 to 8."""
 _PLACEHOLDER = re.compile(r"%([1-9])")
+_AIUEO = (
+    "アイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワヲン"
+)
+_IROHA = (
+    "イロハニホヘトチリヌルヲワカヨタレソツネナラムウヰノオク"
+    "ヤマケフコエテアサキユメミシヱヒモセスン"
+)
 _DIGITS = "〇一二三四五六七八九"
 
 
@@ -170,8 +177,13 @@ def _ordinal(count: int) -> str:
 
 
 def _letter(first: str, last: str, without: str = "") -> Callable[[int], str]:
+    return _letters(
+        "".join(chr(n) for n in range(ord(first), ord(last) + 1) if chr(n) not in without)
+    )
+
+
+def _letters(letters: str) -> Callable[[int], str]:
     """Letters like Word's: behind the last one, the first one twice."""
-    letters = [chr(n) for n in range(ord(first), ord(last) + 1) if chr(n) not in without]
 
     def write(count: int) -> str:
         if count < 1:
@@ -179,6 +191,16 @@ def _letter(first: str, last: str, without: str = "") -> Callable[[int], str]:
         return letters[(count - 1) % len(letters)] * min((count - 1) // len(letters) + 1, 100)
 
     return write
+
+
+def _hebrew(count: int) -> str:
+    """Letters that add up, the largest first; 15 and 16 are 9 with 6 and 7."""
+    if not 0 < count < 400:
+        return str(count)
+    hundreds, rest = divmod(count, 100)
+    tens, ones = (0, rest) if rest in (15, 16) else divmod(rest, 10)
+    ending = {15: "טו", 16: "טז"}.get(ones, " אבגדהוזחט"[ones : ones + 1])
+    return " קרש"[hundreds].strip() + " יכלמנסעפצ"[tens].strip() + ending.strip()
 
 
 def _chinese(count: int) -> str:
@@ -210,6 +232,16 @@ _FORMATS: Mapping[str, Callable[[int], str]] = {
     "russianLower": _letter("а", "я", "йъыь"),
     "russianUpper": _letter("А", "Я", "ЙЪЫЬ"),
     "hebrew2": _letter("א", "ת", "ךםןףץ"),
+    "hebrew1": _hebrew,
+    "arabicAlpha": _letters("أبتثجحخدذرزسشصضطظعغفقكلمنهوي"),
+    "arabicAbjad": _letters("أبجدهوزحطيكلمنسعفصقرشتثخذضظغ"),
+    "thaiLetters": _letter("ก", "ฮ", "ฃฅฆฤฦ"),
+    "aiueo": _letters(_AIUEO),
+    "aiueoFullWidth": _letters(_AIUEO),
+    "iroha": _letters(_IROHA),
+    "irohaFullWidth": _letters(_IROHA),
+    "ganada": _letters("가나다라마바사아자차카타파하"),
+    "chosung": _letters("ㄱㄴㄷㄹㅁㅂㅅㅇㅈㅊㅋㅌㅍㅎ"),
     "chineseCounting": _chinese,
     "chineseCountingThousand": _chinese,
     "japaneseCounting": _chinese,

@@ -62,18 +62,22 @@ class Paragraphs:
     styles: Styles
     numbering: Numbering
     _waiting: list[Piece] = field(default_factory=list)
-    """Pieces of paragraphs whose end was deleted: they belong to the next one."""
+    """Pieces of paragraphs whose end was deleted, and large first letters, which have a paragraph
+    of their own: they belong to the next one."""
     _open: list[int] = field(default_factory=list)
     """Levels of the list items around the next one."""
 
     def read(self, element: Element, inline: Inline) -> Paragraph | None:
-        """None for a paragraph that is deleted or hidden, or whose end is deleted."""
+        """None for a paragraph that is deleted or hidden, or that the next one goes on with."""
         properties = child(element, "pPr")
         style = self.styles.paragraph(properties)
         pieces = inline.pieces(element, style)
         mark = child(properties, "rPr")
         is_deleted = any(child(mark, name) is not None for name in ("del", "moveFrom"))
-        following = next(element.itersiblings(*_BLOCKS), None) if is_deleted else None
+        frame = child(properties, "framePr")
+        is_initial = frame is not None and frame.get(f"{W}dropCap") in ("drop", "margin")
+        goes_on = is_deleted or is_initial
+        following = next(element.itersiblings(*_BLOCKS), None) if goes_on else None
         if following is not None and following.tag == f"{W}p":
             self._waiting += pieces
             return None

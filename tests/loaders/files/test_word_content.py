@@ -11,6 +11,7 @@ from loaders.document import Document
 from loaders.files.local import load_bytes
 from loaders.output import document_to_markdown
 from loaders.time_limit import time_limit
+from loaders.word.numbering import as_number
 from tests.loaders.word_builder import HEAD, word
 
 RUN = "<w:r><w:t xml:space='preserve'>{}</w:t></w:r>"
@@ -77,7 +78,8 @@ def texts(document: Document) -> list[str]:
     [
         ("decimalZero", "03."), ("upperLetter", "C."), ("lowerRoman", "iii."), ("ordinal", "3rd."),
         ("decimalEnclosedCircle", "③."), ("russianLower", "в."), ("japaneseCounting", "三."),
-        ("numberInDash", "- 3 -."), ("unheardOf", "3."), ("bullet", "-"),
+        ("hebrew1", "ג."), ("aiueo", "ウ."), ("ganada", "다."), ("thaiLetters", "ค."),
+        ("arabicAbjad", "ج."), ("numberInDash", "- 3 -."), ("unheardOf", "3."), ("bullet", "-"),
     ],
 )  # fmt: skip
 def test_numbers_have_the_format_of_their_level(kind: str, marker: str) -> None:
@@ -278,6 +280,20 @@ def test_hidden_deleted_and_moved_text_is_left_out_and_struck_text_marked() -> N
     last = p("the last", properties="<w:rPr><w:del w:id='3'/></w:rPr>")
     assert texts(read(last + last.replace("last", "end"))) == ["the lastthe end"]
     assert document.warnings == ("hidden text was left out",)
+
+
+def test_a_large_first_letter_belongs_to_its_word() -> None:
+    initial = p("N", properties="<w:framePr w:dropCap='drop' w:lines='3'/>")
+    framed = p("Beside the text", properties="<w:framePr w:w='2000'/>")
+    assert texts(read(initial + p("ever restart") + framed + p("it."))) == [
+        "Never restart", "Beside the text", "it."
+    ]  # fmt: skip
+
+
+def test_hebrew_numbers_add_up() -> None:
+    assert [as_number(count, "hebrew1") for count in (10, 15, 16, 21, 115, 304)] == [
+        "י", "טו", "טז", "כא", "קטו", "שד"
+    ]  # fmt: skip
 
 
 def test_signs_of_symbol_fonts_and_special_characters() -> None:

@@ -136,6 +136,37 @@ def test_tables_far_from_the_corner_and_beside_each_other_are_read_apart() -> No
     ]  # fmt: skip
 
 
+def test_tables_that_the_file_names_are_apart_also_without_a_blank_row() -> None:
+    rows = [
+        cells("Fire drills"), cells("Site", "Lead"), cells("Oslo", "Ann"), cells("Rome", "Bo"),
+        cells("Room", "Key"), cells("Attic", "Cy"), cells("Cellar", "Di"),
+    ]  # fmt: skip
+    parts = "".join(f'<tablePart r:id="t{i}"/>' for i in (1, 2))
+    document = load(
+        book(
+            {"Drill": sheet(rows, after=f"<tableParts>{parts}</tableParts>")},
+            **{
+                "worksheets___rels__sheet0.xml.rels": relations(
+                    t1="table ../one.xml", t2="table ../two.xml"
+                ),
+                "one.xml": '<table ref="A2:B4"/>',
+                "two.xml": '<table ref="A5:B7"/>',
+            },
+        )
+    )
+    assert seen(document)[1:] == [
+        "Fire drills", ("Site", "Lead"), ["Oslo", "Ann"], ["Rome", "Bo"],
+        ("Room", "Key"), ["Attic", "Cy"], ["Cellar", "Di"],
+    ]  # fmt: skip
+
+
+def test_a_raised_number_is_an_exponent() -> None:
+    raised = "<r><rPr><vertAlign val='superscript'/></rPr><t>{}</t></r>"
+    runs = f"<r><t>10</t></r>{raised.format(6)}<r><t> rows</t></r>{raised.format(2)}"
+    rows = [cells("Site", "Most"), cells("Oslo") + f'<c t="inlineStr"><is>{runs}</is></c>']
+    assert seen(load(book({"Beds": sheet(rows)})))[-1] == ["Oslo", "10^6 rows2"]
+
+
 def test_links_notes_runs_and_boxes_are_kept() -> None:
     rows = [
         cells("Site", "Page", style=BOLD),

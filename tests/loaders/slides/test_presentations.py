@@ -102,6 +102,21 @@ def test_titles_lists_groups_and_notes_stand_in_order() -> None:
     assert document.warnings == ("slide 2 is hidden: it is left out",)
 
 
+def test_a_raised_number_is_an_exponent() -> None:
+    raised = '<a:r><a:rPr baseline="30000"/><a:t>6</a:t></a:r>'
+    power = line("At most 10").replace("</a:p>", f"{raised}</a:p>")
+    lowered = power.replace("30000", "-25000")
+    assert [b.text for b in load(deck(tree(shape(power + lowered)))).blocks] == [
+        "At most 10^6", "At most 106"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", [".ppsx", ".potx"])
+def test_shows_and_templates_are_presentations(suffix: str) -> None:
+    document = load_bytes(deck(tree(shape(line("stop")))), suffix=suffix, id="drill")
+    assert document.blocks[0].text == "stop"
+
+
 def test_tables_pictures_and_charts() -> None:
     def row(*cells: str) -> str:
         return "<a:tr>" + "".join(cells) + "</a:tr>"

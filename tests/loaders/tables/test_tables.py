@@ -113,6 +113,17 @@ def test_header_by_its_look(looks: dict[str, object], evidence: str) -> None:
     assert (table.header_rows, table.header_evidence) == (1, evidence)
 
 
+def test_two_rows_of_bold_names_that_fill_each_others_gaps() -> None:
+    def bold(*names: str) -> list[SourceCell | str]:
+        return [cell(name, bold=True) if name else "" for name in names]
+
+    head = [bold("Key", "Age", ""), bold("", "EU", "US")]
+    table = html(*head, ["API", "90 d", "60 d"], ["Web", "30 d", "9 d"])
+    assert (table.header_rows, header_paths(table)) == (2, ("Key", "Age › EU", "US"))
+    section = html(bold("", "EU", "US"), bold("Daily", "", ""), ["API", "90 d", "60 d"])
+    assert section.header_rows == 1
+
+
 def test_header_by_its_words() -> None:
     table = html(["Name", "Limit"], ["alpha", "100"], ["beta", "200"])
     assert (table.header_rows, table.header_evidence) == (1, "short first row")
