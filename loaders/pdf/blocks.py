@@ -6,18 +6,18 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from loaders.assemble import BlockWriter
 from loaders.pdf.columns import Lines
 from loaders.pdf.joining import HYPHENS, WORD, Joiner, TableWriter
-from loaders.pdf.lines import MARKER, RawTable, Segment, fits, pitch_of
+from loaders.pdf.lines import ITEM, RawTable, Segment, fits, pitch_of
 from loaders.text.markdown import clean, escape
 
 _LARGE = 1.14
 """A heading's size in sizes of the text, when it has no other sign."""
 _MAX_HEADING = 200
 """Characters of a heading."""
-_ITEM = re.compile(rf"({MARKER.pattern})\s+(?=\S)")
 _SECTION = re.compile(r"\d{1,2}(?:\.\d{1,2})+\.?")
 _SENTENCE_END = re.compile(r"[.!?:;…。][\"”')\]]*$")
 
@@ -53,12 +53,13 @@ def to_lines(part: Lines, page: int) -> list[Line]:
     segments = part.lines
     left = min(one.x0 for one in segments)
     pitch = pitch_of([[one] for one in segments])
+    margins = _margins(segments)
     result: list[Line] = []
     for i, one in enumerate(segments):
         below = segments[i + 1] if i + 1 < len(segments) else None
         size = max(one.size, 1.0)
         line = Line(
-            text=_spaced(one, left) if one.mono else clean(one.text),
+            text=_spaced(one, margins[i]) if one.mono else clean(one.text),
             page=page,
             size=one.size,
             bold=one.bold,
@@ -73,12 +74,23 @@ def to_lines(part: Lines, page: int) -> list[Line]:
     return result
 
 
+def _margins(segments: Sequence[Segment]) -> list[float]:
+    """The left edge of the lines of the same pitch that stand together, of each line."""
+    return [
+        left
+        for _, group in groupby(segments, lambda one: one.mono)
+        for run in [list(group)]
+        for left in [min(one.x0 for one in run)] * len(run)
+    ]
+
+
 def _spaced(one: Segment, left: float) -> str:
     """A line of fixed pitch with its spaces."""
     letter = max(0.6 * one.size, 1.0)
+    indent = round((one.x0 - left) / letter)
     text = ""
     for word in one.words:
-        column = round((word.x0 - left) / letter)
+        column = indent + round((word.x0 - one.x0) / letter)
         text += " " * max(column - len(text), 1 if text else 0) + word.text
     return text
 
@@ -88,8 +100,9 @@ def _starts(above: Segment, one: Segment, line_above: Line, line: Line, pitch: f
     usual = min(pitch, 1.6 * one.size) or 1.3 * one.size
     is_apart = step > 1.3 * max(usual, 1.05 * one.size) or step < 0
     is_styled = not 0.92 < one.size / max(above.size, 0.1) < 1.08 or above.bold != one.bold
-    is_inside = line_above.is_soft and not _SENTENCE_END.search(line_above.text)
-    marks = bool(_ITEM.match(line.text) or _SECTION.match(line.text)) and not is_inside
+    is_level = abs(line.indent - line_above.indent) < 0.1 and ITEM.match(line_above.text)
+    is_inside = line_above.is_soft and not is_level and not _SENTENCE_END.search(line_above.text)
+    marks = bool(ITEM.match(line.text) or _SECTION.match(line.text)) and not is_inside
     is_indented = 0.8 < line.indent - line_above.indent < 6 and line_above.starts is False
     if line.mono != line_above.mono or (line.mono and is_apart):
         return True
@@ -101,8 +114,6 @@ class Body:
     """The pieces of a whole document, until its fonts and words are known."""
 
     pieces: list[Piece] = field(default_factory=list)
-    sizes: Counter[tuple[float, bool]] = field(default_factory=Counter)
-    """Characters by size and weight."""
     words: Counter[str] = field(default_factory=Counter)
     letters: int = 0
     fixed: int = 0
@@ -117,7 +128,6 @@ class Body:
         self.pieces += lines
         for line in lines:
             count = len(line.text)
-            self.sizes[round(line.size * 2) / 2, line.bold] += count
             self.letters += count
             self.fixed += count * line.mono
             self._count(line.text)
@@ -149,13 +159,14 @@ class Body:
             and (last.page == line.page or last.text[-1:] in HYPHENS)
             and not _SENTENCE_END.search(last.text)
             and line.text[:1].islower()
-            and not _ITEM.match(line.text)
+            and not ITEM.match(line.text)
         )
 
     def write(
         self, writer: BlockWriter, url: str, bookmarks: dict[int, list[tuple[str, int]]]
     ) -> None:
-        is_all_fixed = self.fixed > 0.7 * self.letters
+        pitches = [piece.mono for piece in self.pieces if isinstance(piece, Line)]
+        is_all_fixed = self.fixed > 0.7 * self.letters and sum(pitches) > 0.8 * len(pitches)
         if is_all_fixed:
             for piece in self.pieces:
                 if isinstance(piece, Line):
@@ -180,16 +191,20 @@ class Body:
 
     def _levels(self) -> dict[tuple[float, bool], int]:
         """Heading levels by size and weight. Bold text in the size of the body comes last."""
-        if not self.sizes:
+        sizes = Counter[tuple[float, bool]]()
+        for piece in self.pieces:
+            if isinstance(piece, Line) and not piece.mono:
+                sizes[round(piece.size * 2) / 2, piece.bold] += len(piece.text)
+        if not sizes:
             return {}
-        body, is_bold = self.sizes.most_common(1)[0][0]
-        large = sorted({size for size, _ in self.sizes if size >= _LARGE * body}, reverse=True)
+        body, is_bold = sizes.most_common(1)[0][0]
+        large = sorted({size for size, _ in sizes if size >= _LARGE * body}, reverse=True)
         levels = {}
         for rank, size in enumerate(large, 1):
             levels[size, False] = levels[size, True] = min(rank, 6)
         if not is_bold:
             for size in {
-                size for size, bold in self.sizes if bold and 0.95 * body <= size < _LARGE * body
+                size for size, bold in sizes if bold and 0.95 * body <= size < _LARGE * body
             }:
                 levels[size, True] = min(len(large) + 1, 6)
         return levels
@@ -242,7 +257,7 @@ def _write_lines(
         title = " ".join(text.split())
         writer.heading(level, title, escape(title), writer.url)
         return
-    item = _ITEM.match(text)
+    item = ITEM.match(text)
     if item:
         marker = item[1] if any(sign.isalnum() for sign in item[1]) else "-"
         rest = text[item.end() :]
@@ -264,9 +279,10 @@ def _heading_level(lines: list[Line], text: str, levels: dict[tuple[float, bool]
     ranks = [levels.get(kind, 0) for kind in kinds]
     if not all(ranks):
         return 0
-    is_sentence = bool(re.search(r"[.;,:]$", text)) and len(text.split()) > 3
+    is_list = len(lines) > 2 and not all(line.is_soft or line.bold for line in lines[:-1])
+    is_sentence = is_list or (bool(re.search(r"[.;,:]$", text)) and len(text.split()) > 3)
     is_large = all((kind[0], False) in levels for kind in kinds)
-    if is_sentence or (not is_large and (_ITEM.match(text) or text.endswith(":"))):
+    if is_sentence or (not is_large and (ITEM.match(text) or text.endswith(":"))):
         return 0
     return min(ranks)
 

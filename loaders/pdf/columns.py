@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from loaders.pdf.aligned import DOUBT, Gutter, Run, aligned_table, has_cells
-from loaders.pdf.lines import RawTable, Row, Segment, fits, segment
+from loaders.pdf.lines import ITEM, MARKER, RawTable, Row, Segment, fits, segment
 from loaders.pdf.rules import Rules
 
 _GUTTER = 0.55
@@ -68,9 +68,10 @@ class _Arranger:
     def take(self, rows: Sequence[Row], i: int) -> int:
         """Reads what begins at a row. Returns the number of rows."""
         for run in reversed(_runs(rows, i)):
-            if self._depth < _MAX_DEPTH and (sides := _columns(run)):
+            above = _above_heading(run)
+            if self._depth < _MAX_DEPTH and (sides := _columns(above)):
                 self._add_columns(sides)
-                return len(run.rows)
+                return len(above.rows)
             goes_on = i == 0 and self._before is not None and self._before.is_like(run.width)
             if aligned := aligned_table(run, self._rules, has_head=not goes_on):
                 if aligned.table is None or _is_cut(rows, i, run, aligned.rows, self._rules):
@@ -147,10 +148,30 @@ def _runs(rows: Sequence[Row], start: int) -> list[Run]:
         covered, gutters = cover, free
         run_rows.append(row)
         if free:
-            if runs and len(runs[-1].gutters) == len(free):
+            if runs and _are_same(runs[-1].gutters, free):
                 runs.pop()
             runs.append(Run(run_rows.copy(), free, frozenset(across)))
     return runs
+
+
+def _are_same(wide: Sequence[Gutter], narrow: Sequence[Gutter]) -> bool:
+    """Whether gutters are the ones of fewer rows."""
+    return len(wide) == len(narrow) and all(
+        a[0] <= b[0] and b[1] <= a[1] for a, b in zip(wide, narrow, strict=True)
+    )
+
+
+def _above_heading(run: Run) -> Run:
+    """The rows above a heading that parts all columns, which start again below it."""
+    for i, (above, row, below) in enumerate(
+        zip(run.rows, run.rows[1:], run.rows[2:], strict=False)
+    ):
+        size = max(above[0].size, below[0].size)
+        is_heading = len(row) == 1 and row[0].size > 1.15 * size
+        is_level = len({round(one.base) for one in below}) == 1 and len(below) == run.width
+        if is_heading and is_level and below[0].base - above[0].base > 3.2 * size:
+            return Run(run.rows[: i + 1], run.gutters)
+    return run
 
 
 def _cover(covered: list[Gutter], row: Row) -> tuple[list[Gutter], list[Gutter]]:
@@ -185,6 +206,8 @@ def _is_across(rows: Sequence[Row], i: int, covered: list[Gutter], count: int) -
     """Whether a line across the columns of a table is one of its rows, as a group's name is."""
     if i < 1 or i + 1 >= len(rows) or len(rows[i + 1]) < 2 or len(rows[i - 1]) < 2:
         return False
+    if rows[i][0].size > 1.2 * rows[i - 1][0].size:
+        return False
     steps = [rows[k + 1][0].base - rows[k][0].base for k in (i - 1, i)]
     return max(steps) < 1.5 * min(steps) and len(_cover(covered, rows[i + 1])[1]) == count
 
@@ -209,7 +232,9 @@ def _is_cut(rows: Sequence[Row], start: int, run: Run, count: int, rules: Rules)
 
 
 def _are_beside(one: Segment, row: Row) -> bool:
-    return row[0].top < one.bottom and all(other.x0 > one.x1 or other.x1 < one.x0 for other in row)
+    return row[0].top < one.bottom + 0.5 * one.size and any(
+        other.x0 > one.x1 or other.x1 < one.x0 for other in row
+    )
 
 
 def _with(covered: list[Gutter], x0: float, x1: float) -> list[Gutter]:
@@ -229,7 +254,7 @@ def _columns(run: Run) -> list[list[Row]]:
     choices = [gutters, *([one] for one in widest_first[:3] if len(gutters) > 1)]
     for choice in choices:
         sides = _sides(rows, choice)
-        if all(_is_column(side) for side in sides):
+        if all(_is_column(side) for side in sides) or all(_has_items(side) for side in sides):
             return sides
         is_long = all(len(side) > 2 or any(row[0].table for row in side) for side in sides)
         if is_long and _are_interleaved(rows, sides):
@@ -278,6 +303,12 @@ def _is_column(side: Sequence[Row]) -> bool:
     ]
     broken = sum(not fits(line, below, right - max(left, line.x0)) for line, below in follows)
     return len(follows) * 2 >= len(lines) and broken >= 0.5 * len(follows)
+
+
+def _has_items(side: Sequence[Row]) -> bool:
+    """Whether items of a list stand one below the other, with nothing beside them."""
+    items = sum(bool(ITEM.match(_line(row).text)) for row in side)
+    return items > 1 and all(len(row) == 1 or MARKER.fullmatch(row[0].text) for row in side)
 
 
 def _are_interleaved(rows: Sequence[Row], sides: Sequence[Sequence[Row]]) -> bool:

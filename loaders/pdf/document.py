@@ -17,6 +17,7 @@ from loaders.document import MAX_CHARACTERS, Document
 from loaders.pdf.blocks import Body, to_lines
 from loaders.pdf.columns import Lines, arrange
 from loaders.pdf.form import Form
+from loaders.pdf.joining import WORD
 from loaders.pdf.lines import Box, RawTable, Row, overlap, rows_of, segment, table_segment
 from loaders.pdf.page import PDFIUM, Page, read_page
 from loaders.pdf.probe import is_bounded
@@ -34,8 +35,8 @@ _DATE = re.compile(
     r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+\-Z])(\d\d)?'?(\d\d)?)?"
 )
 _NO_TITLE = re.compile(
-    r"^\W*$|^\W*(?:untitled|anonymous|unspecified|no title|none|null|title|document)\W*\d*\W*$"
-    r"|^microsoft \w+\b|\bpowerpoint\b|about:blank|^\w+://"
+    r"^\W*$|^\W*(?:untitled\b.*|anonymous|unspecified|no title|none|null|title|document)\W*\d*\W*$"
+    r"|^microsoft \w+\b|\bhyperref\b|\bpowerpoint\b|about:blank|^\w+://"
     r"|\.(?:docx?|odt|rtf|pptx?|odp|xlsx?|ods|pdf|html?|md|txt|tex|dvi|ps|indd|pages|qxd|fm|p65)\W*$",
     re.IGNORECASE,
 )
@@ -262,12 +263,21 @@ class _Reader:
         title = self._meta(b"Title")
         author = self._meta(b"Author")
         if not metadata.get("title"):
-            metadata["title"] = "" if _NO_TITLE.search(title) else title
+            is_name = not _NO_TITLE.search(title) and self._is_of_text(title)
+            metadata["title"] = title if is_name else ""
         if not metadata.get("owner"):
             metadata["owner"] = "" if _NO_TITLE.search(author) else author
         if changed := _date(self._meta(b"ModDate")):
             metadata["modified_at"] = changed
         metadata.setdefault("mime_type", "application/pdf")
+
+    def _is_of_text(self, title: str) -> bool:
+        """False for one word or a numbered name that the text doesn't have, as new files get."""
+        if not re.fullmatch(r"\S+|.*\d", title):
+            return True
+        text = " ".join(block.text for block in self._writer.blocks).lower()
+        words = [word for word in WORD.findall(title.lower()) if len(word) > 3]
+        return not text or not words or any(word[:4] in text for word in words)
 
     def _meta(self, key: bytes) -> str:
         return " ".join(_string(self._pdfium.FPDF_GetMetaText, self._document, key).split())

@@ -15,7 +15,10 @@ from loaders.text.markdown import clean, escape
 
 HYPHENS = "-\u2010\u00ad"
 _PARTED = re.compile(rf"(\w+)[{HYPHENS}]$")
+_PUNCTUATION = ".,;:!?()[]{}<>\"'`“”„‘’«»"
 WORD = re.compile(r"\w+(?:[-\u2010]\w+)*")
+_CODE = re.compile(r"^-|[\\/_=@:.$#%&~\d]")
+"""Signs of a command's option, an address or a file's name, whose hyphens are its own."""
 _SUSPENDED = re.compile(
     r"(?:und|oder|bzw|sowie|and|or|to|en|of|et|ou|y|o|e|och|eller|og|i|lub)\b\.?", re.IGNORECASE
 )
@@ -54,7 +57,10 @@ class Joiner:
         first, rest = parted[1].lower(), (WORD.match(below) or [below])[0].lower()
         whole = re.search(r"[\w-]*$", above[-80:-1])
         head = whole[0].lower() if whole else first
-        if self._words[f"{head}-{rest}"] > self._words[head + rest]:
+        tokens = above[:-1].split()[-1:] + below.split()[:1]
+        is_code = any(_CODE.search(one.strip(_PUNCTUATION)) for one in tokens)
+        compounds, wholes = self._words[f"{head.lstrip('-')}-{rest}"], self._words[head + rest]
+        if compounds > wholes or (is_code and compounds == wholes):
             return above + below
         return above[:-1] + below
 

@@ -14,6 +14,7 @@ from loaders.pdf.page import Word
 WIDE_GAP = 0.95
 """Ems between two words that belong to different cells or columns."""
 MARKER = re.compile(r"(?:[-*+•◦▪‣●○■–—\uf000-\uf0ff]|\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)])")
+ITEM = re.compile(rf"({MARKER.pattern})\s+(?=\S)")
 _RAISED = str.maketrans("0123456789+-()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽⁾ⁿ")
 
 

@@ -178,12 +178,14 @@ class _Reader:
 
 
 def _rectangle(points: list[tuple[float, float]], is_closed: bool) -> Box | None:
-    """The box of an upright rectangle's corners; None for another shape."""
+    """The box of an upright rectangle's corners, or of a thin border with cut ones; else None."""
     if len(points) == 5 and _near(points[0], points[4]):
         points, is_closed = points[:4], True
     if len(points) != 4 or not is_closed:
         return None
     xs, ys = sorted(x for x, _ in points), sorted(y for _, y in points)
+    if min(xs[3] - xs[0], ys[3] - ys[0]) <= _THICKEST:
+        return xs[0], ys[0], xs[3], ys[3]
     if xs[1] - xs[0] > _SKEW or xs[3] - xs[2] > _SKEW:
         return None
     if ys[1] - ys[0] > _SKEW or ys[3] - ys[2] > _SKEW:

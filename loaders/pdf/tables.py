@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from loaders.pdf.lines import Box, RawCell, RawTable, Row, Segment, fits, rows_of
+from loaders.pdf.lines import ITEM, Box, RawCell, RawTable, Row, Segment, fits, rows_of
 from loaders.pdf.page import Word
 from loaders.pdf.rules import Fill, Rule, Rules
 
@@ -325,6 +325,8 @@ def cell_lines(
     for i, line in enumerate(lines):
         below = lines[i + 1] if i + 1 < len(lines) else None
         is_soft = below is not None and (is_header or not fits(line, below, width))
+        if below is not None and ITEM.match(below.text) and ITEM.match(lines[0].text):
+            is_soft = is_soft and abs(below.x0 - lines[0].x0) > 1
         result.append((line.text, is_soft))
     return result
 

@@ -44,6 +44,23 @@ def test_a_ruled_table_keeps_empty_and_merged_cells() -> None:
     assert not document.warnings
 
 
+def test_borders_with_cut_corners_are_ruling_lines() -> None:
+    page = PdfPage()
+    for y in (100, 120, 160):
+        page.rule(60, y, 300, y)
+    for x in (60, 160, 300):
+        for y0, y1 in ((100, 120), (120, 160)):
+            corners = (x, 842 - y0), (x, 842 - y1), (x + 1, 843 - y1), (x + 1, 842 - y0)
+            path = " l ".join(f"{a} {b}" for a, b in corners)
+            page.content.append(path.replace(" l ", " m ", 1) + " l f")
+    page.cells((60, 160), (100, 133), [("Pump", "Steps"), ("P1",)])
+    page.lines(164, 133, [f"{i}. Ring the bell of the lock" for i in range(3)])
+    assert rows(read(page)) == [
+        ["Pump", "Steps"],
+        ["P1", "\n".join(f"{i}. Ring the bell of the lock" for i in range(3))],
+    ]
+
+
 def test_text_across_a_ruling_line_makes_no_table() -> None:
     page = PdfPage()
     page.grid(XS, (100, 120, 140, 160))
@@ -125,6 +142,39 @@ def test_columns_are_read_one_after_the_other() -> None:
     assert texts(read(page))[1:] == [" ".join(left), " ".join(right)]
 
 
+def test_steps_beside_steps_are_columns_and_no_cells() -> None:
+    page = PdfPage()
+    page.text(60, 60, "Open")
+    page.text(320, 60, "Shut")
+    page.lines(60, 75, ["1. Ring the bell", "2. Lift the bar", "3. Turn on the lamp"])
+    page.lines(320, 75, ["1. Turn off the lamp", "2. Drop the bar now", "3. Ring twice"])
+    assert texts(read(page)) == [
+        *("Open", "Ring the bell", "Lift the bar", "Turn on the lamp"),
+        *("Shut", "Turn off the lamp", "Drop the bar now", "Ring twice"),
+    ]
+
+
+def test_columns_above_and_below_a_short_heading_are_apart() -> None:
+    page = PdfPage()
+    lines = ["the keeper of {} opens", "the lower gate before", "the upper one, always."]
+    for x, y, name in ((60, 104, "A"), (320, 100, "B"), (60, 220, "C"), (320, 220, "D")):
+        page.lines(x, y, [line.format(name) for line in lines])
+    page.text(60, 190, "In winter", 14, "B")
+    text = " ".join(texts(read(page)))
+    places = [text.index(one) for one in ("of A", "of B", "In winter", "of C", "of D")]
+    assert places == sorted(places)
+
+
+def test_a_table_above_a_footer_with_other_gaps_is_a_table() -> None:
+    page = PdfPage()
+    page.cells(XS, (100, 124), [HEAD, ("P1", "", "Ada")])
+    page.cells(XS, (148, 172), [("P2", "4 bar", ""), ("P3", "5 bar", "Bo")])
+    page.text(60, 210, "Or ask Bo.")
+    page.text(24, 810, "gates.example.com/pumps/list-of-all")
+    page.text(575, 810, "1/1")
+    assert rows(read(page))[1:3] == [["P1", "", "Ada"], ["P2", "4 bar", ""]]
+
+
 def test_lines_that_their_author_broke_stay_lines() -> None:
     page = PdfPage()
     page.lines(60, 100, ["valvectl close 7", "valvectl drain 7 --all", "valvectl open 8"])
@@ -138,13 +188,21 @@ def test_lines_that_their_author_broke_stay_lines() -> None:
     ]
 
 
-def test_commands_in_a_font_of_fixed_pitch_are_code() -> None:
+@pytest.mark.parametrize("x", [60, 63, 67])
+def test_commands_in_a_font_of_fixed_pitch_are_code(x: float) -> None:
     page = PdfPage()
-    page.lines(60, 80, ["Stop the pump with these two commands, and look at the gauge."])
-    page.text(60, 100, "valvectl close 7", font="M")
-    page.text(72, 112, "--now", font="M")
-    code = [block for block in read(page).blocks if block.kind == "code"]
-    assert [block.text for block in code] == ["valvectl close 7\n  --now"]
+    page.text(60, 60, "Stop", 14, "B")
+    page.lines(60, 80, ["Use these two:"])
+    page.text(x, 100, "valvectl close 7 --reason 'the bell rang'", font="M")
+    page.text(x + 12, 112, "--note 'a: b' --now", font="M")
+    page.text(x, 124, "valvectl open 8 --reason 'the bell is silent'", font="M")
+    page.lines(60, 150, ["Look at it."])
+    blocks = read(page).blocks
+    assert [block.kind for block in blocks] == ["heading", "paragraph", "code", "paragraph"]
+    assert blocks[2].text.split("\n")[:2] == [
+        "valvectl close 7 --reason 'the bell rang'",
+        "  --note 'a: b' --now",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -153,6 +211,8 @@ def test_commands_in_a_font_of_fixed_pitch_are_code() -> None:
         ("The pres-", "sure falls.", "The pressure falls."),
         ("Vor-", "und Nachteile der Pumpe.", "Vor- und Nachteile der Pumpe."),
         ("Die E-", "Mail geht an alle.", "Die E-Mail geht an alle."),
+        ("valvectl drain --dry-", "run is safe.", "valvectl drain --dry-run is safe."),
+        ("See gates.example.com/lock-", "rules first.", "See gates.example.com/lock-rules first."),
         ("A two-step start. Then a two-", "step stop.", "A two-step start. Then a two-step stop."),
     ],
 )
@@ -215,7 +275,14 @@ def test_bookmarks_are_headings_and_large_lines_are_not_when_there_are_any() -> 
 
 @pytest.mark.parametrize(
     ("title", "shown"),
-    [("Microsoft Word - Draft.docx", "f"), ("untitled", "f"), ("Lock rules", "Lock rules")],
+    [
+        ("Microsoft Word - Draft.docx", "f"),
+        ("untitled", "f"),
+        ("Untitled document - Google Docs", "f"),
+        ("Kladde 2", "f"),
+        ("Lock rules", "Lock rules"),
+        ("Text 2", "Text 2"),
+    ],
 )
 def test_a_title_that_a_program_wrote_is_none(title: str, shown: str) -> None:
     page = PdfPage()
