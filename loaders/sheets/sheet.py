@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import IO
 
@@ -79,6 +79,11 @@ class SheetContent:
     """As the file states it."""
     cut_at: int = 0
     """The first row that was not read; 0 when all were."""
+
+    @property
+    def columns(self) -> set[int]:
+        """Those with content, also hidden ones."""
+        return {column for cells in self.cells.values() for column in cells}
 
     def text_at(self, reference: str) -> str:
         row, column = position(reference) or (0, 0)
@@ -219,8 +224,8 @@ def to_grid(content: SheetContent) -> tuple[list[list[SourceCell]], list[str]]:
     if len(rows) > limit:
         content.cut_at = content.cut_at or rows[limit]
         rows = rows[:limit]
-    row_at = {row: i for i, row in enumerate(_with_gaps(rows))}
-    column_at = {column: i for i, column in enumerate(_with_gaps(columns))}
+    row_at = {row: i for i, row in enumerate(_with_gaps(rows, content.cells))}
+    column_at = {column: i for i, column in enumerate(_with_gaps(columns, content.columns))}
     height, width = max(row_at.values(), default=-1) + 1, max(column_at.values(), default=-1) + 1
     grid = [[_EMPTY] * width for _ in range(height)]
     for row, cells in content.cells.items():
@@ -240,7 +245,7 @@ def to_grid(content: SheetContent) -> tuple[list[list[SourceCell]], list[str]]:
 def _used(content: SheetContent) -> tuple[list[int], list[int]]:
     """Rows and columns that are visible and have content, or a part of a merged cell that has."""
     rows = set(content.cells)
-    columns = {column for cells in content.cells.values() for column in cells}
+    columns = content.columns
     last_row, last_column = max(rows, default=0), max(columns, default=0)
     for top, left, bottom, right in content.merges:
         if left in content.cells.get(top, {}):
@@ -251,11 +256,12 @@ def _used(content: SheetContent) -> tuple[list[int], list[int]]:
     return sorted(rows - content.hidden_rows), sorted(visible)
 
 
-def _with_gaps(used: Sequence[int]) -> Iterable[int]:
-    """The numbers, with another one where some are missing, which is no row or column."""
+def _with_gaps(used: Sequence[int], filled: Container[int]) -> Iterable[int]:
+    """The numbers, with another one, which is no row or column, where blank ones are missing.
+    Hidden ones with content separate nothing: a filter hides rows inside of a table."""
     before = None
     for number in used:
-        if before is not None and number > before + 1:
+        if before is not None and any(each not in filled for each in range(before + 1, number)):
             yield -number
         yield number
         before = number
@@ -295,8 +301,7 @@ def _left_out(content: SheetContent) -> list[str]:
     hidden = len(content.hidden_rows & content.cells.keys())
     if hidden:
         lines.append(f"{count_of(hidden, 'hidden row')} left out")
-    columns = {column for cells in content.cells.values() for column in cells}
-    hidden = sum(any(c in each for each in content.hidden_columns) for c in columns)
+    hidden = sum(any(c in each for each in content.hidden_columns) for c in content.columns)
     if hidden:
         lines.append(f"{count_of(hidden, 'hidden column')} left out")
     if content.without_value:

@@ -113,6 +113,15 @@ def test_hidden_rows_and_columns_are_left_out_with_a_warning() -> None:
     )
 
 
+def test_rows_that_a_filter_hides_do_not_part_a_table() -> None:
+    hidden = [f'<row r="{at}" hidden="1">{cells(f"No {at}", "x")}</row>' for at in (2, 3, 5, 6)]
+    shown = [f'<row r="{at}">{cells(*row)}</row>' for at, row in ((4, ("Oslo", "Ann")),
+             (7, ("Rome", "Bo")))]  # fmt: skip
+    rows = [cells("Site", "Lead"), *hidden[:2], shown[0], *hidden[2:], shown[1]]
+    document = load(book({"Beds": sheet(rows, after='<autoFilter ref="A1:B7"/>')}))
+    assert seen(document)[1:] == [("Site", "Lead"), ["Oslo", "Ann"], ["Rome", "Bo"]]
+
+
 def test_tables_far_from_the_corner_and_beside_each_other_are_read_apart() -> None:
     def at(row: int, column: str, *values: str | float) -> str:
         letters = "ABCDEFGHIJKLMNOP"
