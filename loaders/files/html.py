@@ -202,7 +202,7 @@ class _Walk:
                 continue
             if isinstance(node, Tag) and node.name == "p" and not inside:
                 own += [_new_tag("br")] if own else []
-                own += node.children
+                own += (one for one in node.children if not isinstance(one, Comment))
             elif isinstance(node, Tag) and is_block(node):
                 inside.append(node)
             elif inside and str(node).strip():

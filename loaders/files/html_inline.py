@@ -123,6 +123,7 @@ def take_footnotes(
         return {}
     notes: dict[str, tuple[str, str]] = {}
     targets: dict[str, Tag] = {}
+    labels: dict[str, str] = {}
     for element in soup.find_all(id=True):
         targets.setdefault(attribute(element, "id"), element)
     for link in soup.find_all("a", href=_TARGET):
@@ -130,9 +131,11 @@ def take_footnotes(
         if not match:
             continue
         target = targets.get(attribute(link, "href")[1:])
-        label = re.sub(r"[\[\]\s:]", "", link.get_text()) or match[1]
-        if target is None or target.decomposed or target is link or not link.get("id"):
+        label = labels.get(match[1]) or re.sub(r"[\[\]\s:]", "", link.get_text()) or match[1]
+        is_read = match[1] in labels
+        if target is None or target.decomposed > is_read or target is link or not link.get("id"):
             continue
+        labels[match[1]] = label
         reference = soup.new_tag("footnote-ref", attrs={"label": label})
         around = link.parent
         alone = around is not None and around.name == "sup" and len(around.contents) == 1

@@ -24,7 +24,7 @@ from loaders.files.html import write_html
 from loaders.files.sites.front_matter import take_front_matter
 from loaders.files.sites.inline import add_inline_markup
 from loaders.files.sites.markup import add_site_markup, words_of_tags
-from loaders.files.sites.page import Notes
+from loaders.files.sites.page import Notes, line_of
 from loaders.files.sites.tags import CODE_SPAN, HTML_TAGS
 from loaders.text.plain import markdown_parser, shared
 
@@ -132,9 +132,12 @@ def _html_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     are no text."""
     position = state.bMarks[start] + state.tShift[start]
     opening = _OPEN_HTML.match(state.src, position)
-    if opening is None:
-        return html_block(state, start, end, silent)
     notes: Notes = state.env["site"]
+    if opening is None:
+        is_html = html_block(state, start, end, silent)
+        if is_html and not silent:
+            _close_comments(state, notes, end)
+        return is_html
     sign = opening[0].lower()
     if position > notes.last(_ENDS[sign])[0]:
         if not silent:
@@ -144,7 +147,27 @@ def _html_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         return False
     if not silent and sign in ("<script", "<style"):
         state.tokens.pop()
+    elif not silent:
+        _close_comments(state, notes, end)
     return True
+
+
+def _close_comments(state: StateBlock, notes: Notes, end: int) -> None:
+    """Continues a block of HTML, which ends in a comment, to the line that closes the comment.
+
+    By CommonMark it ends earlier, and the comment would hide the rest of the page."""
+    token = state.tokens[-1]
+    while (opened := token.content.rfind("<!--")) > token.content.rfind("-->"):
+        first = line = state.line
+        closing = notes.last("-->")[1]
+        while line <= min(closing, end - 1) and "-->" not in line_of(state, line):
+            line += 1
+        if line > min(closing, end - 1):
+            notes.warn("`<!--` is never closed: what follows is read as text", first - 1)
+            token.content = f"{token.content[:opened]}&lt;{token.content[opened + 1 :]}"
+            continue
+        state.line = line + 1
+        token.content += state.getLines(first, state.line, state.blkIndent, True)
 
 
 def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:

@@ -8,11 +8,19 @@ import re
 
 from markdown_it.rules_block import StateBlock, fence
 
-from loaders.files.sites.page import OPTION, line_of, notes_of, read_inside, write_code, write_title
+from loaders.files.sites.page import (
+    OPTION,
+    line_of,
+    notes_of,
+    read_inside,
+    read_table,
+    write_code,
+    write_title,
+)
 from loaders.files.sites.tags import ADMONITIONS, box_title, holds_code, title_in, titled
 
 _BOX = re.compile(
-    r"(?P<sign>!!!|\?\?\?\+?|===[!+]?)[ \t]+(?P<type>[\w-]+(?:[ \t]+[\w-]+)*)?[ \t]*+"
+    r"(?P<sign>!!!|\?\?\?\+?|===[!+]?)(?P<space>[ \t]*+)(?P<type>[\w-]+(?:[ \t]+[\w-]+)*)?[ \t]*+"
     r"(?:\"(?P<title>.*)\"|'(?P<other>.*)')?[ \t]*$"
 )
 _RST = re.compile(r"\.\.[ \t]+(?P<name>[\w:+-]+)::[ \t]*(?P<argument>.*)$")
@@ -24,6 +32,9 @@ _BRACKETED = re.compile(r"\[(?P<title>[^\]]*)\](?P<rest>.*)$")
 _ATTRIBUTE = re.compile(r"[\w-]+=")
 _DIRECTIVE = re.compile(r"\{(?P<name>[A-Za-z][\w:+-]*)[^{}]*\}[ \t]*(?P<argument>.*)$")
 _ENDS = (".", "!", "?")
+_TABLES = ("list-table", "csv-table", "table")
+_ITEM = re.compile(r"[-*+][ \t]+[-*+](?:[ \t]|$)")
+"""A row of `list-table`: a list in a list."""
 
 
 def indented_box(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -43,6 +54,8 @@ def indented_box(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     elif box:
         title, kind = box["title"] or box["other"] or "", box["type"] or ""
         is_untitled = box["title"] is None and box["other"] is None
+        if not box["space"] and (box["sign"][0] == "=" or not has_content):
+            return False
         if is_untitled and (not kind or box["sign"][0] == "=" or (" " in kind and not has_content)):
             return False
         title = kind.split()[0].replace("-", " ").capitalize() if is_untitled else title
@@ -51,9 +64,15 @@ def indented_box(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if rst and holds_code(rst["name"]):
         write_code(state, first, last, rst["argument"])
     else:
-        while first < last and rst and OPTION.match(line_of(state, first)):
+        while (
+            first < last and rst and (state.isEmpty(first) or OPTION.match(line_of(state, first)))
+        ):
             first += 1
-        read_inside(state, first, last, title)
+        if rst and first < last and _ITEM.match(line_of(state, first)):
+            write_title(state, start, title)
+            read_table(state, first, last)
+        else:
+            read_inside(state, first, last, title)
     state.line = last
     return True
 
@@ -62,14 +81,15 @@ def fenced_box(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Boxes between lines of colons or slashes (Docusaurus, VuePress, Pandoc, MyST, MkDocs)."""
     line = line_of(state, start)
     colons, slashes = _COLONS.match(line), _SLASHES.match(line)
-    name, title = "", ""
+    name, title, is_component = "", "", False
     if slashes:
         name = slashes["name"] or ""
         title = slashes["title"] or box_title(name)
     elif colons:
         name = colons["directive"] or colons["name"] or ""
         rest, is_leaf = colons["rest"].strip(), len(colons["colons"]) == 2
-        if is_leaf and (not name or rest[:1] not in ("[", "{")):
+        is_component = notes_of(state).has_components and not rest
+        if is_leaf and not is_component and (not name or rest[:1] not in ("[", "{")):
             return False
         if not name and rest and rest[0] != "{":
             return False
@@ -84,12 +104,16 @@ def fenced_box(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if silent:
         return True
     state.line = start + 1
+    if colons and is_component and name:
+        title = _take_properties(state, end, name) or title
     is_myst = bool(colons and colons["directive"])
     while is_myst and state.line < end and OPTION.match(line_of(state, state.line)):
         state.line += 1
     sign = line[0] * 3
-    if name and holds_code(name):
+    if name and (holds_code(name) or name in _TABLES):
         last = next((n for n in range(state.line, end) if line_of(state, n).startswith(sign)), end)
+        if name in _TABLES:
+            return _table_in_box(state, start, last, title)
         lines = "\n".join(line_of(state, number) for number in range(state.line, last))
         if "```" not in lines and "~~~" not in lines:
             write_code(state, state.line, last, title)
@@ -97,6 +121,29 @@ def fenced_box(state: StateBlock, start: int, end: int, silent: bool) -> bool:
             return True
     write_title(state, start, title)
     return True
+
+
+def _table_in_box(state: StateBlock, start: int, last: int, title: str) -> bool:
+    """The body of `:::{list-table}`, up to its last line; other rules read what is no list."""
+    write_title(state, start, title)
+    while state.line < last and state.isEmpty(state.line):
+        state.line += 1
+    if state.line < last and _ITEM.match(line_of(state, state.line)):
+        read_table(state, state.line, last)
+        state.line = last
+    return True
+
+
+def _take_properties(state: StateBlock, end: int, name: str) -> str:
+    """Passes over the YAML at the start of a component of Nuxt Content. Returns its title."""
+    first = state.line
+    if first >= end or line_of(state, first).rstrip() != "---":
+        return ""
+    last = next((n for n in range(first + 1, end) if line_of(state, n).rstrip() == "---"), first)
+    values = (line_of(state, number).partition(": ") for number in range(first + 1, last))
+    state.line = last + 1 if last > first else first
+    words = " ".join(f'{key}="{value.strip(chr(34))}"' for key, _, value in values if value)
+    return title_in(words, name)
 
 
 def named_tab(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -127,15 +174,17 @@ def titled_fence(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         last = behind - 1 if is_closed else behind
         _directive(state, directive["name"], directive["argument"], start + 1, last)
         state.line = behind
-    elif title := _fence_title(info):
+    elif title := _fence_title(info, is_named=state.env.get("names_code", False)):
         state.tokens.pop()
         write_title(state, start, title)
         state.tokens.append(token)
     return True
 
 
-def _fence_title(info: str) -> str:
-    """The title in what follows a code block's language, e.g. `sh title="Linux"`, `sh [npm]`."""
+def _fence_title(info: str, *, is_named: bool) -> str:
+    """The title in what follows a code block's language, e.g. `sh title="Linux"`, `sh [npm]`.
+
+    `is_named`: it is the name of a tab, as in Mintlify's `<CodeGroup>`."""
     _, _, rest = info.replace("[", " [", 1).partition(" ")
     if not rest:
         return ""
@@ -146,7 +195,13 @@ def _fence_title(info: str) -> str:
     )
     if named:
         return title_in(named)
-    return rest.strip() if re.fullmatch(r"[^\W\d_a-z][\w .+-]*", rest.strip()) else ""
+    name = r"\w[\w .+-]*" if is_named else r"[^\W\d_a-z][\w .+-]*"
+    return rest.strip() if re.fullmatch(name, rest.strip()) else ""
+
+
+def _names_a_box(argument: str) -> bool:
+    """True for a title; False for a language or a file."""
+    return bool(re.match(r"[^\W\d_a-z][^\s./]*(?:\s|$)", argument))
 
 
 def _is_sentence(line: str) -> bool:
@@ -158,11 +213,22 @@ def _directive(state: StateBlock, name: str, argument: str, first: int, last: in
     lines = [line_of(state, number) for number in range(first, last)]
     options = []
     while lines and (option := OPTION.match(lines[0])):
-        options.append(f'{option["key"]}="{option["value"] or ""}"')
+        if option["key"] != "name":  # a target of links
+            options.append(f'{option["key"]}="{option["value"] or ""}"')
         del lines[0]
     body = "\n".join(lines)
+    if name in _TABLES and lines and _ITEM.match(body.lstrip()):
+        write_title(state, first - 1, argument)
+        read_table(state, last - len(lines), last)
+        return
     is_prose = name in ADMONITIONS or body.lstrip()[:4] in ("```{", "````", ":::{")
+    is_prose = is_prose or (_names_a_box(argument) and name not in _TABLES)
     if holds_code(name) or not (is_prose or any(map(_is_sentence, lines))):
+        if _names_a_box(argument):
+            write_title(state, first - 1, argument)
+            argument = ""
+        if not body.strip() and "include" in name:
+            notes_of(state).filled_in(f"{{{name}}} {argument}"[:100], first - 1)
         if body.strip():
             language = argument.split()[0] if argument.strip() else name
             write_code(state, last - len(lines), last, language if language.isalnum() else "")

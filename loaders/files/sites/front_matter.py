@@ -19,7 +19,8 @@ from loaders.document import MAX_NAME
 
 _Format = Literal["yaml", "toml", "json"]
 _FENCE = re.compile(
-    r"\ufeff?\s*^(?P<fence>---|\+\+\+|;;;)[ \t]*(?P<format>yaml|toml|json)?[ \t]*\n"
+    r"\ufeff?\s*(?:<!--(?:(?!-->).)*+-->\s*)?"
+    r"^(?P<fence>---|\+\+\+|;;;)[ \t]*(?P<format>yaml|toml|json)?[ \t]*\n"
     r"(?P<header>.*?)^(?:(?P=fence)|(?<=\n)\.\.\.)[ \t]*(?:\n|\Z)",
     re.DOTALL | re.MULTILINE,
 )
@@ -90,6 +91,7 @@ def _braces(text: str) -> _Header | None:
     try:
         value, end = json.JSONDecoder().raw_decode(text)
         is_header = isinstance(value, dict) and value and text[end : end + 1] in ("", "\n")
+        is_header = is_header and "\n" in text[:end]  # else a reply that the page quotes
     except (ValueError, RecursionError):
         match = _BRACES.match(text)
         return _header(text, match, "json") if match and text[match.end() :].strip() else None
@@ -110,6 +112,8 @@ def _values(header: _Header, warn: Warn) -> Mapping[str, Any] | None:
         values = dict(_by_line(header, warn))
     if not header.is_closed:
         warn(f"line {header.line - 1}: the front matter has no closing `---`")
+    if header.text.startswith("\n") and values and _FIELDS.isdisjoint(values):
+        return None  # a rule, by its blank line
     return {} if values is None else values if isinstance(values, dict) else None
 
 

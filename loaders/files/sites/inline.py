@@ -19,10 +19,16 @@ _ROLE = re.compile(r"\{[a-z][\w:+-]*\}(?=`)")
 _ROLE_TEXT = re.compile(r"(`+)(?P<text>[^`]+)\1(?!`)")
 _COMMENT = re.compile(r"\{/\*(?:(?!\{/\*).){0,4000}?\*/\}", re.DOTALL)
 _STRING = re.compile(r"\{\s*(?:\"([^\"{}]*)\"|'([^'{}]*)'|`([^`{}]*)`)\s*\}")
+_DIRECTIVE = re.compile(r":[a-z][\w-]*\[(?P<text>[^\[\]\n]*)\]" + ATTRIBUTES)
 _LINE_END = re.compile(r"[ \t]*(?:\n|\Z)")
 _WIKI = re.compile(r"!?\[\[(?P<page>[^\s\[\]|][^\[\]|\n]*)(?:\\?\|(?P<name>[^\[\]\n]*))?\]\](?!\()")
 _INCLUDE = re.compile(r"\[![\w-]+ ?\[[^\[\]\n]*\]\([^()\n]*\)[^\[\]\n]*\]")
-_MARKED = re.compile(r"(==|\+\+)(?=[^\s=+])(?P<text>.{1,500}?)(?<=[^\s=+])\1(?![\w=+])")
+_MARKED = re.compile(
+    r"==(?=[^\s=+])(?P<text>.{1,500}?)(?<=[^\s=+])==(?![\w=+])"
+    r"|\+\+(?P<keys>[a-z0-9-]+(?:\+[a-z0-9-]+)*+)\+\+(?![\w=+])"
+)
+_SIZE = re.compile(r"[ \t]+=(?:\d+%?)?x(?:\d+%?)?(?=[ \t]*\))")
+_NO_ADDRESS = re.compile(r"<(?!(?:mailto|tel):)[A-Za-z][\w.+-]*:(?!//)[^<>\s]*>", re.IGNORECASE)
 _DESTINATION = re.compile(r"\{\{[^{}]*\}\}|\{%[^{}]*%\}")
 _QUOTED = re.compile(r"[\"']([^\"']+)[\"']")
 _STYLED = frozenset(
@@ -45,6 +51,8 @@ def _site_inline(state: StateInline, silent: bool) -> bool:
             end, text = _braces(state)
         case "<":
             end, text = _tag(state)
+        case ":":
+            end, text = _directive(state)
         case "[" | "!":
             end, text = _wiki_link(state)
         case "=" | "+":
@@ -87,6 +95,8 @@ def _is_place_of_attributes(state: StateInline, end: int) -> bool:
 def _tag(state: StateInline) -> tuple[int, str]:
     if not state.pos and state.src.startswith("<!--") and "-->" not in state.src:
         return 4, ""  # of a comment that is never closed
+    if name := _NO_ADDRESS.match(state.src, state.pos):  # `<std::string>`
+        return name.end(), name[0]
     tag = read_tag(state.src, state.pos)
     if tag is None or (tag.form == "liquid" and tag.name in CONTROL):
         return 0, ""
@@ -104,6 +114,12 @@ def _tag(state: StateInline) -> tuple[int, str]:
     return tag.end, title or ("" if tag.form == "mdx" else tag.name)
 
 
+def _directive(state: StateInline) -> tuple[int, str]:
+    """`:badge[Beta]{color="red"}`: its words."""
+    match = _DIRECTIVE.match(state.src, state.pos)
+    return (match.end(), match["text"]) if match else (0, "")
+
+
 def _wiki_link(state: StateInline) -> tuple[int, str]:
     if state.pos and state.src[state.pos - 1].isalnum():
         return 0, ""
@@ -115,6 +131,8 @@ def _wiki_link(state: StateInline) -> tuple[int, str]:
     if not match:
         return 0, ""
     name = (match["name"] or match["page"]).strip("\\ ")
+    if re.fullmatch(r"\d+(?:x\d+)?", name):  # a picture's size
+        name = match["page"].strip("\\ ")
     if match[0][0] == "!":
         notes.filled_in(match[0][:100], -1)
     return match.end(), name
@@ -128,7 +146,8 @@ def _marked(state: StateInline, silent: bool) -> bool:
     if not match:
         return False
     if not silent:
-        end, state.pos, state.posMax = state.posMax, match.start("text"), match.end("text")
+        words = "text" if match["text"] else "keys"
+        end, state.pos, state.posMax = state.posMax, match.start(words), match.end(words)
         state.md.inline.tokenize(state)
         state.posMax = end
     state.pos = match.end()
@@ -139,11 +158,14 @@ def _destination(text: str, position: int, end: int) -> Any:
     """A link's address, in which a site may fill in the page's: `{{< ref "page.md" >}}`."""
     match = _DESTINATION.match(text, position, end)
     if not match:
-        return parseLinkDestination(text, position, end)
+        address = parseLinkDestination(text, position, end)
+        if size := _SIZE.match(text, address.pos, end):  # of a picture, in Azure DevOps
+            address.pos = size.end()
+        return address
     tag = read_tag(text, position)
     quoted = _QUOTED.search(match[0])
     target = tag.target if tag else quoted[1] if quoted else ""
-    rest = parseLinkDestination(text, match.end(), end)
+    rest = _destination(text, match.end(), end)
     rest.str = target + rest.str if rest.ok else target
     rest.pos = rest.pos if rest.ok else match.end()
     rest.ok = True

@@ -17,6 +17,7 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
 from loaders.files.sites.boxes import fenced_box, indented_box, named_tab, titled_fence
+from loaders.files.sites.json_blocks import json_block
 from loaders.files.sites.page import Notes, line_of, notes_of, read_inside, write_code, write_title
 from loaders.files.sites.tags import CONTROL, TAG_START, SiteTag, box_title, read_tag, title_in
 
@@ -29,7 +30,7 @@ ATTRIBUTES = (
 _CALLOUT = re.compile(r"\[!(?P<type>[\w-]+)(?P<more>[^\]\n]*)\][+-]?[ \t]*(?P<title>[^\n]*)\n?")
 _ID = re.compile(
     r"\{:?[ \t]*(?:[^{}\n]*[ \t])?(?:#|id=[\"']?)(?P<id>[^\s{}\"']+)[^{}\n]*\}"
-    r"|\{/\*[ \t]*#(?P<mdx>\S+?)[ \t]*\*/\}|" + ATTRIBUTES
+    r"|\{/\*[ \t]*#(?P<mdx>\S+?)[ \t]*\*/\}|\{-\}|" + ATTRIBUTES
 )
 _CONTROLLED = "conditions and loops of the site are not followed: all text is read"
 _TARGET = re.compile(r"\((?P<id>[\w.:/+ -]+)\)=[ \t]*$")
@@ -41,6 +42,13 @@ _MODULE = re.compile(
     r"|export\s+(?:const|let|var|default|async|function|class|type|interface|\{|\*)",
     re.MULTILINE,
 )
+_JSX_TEXT = re.compile(r"\s*\{\s*`(?P<code>[^`]*)`\s*\}\s*")
+_NEW_LINE = re.compile(
+    r"\n(?=[ \t]*(?:\||\+[-=]|#\.[ \t]|\(@\w*\)[ \t]|%[ \t]|[A-Za-z][.)][ \t]"
+    r"|\([A-Za-z\d]{1,3}\)[ \t]))"
+)
+"""Before rows and items of forms that CommonMark does not have, and runs together."""
+_PROPERTY = re.compile(r"[ \t]*(?:\*\*|__)?[^\W\d_a-z][\w /]{0,40}(?:\*\*|__)?::?(?:\*\*|__)?[ \t]")
 _COMMENT = re.compile(r"\{/\*(?:(?!\{/\*).){0,4000}?\*/\}[ \t]*$", re.DOTALL | re.MULTILINE)
 
 
@@ -122,6 +130,8 @@ def _enclosed(state: StateBlock, tag: SiteTag, first: int, last: int) -> None:
     lines = state.src[state.bMarks[first] : state.eMarks[last - 1]] if last > first else ""
     if tag.holds_code and tag.name != "raw" and not re.search(r"^\s*(?:```|~~~)", lines, re.M):
         write_code(state, first, last, tag.target if tag.target.isalnum() else "")
+        if tag.form == "mdx" and (text := _JSX_TEXT.fullmatch(state.tokens[-1].content)):
+            state.tokens[-1].content = f"{text['code']}\n"
         return
     if tag.name in CONTROL:
         _one_tag(state, first - 1, tag)
@@ -129,9 +139,17 @@ def _enclosed(state: StateBlock, tag: SiteTag, first: int, last: int) -> None:
         return
     title = title_in(tag.arguments, tag.name)
     inner = read_tag(lines, len(lines) - len(lines.lstrip()))
-    if inner and not inner.closes and tag.name.lower().startswith(inner.name.lower()):
-        title = title if " " in title else ""  # a group, such as tabs of tab: its name is no text
+    if inner and not inner.closes and _is_group(tag, inner):
+        title = title if " " in title else ""  # its name is no text
+    state.env["names_code"] = tag.holds_code and tag.form == "mdx"
     read_inside(state, first, last, title)
+    state.env["names_code"] = False
+
+
+def _is_group(tag: SiteTag, inner: SiteTag) -> bool:
+    """Of tags that are named alike, such as `tabs` of `tab`, `Tabs` of `TabItem`."""
+    name, inner_name = tag.name.lower(), inner.name.lower()
+    return name.startswith(inner_name) or (name != inner_name and name[:3] == inner_name[:3])
 
 
 def _one_tag(state: StateBlock, line: int, tag: SiteTag) -> None:
@@ -176,7 +194,9 @@ def words_of_tags(html: str, notes: Notes, line: int) -> str:
 
 
 def _bracket(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """The place of a table of contents."""
+    """The place of a table of contents, or a block of JSON."""
+    if json_block(state, start, end, silent):
+        return True
     if not _TOC.match(line_of(state, start)):
         return False
     if not silent:
@@ -254,12 +274,22 @@ def _site_blocks(state: StateCore) -> None:
             if match := _ID.fullmatch(token.content):
                 heading.attrSet("id", match["id"] or heading.attrGet("id") or "")
         elif token.type == "inline" and before == "paragraph_open":
+            token.content = _with_lines(token.content)
             is_first = len(tokens) > 1 and tokens[-2].type == "blockquote_open"
             if is_first and (match := _CALLOUT.match(token.content)):
                 tokens += _callout(match, tokens[-1], token)
                 token.content = token.content[match.end() :]
         tokens.append(token)
     state.tokens = tokens
+
+
+def _with_lines(text: str) -> str:
+    """A paragraph with the line breaks that a list, a table or properties (`Owner: Ops`) need."""
+    if "\n" not in text:
+        return text
+    if all(map(_PROPERTY.match, text.split("\n"))):
+        return text.replace("\n", "  \n")
+    return _NEW_LINE.sub("  \n", text)
 
 
 def _callout(match: re.Match[str], opening: Token, inline: Token) -> list[Token]:

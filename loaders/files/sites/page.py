@@ -13,6 +13,8 @@ from loaders.files.sites.tags import Pairs, find_pairs
 
 OPTION = re.compile(r"[ \t]*:(?P<key>[\w-]+):(?:[ \t]+(?P<value>.*))?$")
 
+_TABLE_TAGS = ("table", "tr", "", "td")
+
 
 @dataclass
 class Notes:
@@ -31,6 +33,12 @@ class Notes:
     @cached_property
     def is_mdx(self) -> bool:
         return any(form == "mdx" for form, _ in self.pairs.names)
+
+    @cached_property
+    def has_components(self) -> bool:
+        """Whether two colons open and close boxes, as in Nuxt Content."""
+        has_end = re.search(r"^[ \t]*::[ \t]*$", self.text, re.MULTILINE)
+        return bool(has_end and re.search(r"^[ \t]*::[A-Za-z]", self.text, re.MULTILINE))
 
     def last(self, sign: str) -> tuple[int, int]:
         """Position and line, from 0, behind which a sign does not stand again; -1 for none."""
@@ -80,6 +88,22 @@ def read_inside(state: StateBlock, first: int, last: int, title: str = "") -> No
         state.md.block.tokenize(state, first, last)
         state.parentType, state.lineMax, state.blkIndent = before
     state.push("site_close", "", -1).hidden = True
+
+
+def read_table(state: StateBlock, first: int, last: int) -> None:
+    """Reads a list of lists as the rows of a table, as `list-table` of docutils."""
+    begin = len(state.tokens)
+    read_inside(state, first, last)
+    depth = 0
+    for token in state.tokens[begin:]:
+        kind, _, side = token.type.rpartition("_")
+        if kind not in ("bullet_list", "list_item"):
+            continue
+        depth += side == "open"
+        if depth <= len(_TABLE_TAGS):
+            token.tag = _TABLE_TAGS[depth - 1]
+            token.hidden = not token.tag
+        depth -= side == "close"
 
 
 def write_code(state: StateBlock, first: int, last: int, language: str) -> None:

@@ -33,7 +33,7 @@ _TAGS: tuple[tuple[str, Form, re.Pattern[str]], ...] = (
         "{%",
         "liquid",
         re.compile(
-            r"\{%[-\s]*(?P<closes>/|end(?=\w+\s*-?%\}))?\s*(?P<name>[A-Za-z][\w-]*)"
+            r"\{%[-\s]*(?P<closes>/|end(?=[\w-]+\s*-?%\}))?\s*(?P<name>[A-Za-z][\w-]*)"
             rf"(?P<arguments>(?:{_QUOTED}|(?!/?\s*-?%\}}){_NEXT}[^\"])*+)(?P<alone>/?)\s*-?%\}}"
         ),
     ),

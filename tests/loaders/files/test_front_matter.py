@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from loaders.document import Document
 from loaders.files.local import load_bytes
+from tests.loaders.reading import plain
 
 
 def page(header: str, body: str = "# Keys\n\nTurn the key.\n") -> Document:
@@ -35,8 +36,10 @@ def words(document: Document) -> str:
         "---toml\ntitle = 'Disk: full'\nowner = 'storage, ops'\nmodified = 2025-03-01T00:00:00Z\n"
         "status = 'superseded'\n---\n",
         "---\ntitle: Disk: full\nowner: storage, ops\nstatus: superseded\nmodified: 2025-03-01\n\n",
+        "<!-- lint off -->\n---\ntitle: Disk: full\nowner: storage, ops\nstatus: superseded\n"
+        "modified: 2025-03-01\n---\n",
     ],
-    ids=["toml", "braces", "semicolons", "colon", "tabs", "named", "unclosed"],
+    ids=["toml", "braces", "semicolons", "colon", "tabs", "named", "unclosed", "comment"],
 )
 def test_a_header_of_any_notation_is_read(header: str) -> None:
     document = page(header)
@@ -46,6 +49,15 @@ def test_a_header_of_any_notation_is_read(header: str) -> None:
         datetime(2025, 3, 1, tzinfo=UTC),
     )
     assert words(document) == "Keys Turn the key."
+
+
+@pytest.mark.parametrize(
+    "beginning", ['{"status": "ok", "nodes": 3}\n\n', "---\n\nIntro: between rules.\n\n---\n\n"]
+)
+def test_a_page_may_begin_like_a_header(beginning: str) -> None:
+    document = page(beginning)
+    assert (document.title, document.status) == ("Keys", "")
+    assert plain(beginning).strip("- ") in words(document)
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,22 @@ def words(text: str) -> str:
         ("<P>Old <B>words</B></P>\n<TABLE><TR><TD>a</TD></TR></TABLE>\n", "Old words > a"),
         ("Put it into a <script> tag.\n\nMore.\n", "Put it into a <script> tag. More."),
         ("<script>\nlet a = 1\n</script>\n\nMore.\n", "More."),
+        ("<!-- a -->Seen<!-- b\n\nc --> too.\n\nMore.\n", "Seen too. More."),
+        ("<div>in<!-- open\n\nMore.\n", "in<!-- open More."),
+        ("- one <!-- not -->\n\n  <div>two</div>\n", "- one two"),
+        ("++i and C++, vector<std::string>.\n", "++i and C++, vector<std::string>."),
+        ("[c]({{ site.x }}{% link d.md %}) ![[e.png|300]]\n\n![a](/b.png =500x20)\n",
+         "[c](d.md) e.png ![a](/b.png)"),
+        ('!!!danger "Hot"\n    Mind.\n', "Hot Mind."),
+        ("## Head {-}\n", "## Head"),
+        ('::card{title="A"}\n::tip\nin :kbd[B]{.x}\n::\n::\n10:30\n', "A Tip in B 10:30"),
+        ("::alert\n---\ntitle: Hot\n---\nMind.\n::\n", "Hot Mind."),
+        ("C\n\n::\n\nD\n", "C :: D"),
+        ("```{admonition} Take care\n:name: x\nDrain it.\n```\n", "Take care Drain it."),
+        ('<Tabs syncKey="os">\n<TabItem label="A">\nin\n</TabItem>\n</Tabs>\n', "A in"),
+        ("{% my-card %}\nin\n{% endmy-card %}\n", "in"),
+        ('[block:callout]\n{"title": "Hot", "body": "Mind *it*."}\n[/block]\n', "Hot Mind it."),
+        ("[block:callout]\n{\"title\":\n[/block]\n", "[block:callout] {\"title\": [/block]"),
     ],
 )  # fmt: skip
 def test_text_stays_and_markup_goes(text: str, expected: str) -> None:
@@ -154,6 +170,55 @@ def test_what_is_not_read_is_a_warning(text: str, warning: str) -> None:
     document = page(text)
     assert document.warnings[0].startswith(warning)
     assert document.warnings[1:] in ((), ("no text is left of the file",))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```{list-table} Ports\n:header-rows: 1\n\n* - Name\n  - Port\n* - api\n  - 8443\n```\n",
+        ":::{list-table} Ports\n\n* - Name\n  - Port\n* - api\n  - 8443\n:::\n",
+        ".. list-table::\n   :header-rows: 1\n\n   * - Name\n     - Port\n   * - api\n     - 8443",
+        '[block:parameters]\n{"data": {"h-0": "Name", "h-1": "Port",\n"0-0": "api", "0-1": "8443"}}'
+        "\n[/block]\n",
+    ],
+    ids=["myst", "colons", "rst", "readme"],
+)
+def test_tables_of_other_notations_are_tables(text: str) -> None:
+    table = next(block.table for block in page(text).blocks if block.table)
+    assert [[cell.text for cell in row] for row in table.rows] == [
+        ["Name", "Port"],
+        ["api", "8443"],
+    ]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["| Name | Port |", "| api | 8443 |"],
+        ["+------+------+", "| Name | Port |", "+======+======+"],
+        ["a. Stop it", "b. Start it"],
+        ["(@) Stop it", "(@) Start it"],
+        ["Owner: Ops", "Last change: today"],
+    ],
+)
+def test_rows_items_and_properties_are_lines(lines: list[str]) -> None:
+    (block,) = page("\n".join(lines) + "\n").blocks
+    assert block.text.split("\n") == lines
+
+
+def test_a_paragraph_is_one_line() -> None:
+    (block,) = page("Note: the lag\ngrows. A\nstep `x\n| y` is\n").blocks
+    assert block.text == "Note: the lag grows. A step x | y is"
+
+
+def test_a_group_of_code_names_each_block() -> None:
+    text = "```bash npm\na\n```\n"
+    assert words(f"<CodeGroup>\n\n{text}\n</CodeGroup>\n").startswith("npm")
+    assert "npm" not in words(text)
+
+
+def test_a_note_has_one_mark_everywhere() -> None:
+    assert words("A[^n], B[^n].\n\n[^n]: Once.\n") == "A[^1], B[^1]. [^1]: Once."
 
 
 def test_no_cell_of_a_table_is_cut_away_or_torn() -> None:
