@@ -34,6 +34,8 @@ class _Origin:
     width: int
     row: int = 0
     height: int = 1
+    is_merged: bool = False
+    """Whether cells below may continue it."""
 
 
 @dataclass
@@ -175,7 +177,7 @@ def _cells(row: Element) -> list[tuple[_Origin, bool]]:
             cells[-1][0].width += width
         else:
             continues = down is not None and down.get(f"{W}val") != "restart"
-            cells.append((_Origin(cell, at, width), continues))
+            cells.append((_Origin(cell, at, width, is_merged=down is not None), continues))
         at += width
     return cells
 
@@ -201,6 +203,7 @@ def _place(rows: list[list[tuple[_Origin, bool]]]) -> list[list[_Origin]]:
                 own.append(origin)
                 for column in range(start, end):
                     above.pop(column, None)
-                above[start] = origin
+                if origin.is_merged:
+                    above[start] = origin
         placed.append(own)
     return placed

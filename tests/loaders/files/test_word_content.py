@@ -329,6 +329,21 @@ def test_merged_cells_header_rows_and_rows_that_begin_later() -> None:
     assert (table.header_rows, table.header_evidence) == (1, "tableHeader")
 
 
+def test_a_merge_whose_first_row_is_gone_takes_no_other_cell() -> None:
+    first, more = "<w:vMerge w:val='restart'/>", "<w:vMerge/>"
+    rows = [
+        cell("Zone") + cell("Who"),
+        "<w:trPr><w:del w:id='1'/></w:trPr>" + cell("north", first) + cell("Ann"),
+        cell("below", more) + cell("Bo"),
+        cell("hidden", more) + cell("Cy"),
+    ]
+    table = read(f"<w:tbl>{''.join(f'<w:tr>{row}</w:tr>' for row in rows)}</w:tbl>").blocks[0].table
+    assert table is not None
+    assert [[one.text for one in row] for row in table.rows] == [
+        ["Zone", "Who"], ["below", "Bo"], ["below", "Cy"],
+    ]  # fmt: skip
+
+
 def test_typewritten_lines_are_code_unless_all_are() -> None:
     font = "<w:rPr><w:rFonts w:ascii='Courier New'/></w:rPr>"
     line = f"<w:r>{font}<w:t>{{}}</w:t></w:r>"
