@@ -44,7 +44,7 @@ _MODULE = re.compile(
 )
 _JSX_TEXT = re.compile(r"\s*\{\s*`(?P<code>[^`]*)`\s*\}\s*")
 _NEW_LINE = re.compile(
-    r"\n(?=[ \t]*(?:\||\+[-=]|#\.[ \t]|\(@\w*\)[ \t]|%[ \t]|[A-Za-z][.)][ \t]"
+    r"\n(?=[ \t]*(?:\||\+[-=]|\$[ \t]|#\.[ \t]|\(@\w*\)[ \t]|%[ \t]|[A-Za-z][.)][ \t]"
     r"|\([A-Za-z\d]{1,3}\)[ \t]))"
 )
 """Before rows and items of forms that CommonMark does not have, and runs together."""

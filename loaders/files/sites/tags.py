@@ -155,13 +155,23 @@ def title_in(arguments: str, name: str = "", *, encloses: bool = True) -> str:
         )
     if box := box_title(*(value for _, value, _ in values), name):
         return box
-    names = (value for key, value, _ in values if key.lower() not in _DRESS)
-    return next((value for value in names if _is_name(value, encloses)), "")
+    names = [
+        (key, value)
+        for key, value, _ in values
+        if key.lower() not in _DRESS and _is_name(value, encloses)
+    ]
+    if not names:
+        return ""
+    if encloses and not names[0][0]:  # `{% tab GROUP LABEL %}`
+        return " ".join(dict.fromkeys(value for key, value in names if not key))
+    is_parameter = "type" in named and "default" in named
+    return f"{names[0][1]} ({', '.join(_type(values))})" if is_parameter else names[0][1]
 
 
 def _type(values: list[tuple[str, str, bool]]) -> Iterator[str]:
-    """Of an attribute that is described: its type, and words such as `required`."""
+    """Of an attribute that is described: its type, its default, and words such as `required`."""
     yield from (value for key, value, _ in values if key == "type")
+    yield from (f"default {value}" for key, value, _ in values if key == "default")
     yield from (value for key, value, is_quoted in values if not key and not is_quoted)
 
 

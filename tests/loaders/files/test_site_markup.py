@@ -83,6 +83,8 @@ def words(text: str) -> str:
         ("C\n\n::\n\nD\n", "C :: D"),
         ("```{admonition} Take care\n:name: x\nDrain it.\n```\n", "Take care Drain it."),
         ('<Tabs syncKey="os">\n<TabItem label="A">\nin\n</TabItem>\n</Tabs>\n', "A in"),
+        ("{% tab log php %}\nin\n{% endtab %}\n", "log php in"),
+        ('<Param query="n" type="int" default="30">\nin\n</Param>\n', "n (int, default 30) in"),
         ("{% my-card %}\nin\n{% endmy-card %}\n", "in"),
         ('[block:callout]\n{"title": "Hot", "body": "Mind *it*."}\n[/block]\n', "Hot Mind it."),
         ("[block:callout]\n{\"title\":\n[/block]\n", "[block:callout] {\"title\": [/block]"),
@@ -196,6 +198,7 @@ def test_tables_of_other_notations_are_tables(text: str) -> None:
     [
         ["| Name | Port |", "| api | 8443 |"],
         ["+------+------+", "| Name | Port |", "+======+======+"],
+        ["$ uptime", "$ df -h"],
         ["a. Stop it", "b. Start it"],
         ["(@) Stop it", "(@) Start it"],
         ["Owner: Ops", "Last change: today"],
