@@ -248,7 +248,9 @@ def _with(covered: list[Gutter], x0: float, x1: float) -> list[Gutter]:
 def _columns(run: Run) -> list[list[Row]]:
     """The rows of each column, if the gutters part columns of text; else nothing."""
     rows, gutters = run.rows, run.gutters
-    if len(rows) < 3 or run.across:
+    several = [row for row in rows if len(row) > 1]
+    labels = sum(row[0].text.endswith(":") for row in several)
+    if len(rows) < 3 or run.across or (labels > 1 and labels * 2 > len(several)):
         return []
     widest_first = sorted(gutters, key=lambda one: one[0] - one[1])
     choices = [gutters, *([one] for one in widest_first[:3] if len(gutters) > 1)]

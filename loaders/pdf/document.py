@@ -273,7 +273,7 @@ class _Reader:
 
     def _is_of_text(self, title: str) -> bool:
         """False for one word or a numbered name that the text doesn't have, as new files get."""
-        if not re.fullmatch(r"\S+|.*\d", title):
+        if not re.fullmatch(r"\S+(?: \d+)?", title):
             return True
         text = " ".join(block.text for block in self._writer.blocks).lower()
         words = [word for word in WORD.findall(title.lower()) if len(word) > 3]

@@ -154,6 +154,19 @@ def test_steps_beside_steps_are_columns_and_no_cells() -> None:
     ]
 
 
+def test_labels_and_their_values_are_no_columns() -> None:
+    page = PdfPage()
+    page.text(60, 86, "Name of the lock:")
+    page.lines(
+        60, 100, ["Name of the upper gate:", "Name of the keeper:", "Name of the bell here:"]
+    )
+    page.lines(
+        190, 100, ["North gate at the mill", "Ada of the mill house", "Old Tom of the tower"]
+    )
+    text = " ".join(texts(read(page)))
+    assert "Name of the keeper: Ada of the mill house" in text
+
+
 def test_columns_above_and_below_a_short_heading_are_apart() -> None:
     page = PdfPage()
     lines = ["the keeper of {} opens", "the lower gate before", "the upper one, always."]
