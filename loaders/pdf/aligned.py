@@ -116,7 +116,7 @@ def has_cells(row: Row) -> bool:
     return (
         len(row) > 1
         and not MARKER.fullmatch(row[0].text)
-        and (len(row[0].text) > 1 or row[0].text.isalnum())
+        and not (len(row) == 2 and len(row[0].text) == 1 and not row[0].text.isalnum())
         and not (len(row) == 2 and row[0].text.endswith(":"))
         and not all(one.mono for one in row)
         and not any("...." in one.text or ". . ." in one.text for one in row)

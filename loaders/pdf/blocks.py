@@ -101,7 +101,11 @@ def _starts(above: Segment, one: Segment, line_above: Line, line: Line, pitch: f
     is_apart = step > 1.3 * max(usual, 1.05 * one.size) or step < 0
     is_styled = not 0.92 < one.size / max(above.size, 0.1) < 1.08 or above.bold != one.bold
     is_level = abs(line.indent - line_above.indent) < 0.1 and ITEM.match(line_above.text)
-    is_inside = line_above.is_soft and not is_level and not _SENTENCE_END.search(line_above.text)
+    is_inside = (
+        line_above.is_soft
+        and not (is_level or is_styled)
+        and not _SENTENCE_END.search(line_above.text)
+    )
     marks = bool(ITEM.match(line.text) or _SECTION.match(line.text)) and not is_inside
     is_indented = 0.8 < line.indent - line_above.indent < 6 and line_above.starts is False
     if line.mono != line_above.mono or (line.mono and is_apart):

@@ -17,7 +17,7 @@ HYPHENS = "-\u2010\u00ad"
 _PARTED = re.compile(rf"(\w+)[{HYPHENS}]$")
 _PUNCTUATION = ".,;:!?()[]{}<>\"'`“”„‘’«»"
 WORD = re.compile(r"\w+(?:[-\u2010]\w+)*")
-_CODE = re.compile(r"^-|[\\/_=@:.$#%&~\d]")
+_CODE = re.compile(r"^-|[\\/_=@:.$#%&~]")
 """Signs of a command's option, an address or a file's name, whose hyphens are its own."""
 _SUSPENDED = re.compile(
     r"(?:und|oder|bzw|sowie|and|or|to|en|of|et|ou|y|o|e|och|eller|og|i|lub)\b\.?", re.IGNORECASE

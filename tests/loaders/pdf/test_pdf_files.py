@@ -144,13 +144,13 @@ def test_columns_are_read_one_after_the_other() -> None:
 
 def test_steps_beside_steps_are_columns_and_no_cells() -> None:
     page = PdfPage()
-    page.text(60, 60, "Open")
-    page.text(320, 60, "Shut")
+    page.text(60, 60, "Open", font="B")
+    page.text(320, 60, "Shut it all by the bell", font="B")
     page.lines(60, 75, ["1. Ring the bell", "2. Lift the bar", "3. Turn on the lamp"])
     page.lines(320, 75, ["1. Turn off the lamp", "2. Drop the bar now", "3. Ring twice"])
     assert texts(read(page)) == [
         *("Open", "Ring the bell", "Lift the bar", "Turn on the lamp"),
-        *("Shut", "Turn off the lamp", "Drop the bar now", "Ring twice"),
+        *("Shut it all by the bell", "Turn off the lamp", "Drop the bar now", "Ring twice"),
     ]
 
 
@@ -226,6 +226,7 @@ def test_commands_in_a_font_of_fixed_pitch_are_code(x: float) -> None:
         ("Die E-", "Mail geht an alle.", "Die E-Mail geht an alle."),
         ("valvectl drain --dry-", "run is safe.", "valvectl drain --dry-run is safe."),
         ("See gates.example.com/lock-", "rules first.", "See gates.example.com/lock-rules first."),
+        ("Six ben-", "zol3 lamps.", "Six benzol3 lamps."),
         ("A two-step start. Then a two-", "step stop.", "A two-step start. Then a two-step stop."),
     ],
 )
