@@ -6,8 +6,10 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from urllib.parse import unquote
 
+from config.domain_files import nearest
 from config.errors import ConfigError
 from enrichment.chunk import DocumentCard
 
@@ -44,6 +46,13 @@ def find_document(name: str, documents: Mapping[str, str]) -> str:
         if candidates:
             raise _ambiguous(name, candidates)
     return ""
+
+
+def suggest_document(name: str, documents: Mapping[str, str]) -> str:
+    """For messages: the id of the document with the nearest name, or else the first ids."""
+    forms = {form: one for one, path in documents.items() for form in {one, *names_of(path)}}
+    close = get_close_matches(name, forms, n=1)
+    return f"; did you mean {forms[close[0]]!r}?" if close else nearest(name, sorted(documents))
 
 
 def as_ids(names: Iterable[str], cards: Iterable[DocumentCard]) -> list[str]:

@@ -10,7 +10,7 @@ import typer
 from cli.output.terminal import print_markdown
 from config.errors import IndexUnavailable, UsageError
 from enrichment.chunk import DocumentCard, is_out_of_force, standing
-from enrichment.references import find_document, paths_of
+from enrichment.references import find_document, paths_of, suggest_document
 from index.search import Snapshot
 from index.store.documents import GenerationInfo
 from loaders.google.drive.access import AccessReport
@@ -58,7 +58,6 @@ def print_document(snapshots: Mapping[str, Snapshot], document_id: str) -> None:
 
     Raises a UsageError that names the nearest id, or ConfigError for a name of several documents.
     """
-    from config.domain_files import nearest
 
     paths = {
         one: path
@@ -68,7 +67,7 @@ def print_document(snapshots: Mapping[str, Snapshot], document_id: str) -> None:
     named, document_id = document_id, find_document(document_id, paths)
     holder = next((s for s in snapshots.values() if document_id in s.documents), None)
     if holder is None:
-        raise UsageError(f"no document {named!r}{nearest(named, sorted(paths))}")
+        raise UsageError(f"no document {named!r}{suggest_document(named, paths)}")
     _print_card(holder.documents[document_id])
     for chunk in holder.chunks(document_id):
         place = " › ".join(part for part in (chunk.tab, *chunk.heading_path) if part)

@@ -17,11 +17,11 @@ from agents.confidence import read_threshold
 from bot.rotas.rota import RotaPlaces, is_address, on_call
 from config.checks import Finding, attempted, fine, is_demo, of_error, skipped, wrong
 from config.domain import Domain
-from config.domain_files import Problem, check_domains, nearest, problem_at
+from config.domain_files import Problem, check_domains, problem_at
 from config.errors import ConfigError, CopilotError, LoadError
 from config.providers import provider_and_model
 from config.settings import Settings
-from enrichment.references import find_document
+from enrichment.references import find_document, suggest_document
 from index.publish import published_documents
 from jobs.golden.questions import load_golden
 from loaders.files.local import find_files, load_file
@@ -122,7 +122,7 @@ def _examples(
                     is_read = True
                 if find_document(document, existing):
                     continue
-                message = f"no document {document!r}{nearest(document, sorted(existing))}"
+                message = f"no document {document!r}{suggest_document(document, existing)}"
             except ConfigError as error:
                 message = str(error)
             else:

@@ -212,12 +212,12 @@ def test_config_check_knows_what_is_published_and_creates_nothing(tmp_path: Path
     published = {"ONCALL_CONFIG_DIR": "config", "ONCALL_DATA_DIR": str(tea.folder / "var")}
     done = oncall(tmp_path, "config", "check", **published)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "tea.yaml:4:50: no document 'tee'; did you mean 'tea'?" in done.stderr
+    assert "tea.yaml:4:50: no document 'tee'; did you mean 'tea.md'?" in done.stderr
 
 
 @pytest.mark.trial
 def test_files_are_ingested_and_asked_without_any_service(tea: Tea) -> None:
-    assert "tea" in tea.reports[0]["added"]
+    assert "tea.md" in tea.reports[0]["added"]
     question = "how many minutes does black tea steep?"
     asked = oncall_alone(tea.folder, "ask", "tea", question, ONCALL_CONFIG_DIR="config")
     assert asked.returncode == 0

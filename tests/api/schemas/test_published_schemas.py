@@ -101,7 +101,7 @@ def test_each_source_has_its_caption_with_the_question_s_words_marked(client: Te
     body = ask(client, BLACK)
     assert [one["url"] for one in body["captions"]] == [one["url"] for one in body["sources"]]
     first = body["captions"][0]
-    assert (first["number"], first["source"]) == (1, "tea")
+    assert (first["number"], first["source"]) == (1, "tea.md")
     assert first["text"] == body["sources"][0]["content"]
     assert "**black** **tea**" in first["highlights"]
     assert first["highlights"].replace("**", "") == first["text"]
@@ -329,7 +329,7 @@ def test_a_model_that_is_away_is_named_for_each_switch(tmp_path: Path) -> None:
         answered = ask(client, BLACK)
     copilot.index.close()
     assert body["degraded"] == ["query_expansion", "hyde", "rerank"]
-    assert body["documents"][0]["source"] == "tea"
+    assert body["documents"][0]["source"] == "tea.md"
     assert "answer" in answered["degraded"]
 
 

@@ -61,7 +61,7 @@ def copilot(shelf: Path, *, seconds: float = 120, entry: str = "docs") -> Copilo
 def test_a_document_that_takes_too_long_holds_up_nobody(shelf: Path) -> None:
     (shelf / "huge.md").write_text(HUGE)
     report = copilot(shelf, seconds=1.5).ingest("tea")
-    assert sorted(report.added) == ["oolong", "sencha"]
+    assert sorted(report.added) == ["oolong.md", "sencha.md"]
     (failed,) = report.failed
     assert failed.document.endswith("huge.md")
     assert "took more than 1.5 s" in str(failed)
@@ -75,7 +75,7 @@ def test_its_earlier_version_stays(shelf: Path) -> None:
     report = late.ingest("tea")
     assert [Path(error.document).stem for error in report.failed] == ["oolong"]
     assert report.removed == ()
-    assert "oolong" in late.index.snapshot("tea").documents
+    assert "oolong.md" in late.index.snapshot("tea").documents
 
 
 def test_a_request_without_a_reply_leaves_no_document_undescribed(
@@ -114,7 +114,7 @@ def test_a_document_that_breaks_its_loader_holds_up_nobody(
     monkeypatch.setitem(local_files._PARSERS, ".txt", break_down)
     (shelf / "broken.txt").write_text("x")
     report = copilot(shelf).ingest("tea")
-    assert sorted(report.added) == ["oolong", "sencha"]
+    assert sorted(report.added) == ["oolong.md", "sencha.md"]
     assert "reading it failed (ZeroDivisionError)" in str(report.failed[0])
 
 
@@ -124,7 +124,7 @@ def test_what_a_glob_leaves_out_is_said(shelf: Path, tmp_path: Path) -> None:
     (shelf / "notes.md").symlink_to(secret)
     os.mkfifo(shelf / "pipe.md")
     report = copilot(shelf, entry="docs/**/*.md").ingest("tea")
-    assert sorted(report.added) == ["oolong", "sencha"]
+    assert sorted(report.added) == ["oolong.md", "sencha.md"]
     said = "\n".join(report.warnings)
     assert "notes.md: a link out of" in said
     assert "pipe.md: neither a file nor a folder" in said
