@@ -45,13 +45,15 @@ _DECLARABLE = re.compile(
 _CONTROL = bytes([*range(8), *range(0x0E, 0x1A), *range(0x1C, 0x20), 0x7F])
 """Without those of printed text: tab, line ends, form feed, backspace, end of file, escape."""
 _SIGNS = dict.fromkeys(map(ord, "“”„‘’–—…•°€™©®§\xa0"))
+_POINTER = b"version https://git-lfs.github.com/spec/"
 _KINDS = {
+    _POINTER: "a pointer of Git LFS, whose content is elsewhere (`git lfs pull` fetches it)",
     b"\xd0\xcf\x11\xe0": "an Office file of before 2007, or one with a password",
     b"{\\rtf": "application/rtf",
     b"%PDF-": "application/pdf",
 }
 """First bytes → kind, for files that `chardet` takes for text or doesn't know."""
-_MARKED = (b"%PDF-", b"{\\rtf")
+_MARKED = (b"%PDF-", b"{\\rtf", _POINTER)
 """How files begin that are no text to read, and hold no control characters."""
 _MAX_STRAY = 8
 """Characters that a short text may have and a binary file has."""
@@ -109,6 +111,11 @@ def decode(data: bytes, name: str = "file", *, markup: bool = False) -> tuple[st
     text, warning = _read(data, encoding, name)
     label = re.sub(r"^cp(?=125)", "Windows-", encoding)
     return text, "; ".join(filter(None, (f"not UTF-8: read as {label}, a guess", warning)))
+
+
+def is_html(data: bytes) -> bool:
+    """Whether a file is a whole page, whatever its name: exports are HTML by other names."""
+    return re.match(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html)\b", data, re.I) is not None
 
 
 def page_of(data: bytes) -> bytes:

@@ -29,6 +29,8 @@ _LEFT = re.compile(r"[;\t|](?! )|(?<!\d),(?! )|,(?![ \d])")
 _STATED = re.compile(r'"?sep=(?P<delimiter>.)"?[ \t;,]*\r?\n', re.IGNORECASE)
 """First line that Excel writes and obeys."""
 _COMMENT = "#"
+_END = "\x1e"
+"""A last line that is no row of its own where a quote is open."""
 
 
 def parse_csv(text: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Document:
@@ -40,7 +42,10 @@ def parse_csv(text: str, *, url: str = "", **metadata: Unpack[Metadata]) -> Docu
     stated = _STATED.match(text)
     text = text[stated.end() :] if stated else text
     dialect = {"delimiter": stated["delimiter"]} if stated else _dialect(text)
-    rows, comments = _without_comments(_rows(text, dialect, name), str(dialect["delimiter"]))
+    rows, warning = _rows(text, dialect, name)
+    if warning:
+        writer.warn(warning)
+    rows, comments = _without_comments(rows, str(dialect["delimiter"]))
     for comment in comments:
         writer.add("paragraph", comment, escape(comment))
     _write(writer, rows, name)
@@ -57,38 +62,59 @@ def _dialect(text: str) -> dict[str, Any]:
     end = text.rfind("\n", 0, _SAMPLE) if len(text) > _SAMPLE else len(text)
     sample = text[: end if end > 0 else _SAMPLE].replace("\0", "")
     escapes = [None, "\\"] if '\\"' in sample else [None]
+    spaces = [False, True] if re.search(r"""[,;\t|^~] +["']""", sample) else [False]
     quotes = ['"', "'"] if "'" in sample and '"' not in sample else ['"']
     dialects = [
-        {"delimiter": delimiter, "escapechar": mark, "quotechar": quote}
-        for delimiter, mark, quote in product(_DELIMITERS, escapes, quotes)
+        {"delimiter": delimiter, "escapechar": mark, "quotechar": quote, "skipinitialspace": skip}
+        for delimiter, mark, quote, skip in product(_DELIMITERS, escapes, quotes, spaces)
     ]
     best = max(dialects, key=lambda dialect: _evenness(sample, dialect))
-    even, _, several = _evenness(sample, best)
+    even, _, several, _ = _evenness(sample, best)
     is_prose = even <= 0 and several * 2 < sample.count("\n")
     return best | {"delimiter": _NONE} if is_prose else best
 
 
-def _evenness(sample: str, dialect: dict[str, Any]) -> tuple[int, int, int]:
+def _evenness(sample: str, dialect: dict[str, Any]) -> tuple[int, int, int, bool]:
     """Rows that are as wide as one beside them, less quotes left inside cells; separators left
-    inside cells, which count against a dialect; rows of several cells."""
+    inside cells, which count against a dialect; rows of several cells; whether a separator follows
+    each closing quote."""
     try:
         rows = [row for row in csv.reader(io.StringIO(sample, newline=""), **dialect) if row]
     except csv.Error:
-        return -len(sample), 0, 0
+        return -len(sample), 0, 0, False
     runs = [(width, len(list(run))) for width, run in groupby(map(len, rows))]
     even = sum(count for width, count in runs if width > 1 and count > 1)
     several = sum(count for width, count in runs if width > 1)
     quotes = sum(dialect["quotechar"] in cell for row in rows for cell in row)
     left = sum(len(_LEFT.findall(cell)) for row in rows for cell in row)
-    return even - quotes, -left, several
+    return even - quotes, -left, several, _is_strict(sample, dialect)
 
 
-def _rows(text: str, dialect: dict[str, Any], name: str) -> list[list[str]]:
-    reader = csv.reader(io.StringIO(text.replace("\0", "\ufffd"), newline=""), **dialect)
+def _is_strict(sample: str, dialect: dict[str, Any]) -> bool:
     try:
-        return list(reader)
+        return all(
+            True for _ in csv.reader(io.StringIO(sample, newline=""), strict=True, **dialect)
+        )
+    except csv.Error:
+        return False
+
+
+def _rows(text: str, dialect: dict[str, Any], name: str) -> tuple[list[list[str]], str]:
+    """The rows, and a warning about a quote that is never closed."""
+    text = text.replace("\0", "\ufffd") + f"\n{_END}"
+    reader = csv.reader(io.StringIO(text, newline=""), **dialect)
+    rows, line = list[list[str]](), 0
+    try:
+        for row in reader:
+            start, line = line + 1, reader.line_num
+            rows.append(row)
     except csv.Error as error:
         raise LoadError(name, f"not CSV: {error}", place=f"line {reader.line_num}") from error
+    last = rows.pop()
+    if last == [_END]:
+        return rows, ""
+    last[-1] = last[-1].removesuffix(_END)
+    return [*rows, last], f"a quote in line {start} is never closed: all that follows is one cell"
 
 
 def _without_comments(rows: list[list[str]], delimiter: str) -> tuple[list[list[str]], list[str]]:

@@ -30,6 +30,7 @@ from loaders.files.html_tables import (
 from loaders.tables.headers import outline, own_cells
 
 _INVISIBLE = ["script", "style", "noscript", "template", "head", "iframe", "object", "svg"]
+_BOXES = frozenset(["article", "div", "section"])
 _TAB = re.compile(r"\s*tab:\s*(.+?)\s*", re.DOTALL)
 
 
@@ -197,12 +198,18 @@ class _Walk:
         """Writes an item: first its own text, across paragraphs, then its nested blocks."""
         own: list[PageElement] = []
         inside: list[Tag] = []
-        for node in list(item.children):
+        is_ended = False
+        """Whether the last one of `own` ends a paragraph."""
+        for node in _unboxed(item):
             if isinstance(node, Comment):
                 continue
-            if isinstance(node, Tag) and node.name == "p" and not inside:
-                own += [_new_tag("br")] if own else []
+            is_paragraph = isinstance(node, Tag) and _is_paragraph(node)
+            if own and (is_paragraph or is_ended) and str(node).strip() and not inside:
+                own.append(_new_tag("br"))
+                is_ended = False
+            if isinstance(node, Tag) and is_paragraph and not inside:
                 own += (one for one in node.children if not isinstance(one, Comment))
+                is_ended = True
             elif isinstance(node, Tag) and is_block(node):
                 inside.append(node)
             elif inside and str(node).strip():
@@ -260,6 +267,23 @@ class _Walk:
         title = " ".join(name.split())
         anchor = f"{self.base}#{self._slug(title)}"
         self.writer.start_tab(Tab(id=slug(title), title=title, path=(title,)), anchor)
+
+
+def _is_paragraph(node: Tag) -> bool:
+    return node.name == "p" or (node.name in _BOXES and not any(map(is_block, node)))
+
+
+def _unboxed(item: Tag) -> Iterator[PageElement]:
+    """Its children, with those of boxes of blocks at its beginning in place of the boxes."""
+    is_start = True
+    waiting = list(item.children)[::-1]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Tag) and node.name in _BOXES and is_start and any(map(is_block, node)):
+            waiting += list(node.children)[::-1]
+            continue
+        yield node
+        is_start = is_start and not str(node).strip()
 
 
 def _paragraphs(nodes: list[PageElement]) -> Iterator[list[PageElement]]:

@@ -9,7 +9,7 @@ from itertools import islice
 from bs4 import Tag
 from bs4.element import NavigableString, PreformattedString
 
-from loaders.files.html_inline import attribute
+from loaders.files.html_inline import UNSEEN, attribute
 from loaders.text.markdown import clean
 
 _LINES = frozenset(["div", "dd", "dt", "li", "ol", "p", "table", "tbody", "td", "th", "tr", "ul"])
@@ -40,7 +40,8 @@ def code_text(element: Tag) -> str:
         texts = [bool("".join(line).strip()) for line in lines]
         if all(i in numbers for i, has_text in enumerate(texts) if has_text):
             for i in numbers:
-                lines[i] = [text for text in lines[i] if text.strip()][1:]
+                number = next(at for at, text in enumerate(lines[i]) if text.strip())
+                lines[i] = lines[i][number + 1 :]
     return "\n".join(map("".join, lines)).strip("\n")
 
 
@@ -57,7 +58,7 @@ def _collect(element: Tag, lines: list[list[str]], numbers: dict[int, int]) -> N
         if isinstance(node, Tag):
             _collect_tag(node, lines, numbers)
         elif isinstance(node, NavigableString) and not isinstance(node, PreformattedString):
-            first, *more = clean(str(node)).split("\n")
+            first, *more = clean(str(node)).translate(UNSEEN).split("\n")
             lines[-1].append(first)
             lines.extend([line] for line in more)
 

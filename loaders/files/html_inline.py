@@ -20,6 +20,11 @@ from loaders.text.plain import number, plain_text
 
 _EMPHASIS = ["b", "strong", "i", "em", "del", "s", "strike"]
 _NO_ADDRESS = re.compile(r"\s*(?:(?:javascript|data|vbscript|about):|$)", re.IGNORECASE)
+_PERMALINK = "¶"
+"""Shown for a link to the place itself."""
+UNSEEN = dict.fromkeys(map(ord, "\xad\u200b\u2060"))
+"""Soft hyphens, and places where a line may or may not break: a search stumbles on them, and a
+command fails."""
 _EXPONENT = re.compile(r"[-−]?\d+")
 
 
@@ -36,6 +41,8 @@ class _Inline(MarkdownConverter):
 
     def convert_a(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         href, core = str(el.get("href") or ""), text.strip()
+        if core == _PERMALINK and href.startswith("#"):
+            return ""
         if not core or _NO_ADDRESS.match(href) or "_noformat" in parent_tags:
             return text
         start, end = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
@@ -49,7 +56,7 @@ class _Inline(MarkdownConverter):
             return text
         return "\n".join(map(code_span, text.split("\n")))
 
-    convert_kbd = convert_samp = convert_code
+    convert_kbd = convert_samp = convert_tt = convert_code
 
     def convert_img(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         source = str(el.get("src") or "")
@@ -98,8 +105,8 @@ def inline(nodes: Iterable[PageElement]) -> tuple[str, str]:
 
 
 def _tidy(markdown: str) -> str:
-    """White space as a browser shows it, without soft hyphens, which a search would stumble on."""
-    spaced = re.sub(r"[ \t]+", " ", markdown.replace("\xad", ""))
+    """White space as a browser shows it."""
+    spaced = re.sub(r"[ \t]+", " ", markdown.translate(UNSEEN))
     return re.sub(r"[ \t]*\n[ \t]*", "\n", spaced).strip()
 
 
@@ -178,15 +185,17 @@ _STYLES = {
 
 def item_markers(element: Tag) -> Iterator[tuple[Tag, str]]:
     """Yields each `<li>` with its marker, `-` or its number."""
-    value = _integer(attribute(element, "start"), 1)
+    items = element.find_all("li", recursive=False)
+    step = -1 if element.has_attr("reversed") else 1
+    value = _integer(attribute(element, "start"), 1 if step > 0 else len(items))
     kind = _kind(element)
-    for item in element.find_all("li", recursive=False):
+    for item in items:
         if element.name == "ul":
             yield item, "-"
             continue
         value = _integer(attribute(item, "value"), value)
         yield item, f"{number(value, kind)}."
-        value += 1
+        value += step
 
 
 def list_level(element: Tag) -> int:

@@ -63,6 +63,9 @@ def simplify_page(soup: BeautifulSoup) -> int:
         formula.string = (source or formula).get_text().strip()
     for link in soup.find_all(class_="mw-editsection"):
         link.decompose()
+    for lines in soup.find_all("div", class_="fragment"):  # of Doxygen
+        if lines.find("div", class_="line", recursive=False):
+            lines.name = "pre"
     _drop_navigation(soup, by_role["navigation"])
     _apply_base(soup)
     return words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import takewhile
 
 from bs4 import Tag
@@ -39,6 +40,10 @@ def read_table(element: Tag, document: str, depth: int = 1) -> tuple[Table, list
         [_source_cell(cell, document, depth, warnings) for cell in cells]
         for cells in rows_of(element)
     ]
+    for row in rows:
+        if len(row) < 2 or not (row[0].empty and all(cell.header for cell in row[1:])):
+            break
+        row[0] = replace(row[0], header=True)  # the corner over names of rows
     while len(rows) > 1 and rows[0] and all(c.empty and c.header for c in rows[0]):
         del rows[0]  # the empty header line of a pipe table without header
     table, more = build_table(

@@ -13,7 +13,7 @@ from config.errors import ConfigError, LoadError
 from loaders.assemble import Metadata, own_address
 from loaders.docs.response import parse_document
 from loaders.document import MAX_BYTES, Document, check_size
-from loaders.files.decoding import check_words, decode, page_of
+from loaders.files.decoding import check_words, decode, is_html, page_of
 from loaders.files.delimited import parse_csv
 from loaders.files.html import parse_html
 from loaders.files.markdown import parse_markdown
@@ -175,8 +175,9 @@ def load_bytes(
 def _text(parse: Callable[..., Document], *, markup: bool = False) -> Parse:
     def from_bytes(data: bytes, *, url: str, **metadata: Unpack[Metadata]) -> Document:
         name = metadata.get("id") or url or "file"
-        text, warning = decode(page_of(data) if markup else data, name, markup=markup)
-        document = parse(text, url=url, **metadata)
+        is_page = markup or (parse is not _google_json and is_html(data))
+        text, warning = decode(page_of(data) if markup else data, name, markup=is_page)
+        document = (parse_html if is_page else parse)(text, url=url, **metadata)
         check_words(document.blocks, text, name)
         empty = "" if document.blocks or not text.strip() else "no text is left of the file"
         warnings = (*document.warnings, *filter(None, (warning, empty)))

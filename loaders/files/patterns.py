@@ -9,6 +9,7 @@ import fnmatch
 import glob
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -46,10 +47,11 @@ def expand_paths(
     `allowed`: folders that contain the roots of all entries; None for no limit. Outside nothing is
     looked at.
 
-    A folder means all files below it. Entries are relative to `base`, then to the working
-    directory. Links are followed only to files and folders below the entry's root. Devices and
-    pipes are never read. Raises ConfigError for an entry without matches, for a single file without
-    a loader, for `..` after a wildcard, and for one outside `allowed`."""
+    A folder means all files below it. Entries are relative to `base`, or to the working directory
+    where what they begin with is not below `base`. Links are followed only to files and folders
+    below the entry's root. Devices and pipes are never read. Raises ConfigError for an entry
+    without matches, for a single file without a loader, for `..` after a wildcard, and for one
+    outside `allowed`."""
     roots: dict[Path, Path] = {}
     notes: dict[str, None] = {}
     unread: dict[str, str] = {}
@@ -61,7 +63,8 @@ def expand_paths(
                 f"{excerpt!r} goes up behind a wildcard", remedy="begin with the folder it means"
             )
         matches = _matches(pattern, base, suffixes, allowed)
-        if not matches.paths:
+        is_here = _begins_below(base, pattern)
+        if not matches.paths and (matches.outside or not is_here):
             elsewhere = _matches(pattern, Path.cwd(), suffixes, allowed)
             if matches.outside and not elsewhere.paths:
                 raise ConfigError(
@@ -73,7 +76,7 @@ def expand_paths(
             left_out = f"left out: {matches.notes[0]}; " if matches.notes else ""
             raise ConfigError(
                 f"no files match {excerpt!r}",
-                remedy=f"{left_out}looked in {base} and in {Path.cwd()}",
+                remedy=f"{left_out}looked in {base}" + ("" if is_here else f" and in {Path.cwd()}"),
             )
         for path in matches.paths:
             if path.suffix.lower() not in suffixes:
@@ -92,6 +95,15 @@ def expand_paths(
 def _fixed(parts: Sequence[str]) -> int:
     """The number of parts before the first wildcard."""
     return next((at for at, part in enumerate(parts) if glob.has_magic(part)), len(parts))
+
+
+def _begins_below(base: Path, pattern: str) -> bool:
+    """Whether the folder or file before the first wildcard exists below `base`."""
+    parts = Path(pattern).parts
+    fixed = parts[: _fixed(parts)]
+    with suppress(OSError, ValueError):  # a name that is too long
+        return bool(fixed) and base.joinpath(*fixed).exists()
+    return False
 
 
 def entry_root(pattern: str, base: Path) -> Path:

@@ -31,8 +31,11 @@ _SPECIAL_IN_LINK = re.compile(_ESCAPED + r"| [\[\]^]", re.VERBOSE)
 _SIGN = re.compile(r"[\\`*_~\[\]<&]|^\W|\W$")
 _LINE_ENDS = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _EXPONENT = re.compile(r"[-−]?\d+")
-_INVISIBLE = re.compile("[\ue907\uec02\uec03\ufeff\x00-\x08\x0e-\x1b\x1f]")
-"""Private-use marks of Google's building blocks, byte order marks, control characters."""
+_INVISIBLE = re.compile(
+    "\x1b\\[[0-9;]{0,20}[A-Za-z]|[\ue907\uec02\uec03\ufeff\x00-\x08\x0e-\x1b\x1f]"
+)
+"""Private-use marks of Google's building blocks, byte order marks, control characters, colors of
+terminals."""
 _MONOSPACE = re.compile(
     r"mono|courier|consolas|menlo|monaco|inconsolata|source code|code pro", re.IGNORECASE
 )

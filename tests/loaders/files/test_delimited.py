@@ -60,6 +60,18 @@ TEXTS: dict[str, tuple[str, list[object]]] = {
         'id,text\n1,"say \\"now\\", then go"\n2,"wait, then go"\n',
         [("id", "text"), 2],
     ),
+    "spaces before quotes": (
+        'Site, Note, Beds\nOslo, "closed, until May", 12\nRome, "open, by day", 9\n',
+        [("Site", "Note", "Beds"), 2],
+    ),
+    "a command whose quotes a backslash keeps": (
+        '"id","command"\n"1","echo \\"now\\" | tee log"\n"2","ls"\n',
+        [("id", "command"), 2],
+    ),
+    "paths that end in a backslash": (
+        'Site,Path\nOslo,"C:\\in\\"\nRome,"D:\\out\\"\n',
+        [("Site", "Path"), 2],
+    ),
     "numbers with commas between tabs": (
         "Site\tPeople\nOslo, NO\t3,600,000\nRome, IT\t2,100,000\n",
         [("Site", "People"), 2],
@@ -108,6 +120,9 @@ def test_csv_is_read_as_people_see_it(name: str) -> None:
 def test_cells_hold_what_quotes_and_separators_leave() -> None:
     cells = {
         "quotes that a backslash keeps": ["1", 'say "now", then go'],
+        "spaces before quotes": ["Oslo", "closed, until May", "12"],
+        "a command whose quotes a backslash keeps": ["1", 'echo "now" | tee log'],
+        "paths that end in a backslash": ["Oslo", "C:\\in\\"],
         "numbers with commas between tabs": ["Oslo, NO", "3,600,000"],
         "a table of records only": ["Rome", "41,9", "2025"],
     }
@@ -120,3 +135,16 @@ def test_cells_hold_what_quotes_and_separators_leave() -> None:
 def test_short_rows_are_filled_up_with_a_warning() -> None:
     document = load_bytes(b"Beds\n\na,b,c\n1,2\n3,4,5\n", suffix=".csv", id="x")
     assert document.warnings == ("1 of 3 rows are shorter than the longest: filled up",)
+
+
+def test_a_quote_that_is_never_closed_is_told() -> None:
+    document = load_bytes(b'Site,Note\nOslo,"closed\nRome,open\n', suffix=".csv", id="x")
+    warning = "a quote in line 2 is never closed: all that follows is one cell"
+    assert document.warnings == (warning,)
+    assert "Rome,open" in document.blocks[0].text
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".md", ".txt"])
+def test_a_page_by_another_name_is_a_page(suffix: str) -> None:
+    page = b"<!DOCTYPE html>\n<html><table><tr><th>Site</th></tr><tr><td>Oslo</td></tr></table>"
+    assert seen(load_bytes(page, suffix=suffix, id="x")) == [("Site",), 1]

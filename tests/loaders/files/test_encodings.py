@@ -156,3 +156,14 @@ def test_soft_hyphens_of_a_page_are_not_shown() -> None:
     document = load_bytes(page.encode(), suffix=".html")
     assert "\xad" not in repr(document.blocks)
     assert document.blocks[0].text == "Restart the supervisor"
+
+
+def test_a_pointer_to_a_file_elsewhere_is_no_page() -> None:
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n"
+    with pytest.raises(LoadError, match="Git LFS"):
+        load_bytes(pointer, suffix=".md", id="x")
+
+
+def test_colors_of_a_terminal_are_no_words() -> None:
+    (block,) = load_bytes(b"\x1b[1;31mERROR\x1b[0m pump", suffix=".txt", id="x").blocks
+    assert block.text == "ERROR pump"

@@ -131,3 +131,15 @@ def test_a_folder_that_cannot_be_listed_is_reported_apart(
     expanded = expand_paths(["."], tmp_path, [".md"])
     assert [path.parent.name for path in expanded.paths] == ["open"]
     assert expanded.unread == {str(tmp_path / "locked"): "it can't be listed: Permission denied"}
+
+
+def test_a_folder_of_the_domain_is_never_that_of_the_working_directory(
+    docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = docs.parent / "domains"
+    (base / "docs").mkdir(parents=True)
+    monkeypatch.chdir(docs.parent)
+    for pattern in ("docs", "docs/*.md"):
+        with pytest.raises(ConfigError, match="no files match"):
+            find_files([pattern], base)
+    assert names(base, "private") == ["secret.md"]

@@ -391,3 +391,43 @@ def test_frames_are_told() -> None:
 def test_hostile_pages_end_soon(html: str) -> None:
     with suppress(LoadError):
         read(html)
+
+
+def test_items_keep_their_numbers_whatever_box_their_text_is_in() -> None:
+    items = (
+        "<li><div>Stop</div><div>the pump</div></li><li><section><div><p>Wait</p></div></section></li>"
+        "<li><div><p>Start</p><ul><li>slowly</li></ul></div></li><li><p>Tell</p>Oslo</li>"
+    )
+    blocks = read(f"<ol>{items}</ol>").blocks
+    assert [(block.marker, block.text) for block in blocks] == [
+        ("1.", "Stop\nthe pump"), ("2.", "Wait"), ("3.", "Start"), ("-", "slowly"),
+        ("4.", "Tell\nOslo"),
+    ]  # fmt: skip
+
+
+def test_a_list_may_count_down() -> None:
+    blocks = read("<ol reversed><li>three<li>two<li>one</ol>").blocks
+    assert [block.marker for block in blocks] == ["3.", "2.", "1."]
+
+
+def test_an_empty_corner_is_part_of_the_header() -> None:
+    row = "<tr><th scope='row'>P-1</th><td>Ann</td><td>Bo</td></tr>"
+    (block,) = read(f"<table><tr><td></td><th>Day</th><th>Night</th></tr>{row}</table>").blocks
+    assert block.table
+    assert block.table.header_rows == 1
+
+
+def test_spaces_between_tokens_stay_where_line_numbers_go() -> None:
+    lines = "".join(
+        f'<div class="line"><span class="lineno">{number}</span><b>pump</b> <b>{word}</b></div>'
+        for number, word in enumerate(("stop", "start"), 1)
+    )
+    for box in ("<pre>{}</pre>", '<div class="fragment">{}</div>'):
+        assert shape(box.format(lines)) == [("code", "pump stop\npump start")]
+
+
+def test_signs_that_nobody_sees_are_left_out() -> None:
+    text = "pump\u200bctl<wbr> st\u00adop"
+    page = f'<dl><dt>Pump<a href="#pump">¶</a></dt></dl><p>{text}</p><pre>{text}</pre><tt>x</tt>'
+    texts = [block.text for block in read(page).blocks]
+    assert texts == ["Pump", "pumpctl stop", "pumpctl stop", "x"]
