@@ -44,6 +44,8 @@ class BlockWriter:
     labels: set[str] = field(default_factory=set)
     """Footnote labels in use."""
     page: int | None = None
+    code: list[str] = field(default_factory=list)
+    """Lines of the code block that grows."""
     _tab: Tab | None = None
     _headings: list[tuple[int, str, str]] = field(default_factory=list)
     _footnotes: list[dict[str, Any]] = field(default_factory=list)
@@ -81,6 +83,12 @@ class BlockWriter:
                 **details,
             )
         )
+
+    def end_code(self) -> None:
+        """Adds the lines of `code` as one block."""
+        text, self.code = "\n".join(self.code).strip("\n"), []
+        if text:
+            self.add("code", text, text)
 
     def footnote(self, marker: str, text: str, markdown: str) -> None:
         """Adds a footnote at the end of the current section."""

@@ -27,7 +27,6 @@ class TabReader:
     tab: Node
     document: str
     link_to: LinkTo
-    _code: list[str] = field(default_factory=list)
     _notes: list[tuple[str, str, str]] = field(default_factory=list)
     _quoted: int = 0
 
@@ -79,13 +78,13 @@ class TabReader:
             if paragraph is not None:
                 self._paragraph(paragraph)
             elif table is not None:
-                self._end_code()
+                self.writer.end_code()
                 self._table(table, depth)
             elif not any(
                 element.has(k) for k in ("paragraph", "table", "tableOfContents", "sectionBreak")
             ):
                 element.skipped("an unknown element")
-        self._end_code()
+        self.writer.end_code()
 
     def _paragraph(self, paragraph: Node) -> None:
         pieces = self._elements.pieces(paragraph)
@@ -95,7 +94,7 @@ class TabReader:
         level = 1 if style_name == "TITLE" else int((_HEADING.fullmatch(style_name) or "00")[1])
         if not level and not bullet and self._is_code(pieces):
             return
-        self._end_code()
+        self.writer.end_code()
         marker, depth = self._numbers.next(bullet) if bullet else ("", 0)
         for run in _heading_first(pieces) if level else _runs(pieces):
             if isinstance(run, Rule):
@@ -138,17 +137,12 @@ class TabReader:
         spans = [piece for piece in pieces if isinstance(piece, Span)]
         plain = len(spans) == len(pieces) and not any(s.link or s.markdown for s in spans)
         text = spans_to_text(spans)
-        if not plain or not (text.strip() or self._code):
+        if not plain or not (text.strip() or self.writer.code):
             return False
         if text.strip() and not all(span.code for span in spans if span.text.strip()):
             return False
-        self._code.append(text.rstrip())
+        self.writer.code.append(text.rstrip())
         return True
-
-    def _end_code(self) -> None:
-        text, self._code = "\n".join(self._code).strip("\n"), []
-        if text:
-            self.writer.add("code", text, text)
 
     def _table(self, table: Node, depth: int) -> None:
         rows = list(table.children("tableRows"))

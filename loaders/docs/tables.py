@@ -8,7 +8,7 @@ from itertools import takewhile
 from loaders.docs.inline import Elements, ListNumbers, Piece, image_markdown
 from loaders.docs.node import Node
 from loaders.document import MAX_NESTING, Image, Table, check_cells, too_deep
-from loaders.tables.cells import CellContent, Line, SourceCell, flat_table, lines_to_text
+from loaders.tables.cells import CellContent, Line, SourceCell, lines_to_text
 from loaders.tables.grid import build_table
 from loaders.text.markdown import Span, spans_to_markdown, spans_to_text
 
@@ -89,16 +89,8 @@ class Tables:
             content.lines.append(Line(text=text, markdown=markdown, marker=marker, level=level))
 
     def _nested(self, table: Node, content: CellContent, depth: int) -> None:
-        nested = self.read(table, depth + 1)
-        if nested is None:
-            return
-        if sum(map(len, nested.rows)) > 1:
-            content.tables.append(nested)
-        else:
-            content.tables += nested.rows[0][0].tables
-            content.images += nested.rows[0][0].images
-        content.bold = False
-        content.lines += flat_table(nested)
+        if (nested := self.read(table, depth + 1)) is not None:
+            content.nest(nested)
 
 
 def _as_span(piece: Piece) -> Span | None:

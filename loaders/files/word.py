@@ -12,7 +12,7 @@ from typing import Unpack
 from config.errors import LoadError
 from loaders.assemble import BlockWriter, Metadata, make_document
 from loaders.document import MAX_BYTES, Document
-from loaders.office.package import Package, open_archive
+from loaders.office.package import Package, open_package
 from loaders.pictures.image import MAX_PICTURE_BYTES, kind_of
 from loaders.untrusted import too_large
 from loaders.word.body import Body
@@ -26,21 +26,12 @@ def parse_docx(data: bytes, *, url: str = "", **metadata: Unpack[Metadata]) -> D
     """Raises LoadError when the data is not a Word file or a limit is exceeded."""
     name = metadata.get("id") or "Word file"
     writer = BlockWriter(url=url)
-    try:
-        with open_archive(data, name, kind="a Word file", suffix=".docx") as archive:
-            package = Package(archive, name)
-            main = package.main_part("word/document.xml")
-            if main is None or main.root.tag != f"{W}document":
-                raise LoadError(name, "not a Word file (.docx): it holds no document")
-            pictures = _Pictures(package, writer)
-            Body(writer, main, Budget(name, MAX_BYTES), pictures.uri).read()
-    except LoadError:
-        raise
-    except RecursionError:
-        raise LoadError(name, "its content is nested too deep") from None
-    except Exception as error:  # of zipfile, zlib and lxml
-        kind = type(error).__name__  # its text may quote the content
-        raise LoadError(name, f"not a readable Word file: {kind}") from None
+    with open_package(data, name, kind="a Word file", suffix=".docx") as package:
+        main = package.main_part("word/document.xml")
+        if main is None or main.root.tag != f"{W}document":
+            raise LoadError(name, "not a Word file (.docx): it holds no document")
+        pictures = _Pictures(package, writer)
+        Body(writer, main, Budget(name, MAX_BYTES), pictures.uri).read()
     metadata.setdefault("mime_type", MIME_TYPE)
     headings = (block for block in writer.blocks if block.kind == "heading")
     title = next((block.text.removeprefix(block.marker).strip() for block in headings), "")

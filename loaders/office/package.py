@@ -8,7 +8,8 @@ from __future__ import annotations
 import io
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import IO, Any
@@ -40,8 +41,24 @@ class Relation:
     external: bool
 
 
-def open_archive(data: bytes, name: str, *, kind: str, suffix: str) -> ZipFile:
-    """`kind`: e.g. `a Word file`. Raises LoadError for what is none, and for a protected one."""
+@contextmanager
+def open_package(data: bytes, name: str, *, kind: str, suffix: str) -> Iterator[Package]:
+    """`kind`: e.g. `a Word file`. Raises LoadError for what is none, for a protected one, and for
+    whatever zipfile, zlib and lxml raise while it is read."""
+    try:
+        with _open_archive(data, name, kind, suffix) as archive:
+            yield Package(archive, name)
+    except LoadError:
+        raise
+    except RecursionError:
+        raise LoadError(name, "its content is nested too deep") from None
+    except Exception as error:
+        what = kind.partition(" ")[2]
+        problem = type(error).__name__  # its text may quote the content
+        raise LoadError(name, f"not a readable {what}: {problem}") from None
+
+
+def _open_archive(data: bytes, name: str, kind: str, suffix: str) -> ZipFile:
     if data.startswith(_OLE):
         raise _in_old_container(data, name, kind, suffix)
     try:

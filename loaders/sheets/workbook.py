@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from typing import Unpack
 
 from config.errors import LoadError
 from loaders.assemble import BlockWriter, Metadata, make_document
 from loaders.document import MAX_TABS, Document, Image
-from loaders.office.package import Element, Package, Relation, open_archive
+from loaders.office.package import Element, Package, Relation, open_package
 from loaders.sheets.cells import (
     Strings,
     Text,
@@ -34,16 +32,10 @@ _NOTES = ("threadedComment", "comments")
 def parse_xlsx(data: bytes, *, url: str = "", **metadata: Unpack[Metadata]) -> Document:
     """Raises LoadError when the data is not a workbook or a limit is exceeded. Rows and sheets
     beyond the limits are left out, with a warning that names them."""
-    from lxml.etree import XMLSyntaxError
-
     name = metadata.get("id") or "Excel file"
     writer = BlockWriter(url=url)
-    try:
-        with open_archive(data, name, kind="an Excel file", suffix=".xlsx") as archive:
-            _Workbook(Package(archive, name), writer, name).read()
-    except (XMLSyntaxError, zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError) as error:
-        kind = type(error).__name__  # its text may quote the content
-        raise LoadError(name, f"not a readable Excel file: {kind}") from None
+    with open_package(data, name, kind="an Excel file", suffix=".xlsx") as package:
+        _Workbook(package, writer, name).read()
     metadata.setdefault("mime_type", MIME_TYPE)
     return make_document(writer, url=url, **metadata)
 

@@ -5,15 +5,13 @@ Shapes are read in the order that the file gives them, which is the one that scr
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Unpack
 
 from config.errors import LoadError
 from loaders.assemble import BlockWriter, Metadata, make_document
 from loaders.document import Document, Image
-from loaders.office.package import Element, Package, Part, Relation, open_archive
+from loaders.office.package import Element, Package, Part, Relation, open_package
 from loaders.sheets.cells import child, children, local, relation_id
 from loaders.slides.text import Paragraph, TextReader
 from loaders.tables.cells import Line, SourceCell, lines_to_markdown, lines_to_text
@@ -29,18 +27,10 @@ _FURNITURE = ("dt", "ftr", "sldNum", "hdr")
 
 def parse_pptx(data: bytes, *, url: str = "", **metadata: Unpack[Metadata]) -> Document:
     """Raises LoadError when the data is not a presentation or a limit is exceeded."""
-    from lxml.etree import XMLSyntaxError
-
     name = metadata.get("id") or "PowerPoint file"
     writer = BlockWriter(url=url)
-    try:
-        with open_archive(data, name, kind="a PowerPoint file", suffix=".pptx") as archive:
-            _Presentation(Package(archive, name), writer, name).read()
-    except RecursionError:
-        raise LoadError(name, "its content is nested too deep") from None
-    except (XMLSyntaxError, zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError) as error:
-        kind = type(error).__name__  # its text may quote the content
-        raise LoadError(name, f"not a readable PowerPoint file: {kind}") from None
+    with open_package(data, name, kind="a PowerPoint file", suffix=".pptx") as package:
+        _Presentation(package, writer, name).read()
     metadata.setdefault("mime_type", MIME_TYPE)
     return make_document(writer, url=url, **metadata)
 

@@ -54,6 +54,16 @@ class CellContent:
     bold: bool = True
     """Whether all lines so far are bold."""
 
+    def nest(self, table: Table) -> None:
+        """Adds a table: its words as lines; a frame around one cell hands on what it holds."""
+        if sum(map(len, table.rows)) > 1:
+            self.tables.append(table)
+        else:
+            self.tables += table.rows[0][0].tables
+            self.images += table.rows[0][0].images
+        self.bold = False
+        self.lines += flat_table(table)
+
     def cell(self, **formatting: Any) -> SourceCell:
         return SourceCell(
             text=lines_to_text(self.lines),

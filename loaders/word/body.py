@@ -28,7 +28,6 @@ class Body:
     picture: Callable[[str], str | None]
     """Path of a part → URI; None when there is no such part."""
     _base: str = ""
-    _code: list[str] = field(default_factory=list)
     _quoted: int = 0
     _slugs: dict[str, int] = field(default_factory=dict)
     _labels: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -99,16 +98,16 @@ class Body:
                 if paragraph:
                     self._paragraph(paragraph, depth)
             elif block.tag == f"{W}tbl":
-                self._end_code()
+                self.writer.end_code()
                 self._table(block, depth)
             else:
                 self.writer.warn("an embedded document was not read")
-        self._end_code()
+        self.writer.end_code()
 
     def _paragraph(self, paragraph: Paragraph, depth: int) -> None:
         if paragraph.kind != "heading" and not paragraph.marker and self._is_code(paragraph):
             return
-        self._end_code()
+        self.writer.end_code()
         if paragraph.kind == "heading":
             self._heading(paragraph)
         elif paragraph.marker:
@@ -158,18 +157,13 @@ class Body:
         text = spans_to_text(spans)
         if len(spans) < len(paragraph.pieces) or any(one.link or one.markdown for one in spans):
             return False
-        if not (text.strip() or self._code):
+        if not (text.strip() or self.writer.code):
             return False
         typewritten = all(one.code for one in spans if one.text.strip())
         if text.strip() and paragraph.kind != "code" and not typewritten:
             return False
-        self._code.append(text.rstrip())
+        self.writer.code.append(text.rstrip())
         return True
-
-    def _end_code(self) -> None:
-        text, self._code = "\n".join(self._code).strip("\n"), []
-        if text:
-            self.writer.add("code", text, text)
 
     def _table(self, table: Element, depth: int) -> None:
         cells = [cell for row in within(table, "tr") for cell in within(row, "tc")]

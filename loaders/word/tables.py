@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from loaders.document import MAX_NESTING, Table, too_deep
-from loaders.tables.cells import CellContent, Line, SourceCell, flat_table, lines_to_text
+from loaders.tables.cells import CellContent, Line, SourceCell, lines_to_text
 from loaders.tables.grid import build_table
 from loaders.text.markdown import Span, spans_to_markdown, spans_to_text
 from loaders.word.drawings import Box, picture_markdown
@@ -121,16 +121,8 @@ class Tables:
                 content.lines += [Line(text=text, markdown=text) for text in one.texts]
 
     def _nested(self, table: Element, inline: Inline, content: CellContent, depth: int) -> None:
-        nested = self.read(table, inline, depth + 1)
-        if nested is None:
-            return
-        if sum(map(len, nested.rows)) > 1:
-            content.tables.append(nested)
-        else:
-            content.tables += nested.rows[0][0].tables
-            content.images += nested.rows[0][0].images
-        content.bold = False
-        content.lines += flat_table(nested)
+        if (nested := self.read(table, inline, depth + 1)) is not None:
+            content.nest(nested)
 
     def _first_row_stands_out(self, table: Element) -> bool:
         look = child(table, "tblPr/tblLook")
