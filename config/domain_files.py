@@ -269,6 +269,8 @@ def node_at(root: yaml.Node, location: Sequence[int | str], *, want_key: bool = 
     node = root
     for depth, part in enumerate(location):
         if isinstance(node, yaml.MappingNode):
+            if isinstance(part, int):  # one entry, written without the list
+                continue
             pair = next((pair for pair in node.value if pair[0].value == str(part)), None)
             if pair is None:
                 return node
@@ -288,11 +290,17 @@ def _section(model: type[BaseModel], location: Sequence[int | str]) -> type[Base
         field = current.model_fields.get(part) if current else None
         if field is None:
             return None
-        candidates = (field.annotation, *get_args(field.annotation))
-        current = next(
-            (c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), None
-        )
+        current = next(_sections_in(field.annotation), None)
     return current
+
+
+def _sections_in(annotation: object) -> Iterator[type[BaseModel]]:
+    """In lists, unions and what is annotated, at any depth."""
+    if parts := get_args(annotation):
+        for part in parts:
+            yield from _sections_in(part)
+    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
 
 
 def _keys(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:

@@ -65,6 +65,30 @@ def test_a_misspelt_key_inside_a_list_is_placed(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        (
+            "files: [{path: docs, base_ulr: https://wiki.example.com}]",
+            "4:24: unknown key 'base_ulr'; did you mean 'base_url'?",
+        ),
+        (
+            "loader: {name: wiki, argments: {}, readers: everyone}",
+            "4:24: unknown key 'argments'; did you mean 'arguments'?",
+        ),
+        (
+            "loader: [{name: wiki, reader: everyone, readers: everyone}]",
+            "4:25: unknown key 'reader'; did you mean 'readers'?",
+        ),
+    ],
+)
+def test_a_misspelt_key_of_a_source_is_placed_and_the_nearest_one_named(
+    tmp_path: Path, source: str, problem: str
+) -> None:
+    text = f"domain: security\ntitle: Security\nsources:\n  {source}\n"
+    assert problems_of(tmp_path, text) == [problem]
+
+
 def test_a_wrong_value_is_placed_and_the_nearest_choice_named(tmp_path: Path) -> None:
     (found,) = problems_of(tmp_path, VALID + "answer: {when: mentions}\n")
     assert found.startswith("6:16: answer.when: ")
