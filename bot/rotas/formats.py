@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Any
@@ -43,6 +44,8 @@ _ZONE = re.compile(r"^X-WR-TIMEZONE[^:\n]*:([^\n]*)", re.MULTILINE)
 _ICAL_REMEDY = "export the calendar again, or write the rota as YAML"
 _FAR = 3000
 """Year in which endless events end: the libraries fail beyond the year 9999."""
+
+_PARSING = threading.Lock()
 
 MAX_STEPS = 1_000_000
 """Days evaluated for all rules of a calendar: about 2 s. A daily shift of 20 years takes 7,300."""
@@ -96,9 +99,8 @@ def calendar_zone(text: str) -> str:
 
 def _shifts(text: str, start: datetime, end: datetime, zone: tzinfo) -> Iterator[Shift]:
     import recurring_ical_events
-    from icalendar import Calendar
 
-    calendar = Calendar.from_ical(text)
+    calendar = _parse(text)
     events = calendar.walk("VEVENT")
     _check(events, start, end)
     for event in events:
@@ -115,6 +117,19 @@ def _shifts(text: str, start: datetime, end: datetime, zone: tzinfo) -> Iterator
                 _moment(event[key].dt, zone).astimezone(UTC) for key in ("DTSTART", "DTEND")
             )
             yield Shift(begins, ends, _who(event))
+
+
+def _parse(text: str) -> Any:
+    """The calendar, its zones its own.
+
+    The library keeps zones that calendars define, by their names, for the whole process: another
+    calendar's would be taken for this one's, and one that was given up on holds its lock for good."""
+    from icalendar import Calendar
+    from icalendar.timezone import tzp
+
+    with _PARSING:
+        tzp.use_default()
+        return Calendar.from_ical(text)
 
 
 def _check(events: list[Any], start: datetime, end: datetime) -> None:

@@ -358,20 +358,42 @@ def test_more_shifts_than_a_rota_has_are_refused_before_they_are_made(
         rota.shifts(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC))
 
 
+def own_zone(rule: str, offset: str) -> str:
+    """A calendar's own definition of a zone that no database has."""
+    lines = (
+        f"BEGIN:{part}\r\n{rule}\r\nTZOFFSETFROM:{offset}\r\nTZOFFSETTO:{offset}\r\nEND:{part}\r\n"
+        for part in ("STANDARD", "DAYLIGHT")
+    )
+    return f"BEGIN:VTIMEZONE\r\nTZID:Mars/Base\r\n{''.join(lines)}END:VTIMEZONE"
+
+
+MARS_DAY = times("20260105T090000", "20260105T170000", "Mars/Base")
+
+
 def test_a_zone_that_would_keep_us_counting_is_refused(
     who: Who, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.rotas.rota.MAX_PARSE_SECONDS", 0.3)
-    rule = "DTSTART:19700101T000000\r\nRRULE:FREQ=SECONDLY"
-    zone = (
-        "BEGIN:VTIMEZONE\r\nTZID:Mars/Base\r\n"
-        f"BEGIN:STANDARD\r\n{rule}\r\nTZOFFSETFROM:+0100\r\nTZOFFSETTO:+0200\r\nEND:STANDARD\r\n"
-        f"BEGIN:DAYLIGHT\r\n{rule}\r\nTZOFFSETFROM:+0200\r\nTZOFFSETTO:+0100\r\nEND:DAYLIGHT\r\n"
-        "END:VTIMEZONE"
-    )
-    day = times("20260105T090000", "20260105T170000", "Mars/Base")
-    with pytest.raises(ConfigError, match=r"rota\.ics.*takes too long"):
-        who(calendar(zone, event(INES, *day)), "2026-01-05T12:00")
+    endless = own_zone("DTSTART:19700101T000000\r\nRRULE:FREQ=SECONDLY", "+0200")
+    with monkeypatch.context() as patch:
+        patch.setattr("bot.rotas.rota.MAX_PARSE_SECONDS", 0.3)
+        with pytest.raises(ConfigError, match=r"rota\.ics.*takes too long"):
+            who(calendar(endless, event(INES, *MARS_DAY)), "2026-01-05T12:00")
+    # Without its definition the zone is unknown again, and with another the rota is read.
+    with pytest.raises(ConfigError, match="shift 1 has an unknown time zone"):
+        who(calendar(event(INES, *MARS_DAY)), "2026-01-05T12:00")
+    mended = own_zone("DTSTART:19700101T000000", "+0200")
+    assert who(calendar(mended, event(INES, *MARS_DAY)), "2026-01-05T12:00") == INES
+
+
+def test_a_zone_is_that_of_its_own_calendar(who: Who) -> None:
+    for offset, first, last in (("+0000", 9, 16), ("+0500", 4, 11), ("-0500", 14, 21)):
+        zone = own_zone("DTSTART:19700101T000000", offset)
+        on_shift = [
+            hour
+            for hour in range(24)
+            if who(calendar(zone, event(INES, *MARS_DAY)), f"2026-01-05T{hour:02}:30")
+        ]
+        assert (on_shift[0], on_shift[-1]) == (first, last), offset
 
 
 def test_a_daily_shift_of_fifty_years_is_still_counted(who: Who) -> None:
