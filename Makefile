@@ -22,7 +22,7 @@ demo: $(VENV)/.ready ## Ingest the demo documents, open a Slack look-alike, ask 
 	@$(BIN)/oncall demo $(if $(ONCE),--once)
 
 # A test is as often on the wait for a socket or a process as at work, hence more processes than cores.
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 test: $(VENV)/.ready-dev ## Run the tests, two at a time for each core, without those of test-all
 	@$(PYTEST) -m 'not (browser or kill or outage or trial)' $(ARGS)

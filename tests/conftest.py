@@ -25,6 +25,7 @@ sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 
 LOOPBACK = ("127.", "::1", "localhost", "0.0.0.0")  # noqa: S104 - compared, never bound
 ROOT = Path(__file__).parents[1]
+LONG = ("browser", "kill", "outage", "trial")
 
 # The same examples each time, and no clock: what fails here fails everywhere. The long versions
 # (ONCALL_THOROUGH=1) look for new ones.
@@ -49,6 +50,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("browser"):
                 item.add_marker(pytest.mark.skip(reason="no chromium on this machine"))
+    # Each module is one process's, in its order. The long ones first, or the others wait for them.
+    long = {item.path for item in items if any(map(item.get_closest_marker, LONG))}
+    items.sort(key=lambda item: item.path not in long)
 
 
 @pytest.hookimpl

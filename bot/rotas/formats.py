@@ -122,8 +122,8 @@ def _shifts(text: str, start: datetime, end: datetime, zone: tzinfo) -> Iterator
 def _parse(text: str) -> Any:
     """The calendar, its zones its own.
 
-    The library keeps zones that calendars define, by their names, for the whole process: another
-    calendar's would be taken for this one's, and one that was given up on holds its lock for good."""
+    The library keeps zones that calendars define, by their names, for the whole process: those of
+    another calendar would be taken for this one's, and an interrupted one stays locked for good."""
     from icalendar import Calendar
     from icalendar.timezone import tzp
 

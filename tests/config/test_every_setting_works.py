@@ -4,6 +4,7 @@ A setting that is added fails here until `PROBES` says how its effect is seen.""
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import hmac
 import io
@@ -353,6 +354,7 @@ def search_libraries(town: Town, settings: Settings) -> object:
         if event == "call":
             ran.add(str(frame.f_globals.get("__name__", "")).partition(".")[0])
 
+    gc.collect()  # or what another run left would be finalized, and noted, in this one
     sys.setprofile(note)
     try:
         copilot.ingest("tea")

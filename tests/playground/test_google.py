@@ -350,7 +350,7 @@ def test_it_stops_at_once_though_callers_keep_their_connections_open() -> None:
     deadline = time.monotonic() + 120
     while threading.active_count() > before and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert threading.active_count() == before
+    assert threading.active_count() <= before  # one of an earlier test may end meanwhile
 
 
 def page(google: GoogleStandIn, path: str) -> str:

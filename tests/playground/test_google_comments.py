@@ -95,6 +95,7 @@ def test_what_drive_refuses_is_refused(connect: Callable[..., Any]) -> None:
         403,
         "insufficientFilePermissions",
     )
+    api.create(fileId="guide", body=hello, fields="id").execute()
     reading = connect(READ)
     assert refusal(reading.create(fileId="guide", body=hello, fields="id")) == (
         403,
