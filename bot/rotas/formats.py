@@ -9,39 +9,27 @@ from __future__ import annotations
 import math
 import re
 import threading
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import yaml
 
+from bot.rotas.people import values, who
 from bot.rotas.shifts import Shift
 from config.errors import ConfigError
-from config.parsing.schedules import (
-    EMAIL,
-    GROUP,
-    MAYBE_ON_CALL_IN_PROSE,
-    MENTION,
-    ON_CALL,
-    ON_CALL_IN_PROSE,
-    USER,
-    time_zone_problem,
-)
+from config.parsing.schedules import EMAIL, GROUP, MENTION, USER, time_zone_problem
 
-_NAMES = [
-    re.compile(MENTION),
-    re.compile(rf"\A\s*({ON_CALL})\s*\Z"),
-    re.compile(f"({ON_CALL_IN_PROSE})"),
-    re.compile(f"({EMAIL})"),
-    re.compile(f"({MAYBE_ON_CALL_IN_PROSE})"),
-]
-"""Surest first: an id that may also be a word comes after an e-mail."""
 _NEEDED = frozenset(
     {"DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "RECURRENCE-ID", "STATUS"}
 )
+_BEGIN = re.compile(r"^[^\S\n]*+BEGIN:VCALENDAR", re.IGNORECASE | re.MULTILINE)
 _ZONE = re.compile(r"^X-WR-TIMEZONE[^:\n]*:([^\n]*)", re.MULTILINE)
 _ICAL_REMEDY = "export the calendar again, or write the rota as YAML"
+_OWN_ZONE = "X-WR-TIMEZONE"
+_A_DAY = timedelta(days=1)
 _FAR = 3000
 """Year in which endless events end: the libraries fail beyond the year 9999."""
 
@@ -75,10 +63,7 @@ class _WrongShiftError(ValueError):
 def calendar_shifts(
     text: str, start: datetime, end: datetime, *, rota: str, zone: tzinfo = UTC
 ) -> Iterator[Shift]:
-    """Shifts that are on at some time from `start` to `end`, in UTC; the person comes from summary,
-    description or attendee.
-
-    An attendee who declined doesn't count; one who accepted comes first.
+    """Shifts that are on at some time from `start` to `end`, in UTC.
 
     Times without a zone, and whole days, are in the calendar's own zone (`X-WR-TIMEZONE`), else
     in `zone`. Raises ConfigError, naming `rota`, for a broken calendar."""
@@ -90,60 +75,109 @@ def calendar_shifts(
         raise ConfigError(f"the rota {rota!r} is a broken calendar", remedy=_ICAL_REMEDY) from None
 
 
+def is_calendar(text: str) -> bool:
+    return bool(_BEGIN.search(text))
+
+
 def calendar_zone(text: str) -> str:
-    """The calendar's own zone; empty where it names none."""
+    """The calendar's own zone by its IANA name; empty where it names none."""
     match = _ZONE.search(text)
-    name = match[1].strip() if match else ""
+    return _iana(match[1]) if match else ""
+
+
+def _iana(name: str) -> str:
+    """The IANA name of a zone, which Windows calls otherwise; empty for an unknown one."""
+    from icalendar.timezone.windows_to_olson import WINDOWS_TO_OLSON
+
+    name = name.strip()
+    name = WINDOWS_TO_OLSON.get(name, name)
     return "" if not name or time_zone_problem(name) else name
 
 
 def _shifts(text: str, start: datetime, end: datetime, zone: tzinfo) -> Iterator[Shift]:
     import recurring_ical_events
 
-    calendar = _parse(text)
-    events = calendar.walk("VEVENT")
+    calendars = [(one, _own_zone(one, zone)) for one in _parse(text)]
+    events = [(event, own) for one, own in calendars for event in one.walk("VEVENT")]
     _check(events, start, end)
-    for event in events:
+    for event, _ in events:
         end_at = event.get("DTEND")
         if end_at is not None and end_at.dt.year > _FAR:
             end_at.dt = end_at.dt.replace(year=_FAR, month=1, day=1)
-    if own := calendar.get("X-WR-TIMEZONE"):
-        zone = ZoneInfo(str(own))
-    period = (start.astimezone(zone), end.astimezone(zone))
-    for event in recurring_ical_events.of(calendar).between(*period):
-        if str(event.get("STATUS", "")).upper() != "CANCELLED":
+        if end_at is not None and end_at.dt == event["DTSTART"].dt:
+            del event["DTEND"]  # of a whole day; an event without an end lasts for its day
+    for calendar, own in calendars:
+        _tell_apart(calendar.walk("VEVENT"))
+        zone = own or UTC
+        # A day more: the library looks for shifts as long as the first one, and one over a change
+        # of clocks may be longer.
+        period = (start.astimezone(zone) - _A_DAY, end.astimezone(zone) + _A_DAY)
+        for event in recurring_ical_events.of(calendar).between(*period):
             # In UTC at once, as in `_time`.
             begins, ends = (
                 _moment(event[key].dt, zone).astimezone(UTC) for key in ("DTSTART", "DTEND")
             )
-            yield Shift(begins, ends, _who(event))
+            is_cancelled = str(event.get("STATUS", "")).upper() == "CANCELLED"
+            if begins <= end and start < ends and not is_cancelled:
+                yield Shift(begins, ends, who(event))
 
 
-def _parse(text: str) -> Any:
-    """The calendar, its zones its own.
+def _parse(text: str) -> list[Any]:
+    """The calendars of a file, their zones their own.
 
     The library keeps zones that calendars define, by their names, for the whole process: those of
     another calendar would be taken for this one's, and an interrupted one stays locked for good."""
     from icalendar import Calendar
+    from icalendar.error import GloballyUniqueTZIDGuessed
     from icalendar.timezone import tzp
 
-    with _PARSING:
+    with _PARSING, warnings.catch_warnings():
+        warnings.simplefilter("ignore", GloballyUniqueTZIDGuessed)  # `/vendor/Europe/Berlin`
         tzp.use_default()
-        return Calendar.from_ical(text)
+        calendars = Calendar.from_ical(text, multiple=True)
+    if len(calendars) != len(_BEGIN.findall(text)):
+        raise ValueError("a calendar without an end")
+    return calendars
 
 
-def _check(events: list[Any], start: datetime, end: datetime) -> None:
-    """Raise ConfigError for a shift that would be read wrongly, or would take too long."""
+def _own_zone(calendar: Any, zone: tzinfo) -> tzinfo | None:
+    """Zone of the times without one; None where the calendar's own is unknown."""
+    if not (own := values(calendar, _OWN_ZONE)):
+        return zone
+    del calendar[_OWN_ZONE]
+    if not (name := _iana(str(own[0]))):
+        return None
+    calendar[_OWN_ZONE] = name  # by which the library repeats what is written in UTC
+    return ZoneInfo(name)
+
+
+def _tell_apart(events: Iterable[Any]) -> None:
+    """Give shifts that share a UID one each: the library would leave out all but one.
+
+    Other versions of one shift differ in SEQUENCE, its exceptions have a RECURRENCE-ID."""
+    versions: set[tuple[str, str]] = set()
+    for number, event in enumerate(events):
+        if "UID" in event and "RECURRENCE-ID" not in event:
+            version = (str(event["UID"]), str(event.get("SEQUENCE", 0)))
+            if version in versions:
+                event["UID"] = f"{event['UID']} {number}"
+            versions.add(version)
+
+
+def _check(events: list[tuple[Any, tzinfo | None]], start: datetime, end: datetime) -> None:
+    """Raise ConfigError for a shift that would be read wrongly, or would take too long.
+
+    Each with the zone of its times without one."""
     steps = shifts = 0.0
-    for number, event in enumerate(events, start=1):
+    for number, (event, zone) in enumerate(events, start=1):
         try:
             if wrong := sorted({key for key, _ in event.errors} & _NEEDED):
                 raise _WrongShiftError(f"has a {wrong[0]} that can't be read")
             if "DTSTART" not in event:
                 raise _WrongShiftError("has no DTSTART")
             if not _is_over(event, start):
-                _check_times(event)
-            for rule in _values(event, "RRULE"):
+                _check_times(event, zone)
+            for rule in values(event, "RRULE"):
                 until_end = _steps(rule, event, end)
                 steps += until_end
                 shifts += until_end - _steps(rule, event, start)
@@ -160,10 +194,12 @@ def _check(events: list[Any], start: datetime, end: datetime) -> None:
             )
 
 
-def _check_times(event: Any) -> None:
+def _check_times(event: Any, zone: tzinfo | None) -> None:
     start, end = event.get("DTSTART"), event.get("DTEND")
     for value in (start, end):
-        if value is not None and "TZID" in value.params and value.dt.tzinfo is None:
+        if value is None or getattr(value.dt, "tzinfo", None):
+            continue
+        if "TZID" in value.params or zone is None:
             raise _WrongShiftError("has an unknown time zone")
     if end is not None and _moment(end.dt, UTC) < _moment(start.dt, UTC):
         raise _WrongShiftError("ends before it starts (DTEND before DTSTART)")
@@ -201,27 +237,9 @@ def _comes_again(rule: Any, frequency: str, interval: int) -> bool:
     )
 
 
-def _values(event: Any, name: str) -> list[Any]:
-    """The values of a property that may occur once, several times or not at all."""
-    value = event.get(name, [])
-    return value if isinstance(value, list) else [value]
-
-
 def _moment(value: Any, zone: tzinfo) -> datetime:
     moment = value if isinstance(value, datetime) else datetime.combine(value, time())
     return moment if moment.tzinfo else moment.replace(tzinfo=zone)
-
-
-def _who(event: Any) -> str:
-    attendees = [one for one in _values(event, "ATTENDEE") if _reply(one) != "DECLINED"]
-    attendees.sort(key=lambda one: _reply(one) != "ACCEPTED")
-    texts = [*_values(event, "SUMMARY"), *_values(event, "DESCRIPTION"), *attendees]
-    matches = (pattern.search(str(text)) for pattern in _NAMES for text in texts)
-    return next((match[1] for match in matches if match), "")
-
-
-def _reply(attendee: Any) -> str:
-    return str(getattr(attendee, "params", {}).get("PARTSTAT", "")).upper()
 
 
 _YAML_REMEDY = "write each shift as {from: 2026-11-02, to: 2026-11-09, user: U0INES}"

@@ -15,15 +15,15 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from bot.rotas.formats import calendar_shifts, calendar_zone, yaml_shifts
+from bot.rotas.formats import calendar_shifts, calendar_zone, is_calendar, yaml_shifts
 from bot.rotas.shifts import Shift, named_at
 from config.domain import Domain
 from config.errors import ConfigError, LoadError
 from config.settings import Settings
+from loaders.files.decoding import decode
 from loaders.time_limit import time_limit
 from loaders.untrusted import ReadRefused, Web, confined, origin, read_file
 
-_CALENDAR = re.compile(r"^[^\S\n]*+BEGIN:VCALENDAR", re.IGNORECASE | re.MULTILINE)
 _SCHEME = re.compile(r"\s*([a-z][a-z0-9+.-]+):", re.IGNORECASE)
 """Of two letters at least: one is a drive of Windows."""
 _LIKE_ADDRESS = re.compile(r"^//|^[\w-]+(\.[\w-]+)+(:\d+)?/|[?@=&]")
@@ -54,7 +54,7 @@ class ParsedRota:
 
     @property
     def _is_calendar(self) -> bool:
-        return bool(_CALENDAR.search(self.text))
+        return is_calendar(self.text)
 
     def shifts(self, start: datetime, end: datetime, zone: tzinfo = UTC) -> tuple[Shift, ...]:
         """Those that are on at some time from `start` to `end`. `zone`: of times that name
@@ -103,7 +103,16 @@ def read_rota(
             f"the rota {_label(rota)!r} can't be read: it {refused.reason}",
             remedy=_URL_REMEDY if by_web else _FILE_REMEDY,
         ) from None
-    return ParsedRota(data.decode("utf-8-sig", "replace"), _label(rota))
+    return ParsedRota(_text(data), _label(rota))
+
+
+def _text(data: bytes) -> str:
+    """With line ends of one kind: some programs write CR, or CR CR LF."""
+    try:
+        text, _ = decode(data)
+    except LoadError:  # names in letters of an unknown alphabet; ids and addresses are ASCII
+        text = data.decode("utf-8-sig", "replace")
+    return re.sub("\r+\n?", "\n", text)
 
 
 def on_call(

@@ -321,7 +321,7 @@ def test_an_empty_calendar_names_nobody(who: Who) -> None:
         calendar(event(INES, *WEEK, "EXDATE:soon")),
         calendar(event(INES, *times("20260105T090000", "20260112T090000", "Mars/Base"))),
         calendar(event(INES, "DTEND:20260112T090000Z")),
-        calendar(event(INES, *WEEK), head="X-WR-TIMEZONE:Mars/Base"),
+        calendar(event(INES, "DTSTART:20260105T090000"), head="X-WR-TIMEZONE:Mars/Base"),
     ],
 )
 def test_a_broken_calendar_is_refused_in_one_line_with_a_remedy(who: Who, text: str) -> None:
