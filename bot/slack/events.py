@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agents.answer import shorten
-from bot.slack.messages import all_words_of, mentions, plain, words_of
+from bot.slack.messages import all_words_of, mentions, own_part, plain, words_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,7 +231,8 @@ def _incoming_message(
         return None
     full_text = all_words_of(event)
     text = shorten(full_text)
-    mentioned_users = mentions(text)
+    # Whom a forwarded message mentions is not asked.
+    mentioned_users = mentions(words_of(own_part(event)))
     channel = str(event.get("channel") or "")
     channel_type = "im" if channel.startswith("D") else str(event.get("channel_type") or "channel")
     context = event.get("assistant_thread") or event.get("app_context") or {}
@@ -256,8 +257,9 @@ def _incoming_message(
 
 
 def files_of(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of `IncomingMessage`'s `files` and `attached`."""
-    files = message.get("files") or ()
+    """Values of `IncomingMessage`'s `files` and `attached`, with those that are forwarded."""
+    holders = (message, *(message.get("attachments") or ()))
+    files = [file for holder in holders for file in holder.get("files") or ()]
     return {
         "files": tuple(str(f.get("title") or f.get("name") or "a file") for f in files),
         "attached": tuple(map(AttachedFile.of, files)),

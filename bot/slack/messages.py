@@ -12,12 +12,15 @@ from typing import Any, Protocol
 import structlog
 
 from agents.answer import Turn, shorten, shorten_history
+from bot.slack.block_text import block_parts, runbook_button, without_placeholder
 from bot.slack.client import Json, SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from config.parsing.schedules import CHANNEL, USER
 from durable.database import now
 from enrichment.language.phrases import is_courtesy
 
 log = structlog.get_logger()
+
+Message = Mapping[str, Any]
 
 ERASED = "erased"
 """Replaces the id of an erased person who took or resolved a question."""
@@ -26,6 +29,7 @@ _MENTION = re.compile(rf"<@({USER})(?:\|([^<>]*))?>")
 _CHANNEL = re.compile(rf"<#({CHANNEL})(?:\|([^<>]*))?>")
 _SPECIAL = re.compile(r"<!([^<>|]+)(?:\|([^<>]*))?>")
 _LINK = re.compile(r"<((?:https?|mailto):[^<>|]+)(?:\|([^<>]*))?>")
+_MARKS = re.compile(r"[*_~`]")
 _QUESTION = re.compile(
     r"\?|^[^\w\n]*+(?:how|what|when|where|which|who|whom|whose|why|can|could|may|should|shall|do|does|did"
     r"|is|are|was|were|will|would|has|have|any(?:one|body)|please|help)\b",
@@ -54,19 +58,19 @@ def all_words_of(message: Mapping[str, Any]) -> str:
 
     Alerts often have an empty `text`, or only a title there, and the rest in blocks or
     attachments; a part that repeats an earlier one is left out."""
-    texts: list[str] = []
-    for part in _parts(message):
-        part = part.strip()
-        if part and not any(part in earlier for earlier in texts):
-            texts.append(part)
-    return "\n".join(texts)
+    texts: dict[str, str] = {}
+    for part in map(str.strip, _parts(message)):
+        words = f" {' '.join(_MARKS.sub('', part).split())} "
+        if part and not any(words in earlier for earlier in texts):
+            texts[words] = part
+    return "\n".join(texts.values())
 
 
 def plain(text: str, *, bot_user: str = "") -> str:
     """Slack's escapes resolved; the bot's own mention dropped."""
     text = _MENTION.sub(lambda m: "" if m[1] == bot_user else f"@{m[2] or m[1]}", text)
     text = _CHANNEL.sub(lambda m: f"#{m[2] or m[1]}", text)
-    text = _SPECIAL.sub(lambda m: m[2] or f"@{m[1].split('^')[0]}", text)
+    text = _SPECIAL.sub(lambda m: m[2] or f"@{m[1].removeprefix('subteam^')}", text)
     text = _LINK.sub(lambda m: m[1] if not m[2] or m[2] in m[1] else f"{m[2]} ({m[1]})", text)
     return html.unescape(re.sub(r"[ \t]+", " ", text)).strip()
 
@@ -96,68 +100,56 @@ def is_question(text: str) -> bool:
     return bool(_QUESTION.search(text)) and not is_courtesy(text)
 
 
+def own_part(message: Mapping[str, Any]) -> Message:
+    """The message without what it forwards or links to."""
+    return {**message, "attachments": ()}
+
+
 def _parts(message: Mapping[str, Any]) -> Iterator[str]:
-    text = str(message.get("text") or "")
+    text = without_placeholder(message.get("text"))
     yield text
     for block in message.get("blocks") or ():
         if not (text and block.get("type") == "rich_text"):  # what people type is in both
-            yield from _block_parts(block)
+            yield from block_parts(block)
     for attachment in message.get("attachments") or ():
         yield from _attachment_parts(attachment)
 
 
 def _attachment_parts(attachment: Mapping[str, Any]) -> Iterator[str]:
-    words = [str(attachment.get(key) or "") for key in ("pretext", "title", "text")]
-    yield from words
+    parts = [part for part in _attachment_words(attachment) if part]
+    yield from parts or [without_placeholder(attachment.get("fallback"))]
+    if parts and not _OF_OTHERS & attachment.keys():
+        yield from _origin(attachment)
+
+
+_OF_OTHERS = frozenset(("from_url", "is_share", "is_msg_unfurl"))
+"""Keys of previews and of forwarded messages."""
+
+
+def _attachment_words(attachment: Mapping[str, Any]) -> Iterator[str]:
+    for key in ("pretext", "title", "text"):
+        yield without_placeholder(attachment.get(key))
     for field in attachment.get("fields") or ():
-        yield f"{field.get('title') or ''}: {field.get('value') or ''}".strip(": ")
+        title = str(field.get("title") or "").strip("* :")
+        yield f"{title}: {field.get('value') or ''}".strip(": ")
     for block in attachment.get("blocks") or ():
-        yield from _block_parts(block)
-    if not any(words):
-        yield str(attachment.get("fallback") or "")
+        yield from block_parts(block)
+    if not without_placeholder(attachment.get("text")):  # else they repeat it
+        for shared in attachment.get("message_blocks") or ():
+            message = shared.get("message")
+            yield from _parts(message) if isinstance(message, Mapping) else block_parts(shared)
+    for action in attachment.get("actions") or ():
+        yield runbook_button(action)
 
 
-def _block_parts(block: Mapping[str, Any]) -> Iterator[str]:
-    kind = block.get("type")
-    if kind == "rich_text":
-        yield rich_text(block)
-    elif kind in {"table", "data_table"}:
-        for row in block.get("rows") or ():
-            yield " | ".join(_cell(cell) for cell in row)
-    elif kind not in {"actions", "context_actions"}:
-        yield from _texts(block)
+def _origin(attachment: Mapping[str, Any]) -> Iterator[str]:
+    """Whose message it is, which may be the only place that names a product, and its link."""
+    author, footer = (str(attachment.get(key) or "") for key in ("author_name", "footer"))
+    if author or footer:
+        yield f"From: {author or footer}"
+    if link := attachment.get("title_link"):
+        yield f"Link: {link}"
 
-
-def _texts(block: Mapping[str, Any]) -> Iterator[str]:
-    text = block.get("text")
-    yield text if isinstance(text, str) else str((text or {}).get("text") or "")
-    for part in (*(block.get("fields") or ()), *(block.get("elements") or ())):
-        if isinstance(part, Mapping) and isinstance(part.get("text"), str):
-            yield part["text"]
-
-
-def _cell(cell: Mapping[str, Any]) -> str:
-    return rich_text(cell) if cell.get("type") == "rich_text" else str(cell.get("text") or "")
-
-
-def rich_text(element: Mapping[str, Any]) -> str:
-    """The text of a rich_text block or of an element within it."""
-    kind = element.get("type")
-    if kind in {"text", "raw_text", "raw_number"}:
-        return str(element.get("text") or "")
-    if kind == "link":
-        return f"<{element.get('url', '')}|{element.get('text') or element.get('url', '')}>"
-    if kind == "user":
-        return f"<@{element.get('user_id', '')}>"
-    if kind == "channel":
-        return f"<#{element.get('channel_id', '')}>"
-    if kind == "emoji":
-        return f":{element.get('name', '')}:"
-    inner = [rich_text(part) for part in element.get("elements") or ()]
-    return "\n".join(inner) if kind in {"rich_text", "rich_text_list"} else "".join(inner)
-
-
-Message = Mapping[str, Any]
 
 METADATA_EVENT = "oncall_answer"
 """Metadata type by which the bot recognizes its own messages."""
