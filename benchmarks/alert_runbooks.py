@@ -21,6 +21,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
-from agents.alerts.parser import alerts_in
+from agents.alerts.reader import alerts_in
 from agents.answer import Answer, Ask, Question
 from agents.graph import build_ask
 from agents.runbooks.matching import match_alerts, worth_answering
@@ -152,8 +153,9 @@ def peers_of(copilot: Copilot) -> Callable[[str], Ask]:
 
 def report(folder: Path, copilot: Copilot, console: Console, *, each: bool, peer: bool) -> None:
     messages = list(messages_of(folder / "alerts.yaml"))
+    asking = partial(copilot.ask, unattended=True)
     asked = [
-        (one, copilot.ask(one.domain, unattended=True)(Question(text=one.text, by_bot=one.by_bot)))
+        (one, asking(one.domain)(Question(text=one.text, by_bot=one.by_bot), None))
         for one in messages
     ]
     judgements = [(one, judged(answer, one.expect)) for one, answer in asked]
@@ -165,7 +167,7 @@ def report(folder: Path, copilot: Copilot, console: Console, *, each: bool, peer
     console.print(table_of("by documents", judgements, lambda one: one.set))
     if peer:
         ask = {name: peers_of(copilot)(name) for name in {one.domain for one in messages}}
-        answers = [(one, ask[one.domain](Question(text=one.text))) for one in messages]
+        answers = [(one, ask[one.domain](Question(text=one.text), None)) for one in messages]
         others = [(one, judged(answer, one.expect)) for one, answer in answers]
         placed = [
             (one.expect["place"]["must_show"], _plain(answer.text))

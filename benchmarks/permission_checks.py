@@ -63,6 +63,9 @@ class Instant:
     def chunks(self, document_id: str) -> Sequence[Chunk]:
         return ()
 
+    def named(self, keys: object, *, mentions: bool = False) -> Mapping[str, tuple[str, ...]]:
+        return {}
+
     def unit_similarities(self, question: str, chunk_ids: object) -> Mapping[str, Sequence[float]]:
         return {}
 

@@ -1,8 +1,8 @@
 """Writes the parts of the documentation that code already knows: `make docs`.
 
-A test holds README.md, CONTRIBUTING.md, docs/reference.md, pages and the dashboard of
-docs/operations/, docs/domain.schema.json, docs/report.schema.json and .env.example
-against these functions."""
+A test holds README.md, CONTRIBUTING.md, docs/reference.md, docs/alerts.md, pages and the dashboard
+of docs/operations/, docs/domain.schema.json, docs/report.schema.json and .env.example against these
+functions."""
 
 from __future__ import annotations
 
@@ -199,6 +199,19 @@ def sources() -> str:
     return "\n".join([head[0], "|---|---|---|---|", *head[1:], "", *keys])
 
 
+def alert_sources() -> str:
+    """Every form of a monitoring product's message, with its example and what is read of it."""
+    from agents.alerts.forms import BODIES, FORMS
+
+    posts = [(one.product, one.example, one.name, one.status) for one in FORMS]
+    bodies = [(f"{one.product}, webhook", one.example, one.name, one.status) for one in BODIES]
+    rows = ["| product | message as posted | name | state |", "|---|---|---|---|"]
+    for product, message, name, status in sorted([*posts, *bodies], key=lambda one: one[0].lower()):
+        lines = "<br>".join(f"`{line}`" for line in message.replace("|", "\\|").splitlines())
+        rows.append(f"| {product} | {lines} | {name} | {status} |")
+    return "\n".join(rows)
+
+
 def _pyproject() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
@@ -214,6 +227,7 @@ def filled(text: str) -> str:
         "helm-values": helm_values,
         "columns": columns,
         "sources": sources,
+        "alert-sources": alert_sources,
     }
 
     def fresh(found: re.Match[str]) -> str:
@@ -232,6 +246,7 @@ def generated() -> dict[Path, str]:
         ROOT / "README.md",
         ROOT / "CONTRIBUTING.md",
         docs / "reference.md",
+        docs / "alerts.md",
         docs / "privacy.md",
         docs / "operations" / "logs-and-metrics.md",
         docs / "operations" / "kubernetes.md",

@@ -3,6 +3,7 @@ document is in force."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -181,7 +182,29 @@ def is_out_of_force(card: DocumentCard | None) -> bool:
 
 def ends_document(status: str) -> bool:
     """Whether one of the words of a status, which are separated by commas, is out of force."""
-    return not OUT_OF_FORCE.isdisjoint(status.lower().split(", "))
+    return not OUT_OF_FORCE.isdisjoint(status.lower().split(", ")) or says_retired(status)
+
+
+_RETIRED_WORDS = "|".join(
+    (*sorted(OUT_OF_FORCE), "replaced by", "no longer (?:in force|valid|used)", "veraltet",
+     "abgelöst", "au(?:ß|ss)er kraft", "zurückgezogen", "ersetzt durch", "obsol[eè]te", "retirée?",
+     "remplacée? par", "abrogée?", "obsolet[oa]", "retirad[oa]",
+     "(?:reemplazad|sustituid|derogad)[oa](?: por)?")
+)  # fmt: skip
+_RETIRED = re.compile(
+    rf"(?:^|[(\[|:–—]|\s-\s)[\s*_>#-]*(?:now |jetzt )?(?:{_RETIRED_WORDS})\b"
+    r"(?=[\s*_]*(?:$|[)\]:.,;–—!-]|\d|(?:by|since|on|in|as of|see|durch|seit|am|par|depuis|por)\b"
+    r"|(?:alert|alarm|runbook|monitor|rule)s\b)|(?<=by|ar|or)\s|(?<=durch)\s)",
+    re.IGNORECASE,
+)
+
+
+def says_retired(text: str) -> bool:
+    """Whether one line, cell or heading says of itself that it no longer applies: it is struck out,
+    or the word stands alone or apart: `DiskFull (retired 2025-11)`, `Superseded by DiskFull2`."""
+    text = text.strip()
+    struck = text.startswith("~~") and text.endswith("~~") and len(text) > 4
+    return struck or bool(_RETIRED.search(text[:300]))
 
 
 def standing(card: DocumentCard, documents: Mapping[str, DocumentCard] | None = None) -> str:

@@ -71,6 +71,15 @@ class Snapshot(Protocol):
         only at its last check."""
         ...
 
+    def named(
+        self, keys: Collection[str], *, mentions: bool = False
+    ) -> Mapping[str, tuple[str, ...]]:
+        """Key (`enrichment.names.name_key`, `range_key`) → ids of the documents with a row, section
+        or the like of that name, in the generation's order; keys of no document are left out.
+        `mentions`: then also those that only mention it, after the others. Where in a document:
+        `enrichment.names.name_places`."""
+        ...
+
     def search(self, query: SearchQuery) -> list[Hit]:
         """Best first, at most `query.limit`."""
         ...

@@ -55,6 +55,7 @@ class Generation:
         self._questions = questions
         self._embedder = questions.embedder
         self._cards = {card.id: card for card in with_successors(cards.values())}
+        self._ids = tuple(self._cards)
         self._place = {document: place for place, document in enumerate(self._cards)}
         self._document_of = np.repeat(np.arange(len(self._cards)), np.diff(folder.row_starts))
         self._rankings = Rankings(folder, searches)
@@ -80,6 +81,16 @@ class Generation:
 
     def cards(self, documents: Iterable[str]) -> list[DocumentCard]:
         return [self._cards[document] for document in documents if document in self._cards]
+
+    def named(
+        self, keys: Collection[str], *, mentions: bool = False
+    ) -> Mapping[str, tuple[str, ...]]:
+        rows = {key: self.folder.names.rows(key, mentions=mentions) for key in keys}
+        return {
+            key: tuple(self._ids[place] for place in dict.fromkeys(self._document_of[one].tolist()))
+            for key, one in rows.items()
+            if len(one)
+        }
 
     def search(self, query: SearchQuery) -> list[Hit]:
         variants = _distinct(query.variants) or _distinct(query.keywords)

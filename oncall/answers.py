@@ -136,7 +136,7 @@ class Answers:
         the one in use. `quotes`: without the model; they read the cache and never write it."""
         from agents.graph import build_ask
         from agents.observability import with_metrics, with_unread_sources
-        from agents.runbooks.matching import with_runbook_lookup
+        from agents.runbooks.answer import with_runbook_lookup
         from agents.thorough.gates import with_buffered_progress
         from agents.thread.memory import with_thread_memory
 
@@ -156,7 +156,7 @@ class Answers:
         )
         wrappers = (  # innermost first
             with_buffered_progress(domain, model),
-            with_runbook_lookup(domain, lambda: access.snapshot(name)),
+            with_runbook_lookup(domain, lambda: access.snapshot(name), model),
             with_unread_sources(
                 lambda: access.snapshot(name),
                 partial(self._documents.lost_sources.unread_since, name),

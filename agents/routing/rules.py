@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from agents.alerts.parser import alerts_in
+from agents.alerts.reader import alerts_in
 from agents.answer import AlternativeDomain, Answer, Question
 from agents.confidence import ASKED_BACK_BY_A_MODEL
 from agents.extractive.excerpts import passages_text
-from agents.runbooks.matching import match_alerts, worth_answering
-from agents.runbooks.narrowing import RunbookMatch
+from agents.runbooks.matching import RunbookMatch, match_alerts, worth_answering
 from config.domain import Domain
 from config.errors import IndexUnavailable, PermissionsUnknown
 from enrichment.language.words import tokens
@@ -72,14 +71,10 @@ def alert_domains(
 
 
 def _best(matches: Sequence[RunbookMatch]) -> int:
-    """0: no match. A row counts more than a mention, a certain match more than a possible one."""
+    """0: no match. A certain match counts most, several possible entries least."""
     ranks = {"found": 2, "several": 1}
     return max(
-        (
-            2 * ranks[one.outcome] + one.sure - (one.entries[0].kind == "introduction")
-            for one in matches
-            if one.outcome in ranks
-        ),
+        (2 * ranks[one.outcome] + one.sure for one in matches if one.outcome in ranks),
         default=0,
     )
 

@@ -1,37 +1,85 @@
-"""Writes the answer to an alert: the first step, then whom to call, and where the runbook is."""
+"""Answers an alert from its runbook entry: first step, whom to call, where it is written."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import dropwhile
+from textwrap import dedent, shorten
 
-from agents.alerts.alert import Alert
-from agents.answer import Answer, Citation
+from agents.alerts.reader import alerts_in
+from agents.answer import Answer, Ask, AskWrapper, Citation, Question
 from agents.extractive.relevance import citation
-from agents.runbooks.entries import RunbookEntry, without_links
-from agents.runbooks.narrowing import RunbookMatch
-from agents.runbooks.sections import has_steps, is_runbook
+from agents.runbooks.choice import choose_entries
+from agents.runbooks.entries import RunbookEntry, plain, without_links
+from agents.runbooks.matching import RunbookMatch, match_alerts, worth_answering
+from agents.steps import Progress
+from config.domain import Domain
+from config.models import ChatModel
 from enrichment.chunk import Chunk
 from enrichment.references import linked_path
+from index.permissions.rules import visible_to
 from index.search import Snapshot
 
 CONFIDENCE_ONE_ENTRY = 0.95
-CONFIDENCE_UNKNOWN_SCOPE = 0.8
-"""One row whose scope the labels neither confirm nor exclude."""
-CONFIDENCE_SEVERAL_ENTRIES = 0.7
-CONFIDENCE_INTRODUCTION = 0.85
 CONFIDENCE_NO_RUNBOOK = 0.9
 """Confidence that the documents name no such alert."""
+CONFIDENCE_CHOSEN = 0.85
+"""A model chose the entry among those with other names."""
+CONFIDENCE_UNKNOWN_SCOPE = 0.8
+"""One entry whose scope the labels neither confirm nor exclude."""
+CONFIDENCE_SEVERAL_ENTRIES = 0.7
 MAX_ALERTS = 5
 """Kinds of alerts that one answer covers."""
-_STEP_NUMBER = re.compile(r"\bstep (\d+)", re.IGNORECASE)
-_OUTER_STEP = re.compile(r"^\d+[.)]\s+(\S.*)$", re.MULTILINE)
 MAX_STEPS = 3
-"""Steps of a section that the answer shows; its link and the checklist hold the rest."""
-_NUMBERED_LINE = re.compile(r"^\s*\d+[.)]\s", re.MULTILINE)
+"""Steps that the answer shows; its link and the checklist hold the rest."""
+MAX_PERHAPS = 3
+MAX_CODE = 500
+"""Characters of a block of commands that a step introduces; a longer one is left to the link."""
+MAX_QUOTE = 240
+"""Characters of prose for each of several entries."""
+_STEP_NUMBER = re.compile(r"\bstep (\d+)", re.IGNORECASE)
+_NUMBERED = re.compile(r"^\s*\d+[.)]\s+(\S.*)$", re.MULTILINE)
+_ITEM = re.compile(r"^(\d+[.)]|[-*•])\s+(\S.*)$", re.MULTILINE)
+_CODE = re.compile(r"\s*\n *```[^\n]*\n(.*?)\n *```", re.DOTALL)
 _ANY = re.compile(r"(?:all|any|every\w*|n/?a|none|[-–—]|\*|)", re.IGNORECASE)
-_WORDS = re.compile(r"[^\W\d_]{4,}")
+
+
+def with_runbook_lookup(
+    domain: Domain, snapshot: Callable[[], Snapshot], model: ChatModel | None = None
+) -> AskWrapper:
+    """Alerts are answered from their runbook entry, other questions by the agents.
+
+    `snapshot` as in `agents.graph.build_ask`; its errors are raised. `model` chooses where labels
+    leave several entries open, or where no entry has the alert's name."""
+    choose = choose_entries(domain, model)
+
+    def wrap(ask: Ask) -> Ask:
+        def run(question: Question, progress: Progress | None = None) -> Answer:
+            alerts = alerts_in(question.text, by_bot=question.by_bot)
+            if not alerts:
+                return ask(question, progress)
+            started = time.perf_counter()
+            visible = visible_to(snapshot(), question.readers)
+            choice = choose(question.text, match_alerts(alerts, visible, domain))
+            if worth_answering(choice.value):
+                answer = runbook_answer(choice.value, visible, [domain.title])
+                total = {"total": (time.perf_counter() - started) * 1000}
+                answer = replace(answer, timings_ms=total)
+            else:
+                answer = ask(question, progress)
+            failed = tuple(one.node for one in choice.fallbacks)
+            return replace(
+                answer, usage=answer.usage + choice.usage,
+                fallbacks=(*choice.fallbacks, *answer.fallbacks),
+                degraded=(*failed, *answer.degraded),
+            )  # fmt: skip
+
+        return run
+
+    return wrap
 
 
 @dataclass
@@ -52,31 +100,26 @@ def runbook_answer(
     matches: Sequence[RunbookMatch], snapshot: Snapshot, titles: Sequence[str]
 ) -> Answer:
     """The answer for the alerts of one message. `titles`: titles of the searched domains."""
-    matches = _distinct_matches(matches)
-    draft = _Draft(snapshot)
-    answerable = [one for one in matches if one.outcome in {"found", "several"}][:MAX_ALERTS]
-    parts = [_alert_text(one, draft) for one in answerable]
-    unanswered = [one for one in matches if one.outcome in {"other_scope", "none"}]
-    parts += [_no_runbook_text(one, titles) for one in unanswered[:MAX_ALERTS]]
-    if more := len(matches) - len(answerable) - len(unanswered[:MAX_ALERTS]):
+    kinds = _kinds(matches)
+    answerable = [one for one in kinds if one.outcome in {"found", "several"}][:MAX_ALERTS]
+    unanswered = [one for one in kinds if one.outcome in {"other_scope", "none"}]
+    draft, nearest = _Draft(snapshot), _Draft(snapshot)
+    parts = [_entries_text(one, draft) for one in answerable]
+    parts += [_no_runbook_text(one, titles, nearest) for one in unanswered[:MAX_ALERTS]]
+    if more := len(kinds) - len(answerable) - len(unanswered[:MAX_ALERTS]):
         parts.append(f"And {more} more kinds of alerts in this message: ask me for them by name.")
-    other_entries = [entry for one in unanswered for entry in one.entries]
-    if not answerable:
-        nearest = _Draft(snapshot)
-        for entry in other_entries[:3]:
-            nearest.cite(entry.chunk, entry.quote)
-        return Answer(
-            text="\n\n".join(parts), path="no_answer_found", confidence=CONFIDENCE_NO_RUNBOOK,
-            nearest=tuple(nearest.citations), refusal="nothing_found",
-            generation=snapshot.generation, standalone_question=_question_text(matches),
-            restated_from=frozenset(),
-        )  # fmt: skip
-    return Answer(
-        text="\n\n".join(parts), path="company_specific_rag_success",
-        confidence=min(map(_confidence, answerable)), citations=tuple(draft.citations),
-        documents=frozenset(entry.chunk.document_id for one in answerable for entry in one.entries),
+    answer = Answer(
+        text="\n\n".join(parts), path="no_answer_found", refusal="nothing_found",
+        confidence=CONFIDENCE_NO_RUNBOOK, nearest=tuple(nearest.citations),
         generation=snapshot.generation, standalone_question=_question_text(matches),
-            restated_from=frozenset(),
+        restated_from=frozenset(),
+    )  # fmt: skip
+    if not answerable:
+        return answer
+    documents = frozenset(entry.chunk.document_id for one in answerable for entry in one.entries)
+    return replace(
+        answer, path="company_specific_rag_success", refusal="", documents=documents,
+        confidence=min(map(_confidence, answerable)), citations=tuple(draft.citations),
     )  # fmt: skip
 
 
@@ -85,7 +128,7 @@ def no_runbook(name: str, titles: Sequence[str]) -> str:
     return f"No runbook for `{_plain_name(name)}` in {names or 'these documents'}."
 
 
-def _distinct_matches(matches: Sequence[RunbookMatch]) -> list[RunbookMatch]:
+def _kinds(matches: Sequence[RunbookMatch]) -> list[RunbookMatch]:
     """One match per kind of alert, although each alert fired somewhere else."""
     kinds: dict[str, RunbookMatch] = {}
     for one in matches:
@@ -103,91 +146,75 @@ def _question_text(matches: Sequence[RunbookMatch]) -> str:
 def _confidence(match: RunbookMatch) -> float:
     if match.outcome == "several":
         return CONFIDENCE_SEVERAL_ENTRIES
-    entry = match.entries[0]
-    if entry.kind == "introduction":
-        return CONFIDENCE_INTRODUCTION
-    if not match.sure and _conditions(entry):
-        return CONFIDENCE_UNKNOWN_SCOPE
-    return CONFIDENCE_ONE_ENTRY if entry.exact and entry.in_force else 0.9
+    if match.chosen:
+        return CONFIDENCE_CHOSEN
+    return CONFIDENCE_UNKNOWN_SCOPE if match.unknown else CONFIDENCE_ONE_ENTRY
 
 
-def _alert_text(match: RunbookMatch, draft: _Draft) -> str:
+def _entries_text(match: RunbookMatch, draft: _Draft) -> str:
+    alert, entry = match.alert, match.entries[0]
+    # A firing alert needs no word: the message above says so, and it does not stay true.
+    state = f" · {alert.status}" if alert.status == "resolved" else ""
     if match.outcome == "several":
-        return _several_text(match, draft)
-    entry = match.entries[0]
-    lines = [_heading(match.alert, entry), _first_steps(entry, draft) or _first_step(entry, draft)]
-    if steps := _steps(match, entry, draft.snapshot):
-        lines.append(_steps_line(steps, draft))
+        on = " and ".join(f"**{one}**" for one in match.on)
+        says = f"which one holds depends on {on}, and the alert doesn't say" if on else (
+            "the alert doesn't say which one holds"
+        )  # fmt: skip
+        title = f"**{_plain_name(alert.name)}**{state} has {len(match.entries)} entries: {says}."
+        return "\n".join((title, "", *(_entry_line(one, match.on, draft) for one in match.entries)))
+    severity = entry.first("severity") or alert.severity
+    lines = [f"**{_plain_name(entry.name)}**{f' · {severity}' if severity else ''}{state}"]
+    if match.chosen and alert.named:
+        name = _plain_name(alert.name)
+        lines.append(f"No entry is named `{name}`; by its words this one is for it.")
+    steps = _linked_steps(entry, draft.snapshot)
+    lines.append(_first_steps(entry, draft))
+    if steps:
+        first = _NUMBERED.search(steps.text)
+        quote = first[0].strip() if first else steps.text[:200]
+        number = draft.cite(steps, quote)
+        lines.append(f"**Steps:** {steps.place}: {without_links(quote)} [{number}]")
     lines += _contact_lines(entry, draft.snapshot)
     for label, text in _conditions(entry):
-        unsure = "" if match.sure else " (the alert doesn't say whether that is so)"
+        unsure = " (the alert doesn't say whether that is so)" if label in match.unknown else ""
         lines.append(f"**{label}:** {text}{unsure}")
-    lines += _also_lines(match, entry, steps, draft)
+    if (also := match.also) and (steps is None or also.chunk.id != steps.id):
+        step, number = _sentence(also.first("step")), draft.cite(also.chunk, also.quote)
+        lines.append(f"**Also:** {step} {also.place} [{number}]".replace("  ", " "))
     return "\n".join(f"{line}  " for line in lines).rstrip()
 
 
-def _several_text(match: RunbookMatch, draft: _Draft) -> str:
-    on = " and ".join(f"**{one}**" for one in match.on)
-    says = "the alert doesn't say which one holds"
-    if on:
-        says = f"which one holds depends on {on}, and the alert doesn't say"
-    title = f"**{_plain_name(match.alert.name)}**{_state(match.alert)}"
-    lines = [f"{title} has {len(match.entries)} entries: {says}.", ""]
-    for entry in match.entries:
-        conditions = [text for _, text in _conditions(entry, of=match.on)]
-        for_whom = "; ".join(conditions) or entry.chunk.place
-        severity = entry.first("severity")
-        rating = f" · {severity}" if severity else ""
-        step = entry.first("step") or entry.quote
-        number = draft.cite(entry.chunk, entry.quote)
-        escalation = entry.first("escalation")
-        more = f" If not cleared: {escalation}." if escalation else ""
-        lines.append(f"- **{for_whom}**{rating}: {_sentence(step)}{more} [{number}]")
-    return "\n".join(lines)
-
-
-def _heading(alert: Alert, entry: RunbookEntry) -> str:
-    severity = entry.first("severity") or alert.severity
-    return f"**{_plain_name(entry.name)}**{f' · {severity}' if severity else ''}{_state(alert)}"
-
-
-def _state(alert: Alert) -> str:
-    """The status unless it is firing: the message above says so, and it does not stay true."""
-    return f" · {alert.status}" if alert.status not in {"", "firing"} else ""
-
-
-def _first_step(entry: RunbookEntry, draft: _Draft) -> str:
+def _entry_line(entry: RunbookEntry, on: Sequence[str], draft: _Draft) -> str:
+    """One of several entries, with what it is for."""
+    for_whom = "; ".join(text for _, text in _conditions(entry, of=on)) or entry.place
+    severity, escalation = entry.first("severity"), entry.first("escalation")
+    rating = f" · {severity}" if severity else ""
+    more = f" If not cleared: {escalation}." if escalation else ""
     number = draft.cite(entry.chunk, entry.quote)
-    if step := entry.first("step"):
-        return f"**First step:** {_sentence(step)} [{number}]"
-    return f"{entry.quote} [{number}]"
+    step = _sentence(entry.first("step") or shorten(entry.quote, MAX_QUOTE, placeholder=" …"))
+    return f"- **{for_whom}**{rating}: {step}{more} [{number}]"
 
 
-def _first_steps(entry: RunbookEntry, writing: _Draft) -> str:
-    """The first steps of a section with a numbered list of several steps; '' for any other."""
-    path, step = entry.chunk.heading_path, entry.first("step")
-    if entry.kind != "section" or not step:
-        return ""
-    chunks = writing.snapshot.chunks(entry.chunk.document_id)
-    section = (one for one in chunks if one.heading_path[: len(path)] == path and has_steps(one))
-    chunk = next(section, None)
-    steps = _OUTER_STEP.findall(chunk.text) if chunk else []
-    if chunk is None or len(steps) < 2 or without_links(steps[0]) not in {step, f"{step}."}:
-        return ""
-    number, total = writing.cite(entry.chunk, entry.quote), _length(chunk)
+def _first_steps(entry: RunbookEntry, draft: _Draft) -> str:
+    """The first step, or the first steps of a section whose list begins with it."""
+    number, step = draft.cite(entry.chunk, entry.quote), entry.first("step")
+    if not step:
+        return f"{entry.quote} [{number}]"
+    text = "" if entry.kind == "row" else entry.chunk.text
+    items = ((one[1], plain(one[2]), _code_after(text, one.end())) for one in _ITEM.finditer(text))
+    steps = list(dropwhile(lambda item: item[1] not in {step, f"{step}."}, items))
+    if len(steps) < 2:
+        return f"**First step:** {_sentence(step)} [{number}]{steps[0][2] if steps else ''}"
+    total = max(len(steps), *(run.total for run in entry.chunk.runs if run.what == "items"), 0)
     of = f" of {total}" if total > MAX_STEPS else ""
-    text = "\n".join(
-        f"{at}. {without_links(one)}" for at, one in enumerate(steps[:MAX_STEPS], start=1)
-    )
-    return f"**First steps{of}:** [{number}]\n\n{text}\n"
+    lines = "\n".join(f"{mark} {item}{code}" for mark, item, code in steps[:MAX_STEPS])
+    return f"**First steps{of}:** [{number}]\n\n{lines}\n"
 
 
-def _steps_line(steps: Chunk, draft: _Draft) -> str:
-    """A line with the place of the steps and the first of them."""
-    quote = next((line for line in steps.text.splitlines() if line[:2] in {"1.", "1)"}), "")
-    number = draft.cite(steps, quote or steps.text[:200])
-    first = without_links(quote)
-    return f"**Steps:** {steps.place}{f': {first}' if first else ''} [{number}]"
+def _code_after(text: str, end: int) -> str:
+    """The block of code that an item introduces, on lines of its own; '' without one."""
+    block = _CODE.match(text, end) if text[:end].rstrip(" *").endswith(":") else None
+    return f"\n```\n{dedent(block[1])}\n```" if block and len(block[1]) <= MAX_CODE else ""
 
 
 def _contact_lines(entry: RunbookEntry, snapshot: Snapshot) -> Iterator[str]:
@@ -200,80 +227,28 @@ def _contact_lines(entry: RunbookEntry, snapshot: Snapshot) -> Iterator[str]:
         yield f"**Owner:** {owner}"
 
 
-def _also_lines(
-    match: RunbookMatch, entry: RunbookEntry, steps: Chunk | None, draft: _Draft
-) -> Iterator[str]:
-    """A line for another entry about the alert, if there is one."""
-    also = match.also
-    if also and also.chunk.id != entry.chunk.id and (steps is None or also.chunk.id != steps.id):
-        number = draft.cite(also.chunk, also.quote)
-        text = also.first("step") or also.first("meaning")
-        yield f"**Also:** {f'{_sentence(text)} ' if text else ''}{also.chunk.place} [{number}]"
-
-
-def _steps(match: RunbookMatch, entry: RunbookEntry, snapshot: Snapshot) -> Chunk | None:
-    """The chunk with the steps that the entry links to, or of the runbook that names it."""
-    for target in entry.links:
-        if chunk := _linked_steps(target, entry, snapshot):
-            return chunk
-    if entry.kind == "section" and has_steps(entry.chunk):
-        return None  # the answer cites these steps already
-    runbook = match.steps or (entry if entry.kind == "introduction" else None)
-    if runbook is None:
-        return None
-    return _numbered_list(snapshot.chunks(runbook.chunk.document_id), entry.first("step"))
-
-
-def _linked_steps(target: str, entry: RunbookEntry, snapshot: Snapshot) -> Chunk | None:
-    """The steps behind a link; None where the target holds no steps."""
-    where, _, anchor = target.removeprefix("doc:").partition("#")
+def _linked_steps(entry: RunbookEntry, snapshot: Snapshot) -> Chunk | None:
+    """The numbered list that the entry links to: at the link's anchor, else the first of its
+    document that has the step number of the entry's first step."""
+    number = _STEP_NUMBER.search(entry.first("step"))
     here = entry.chunk.document_id
     own = next(iter(snapshot.cards([here])), None)
-    file = linked_path(where, own.path) if own else ""
-    card = next(
-        (
-            one
-            for one in snapshot.documents.values()
+    for target in entry.links:
+        where, _, anchor = target.removeprefix("doc:").partition("#")
+        file = linked_path(where, own.path) if own else ""
+        documents = (
+            one.id for one in snapshot.documents.values()
             if where in {one.id, one.url.partition("#")[0]} or (file and file == one.path)
-        ),
-        None,
-    ) if where else own  # fmt: skip
-    if card is None or (card.id == here and not anchor):
-        return None
-    chunks, hint = snapshot.chunks(card.id), entry.first("step")
-    candidates = [one for one in chunks if anchor and one.url.partition("#")[2] == anchor]
-    if not candidates and not (is_runbook(card) or _STEP_NUMBER.search(hint)):
-        candidates = [one for one in chunks if _common_words(hint, one.heading)]
-        return _numbered_list(candidates, hint)
-    return _numbered_list(candidates or chunks, hint)
-
-
-def _numbered_list(chunks: Sequence[Chunk], hint: str) -> Chunk | None:
-    """The first numbered list that has the step number of the hint, in the section whose heading
-    the hint names, if it names one."""
-    step = _STEP_NUMBER.search(hint)
-    min_steps = int(step[1]) if step else 1
-    lists = [one for one in chunks if has_steps(one) and _length(one) >= min(min_steps, 20)]
-    near = [(_common_words(hint, one.heading), -at) for at, one in enumerate(lists)]
-    if not near or (min_steps > 1 and len(lists) > 1 and not max(near)[0]):
-        return None  # it is unclear which list's step is meant
-    return lists[-max(near)[1]]
-
-
-def _length(chunk: Chunk) -> int:
-    """Number of steps in the chunk's list, or in the whole list that the chunk holds a part of."""
-    whole = (run.total for run in chunk.runs if run.what == "items")
-    return max((len(_NUMBERED_LINE.findall(chunk.text)), *whole))
-
-
-def _common_words(hint: str, heading: str) -> int:
-    hint_words, heading_words = (
-        {word.casefold().rstrip("s") for word in _WORDS.findall(text)} for text in (hint, heading)
-    )
-    return len((hint_words & heading_words) - _GENERIC_WORDS)
-
-
-_GENERIC_WORDS = frozenset(("runbook", "step", "section", "first", "guide", "standard"))
+        )  # fmt: skip
+        document = next(documents, "") if where else here
+        if not document or (document == here and not anchor):
+            continue
+        chunks = snapshot.chunks(document)
+        at_anchor = [one for one in chunks if anchor and one.url.partition("#")[2] == anchor]
+        for chunk in at_anchor or chunks:
+            if len(_NUMBERED.findall(chunk.text)) >= (int(number[1]) if number else 1):
+                return chunk
+    return None
 
 
 def _conditions(entry: RunbookEntry, of: Sequence[str] = ()) -> list[tuple[str, str]]:
@@ -286,14 +261,23 @@ def _conditions(entry: RunbookEntry, of: Sequence[str] = ()) -> list[tuple[str, 
     return [(cell.label.split("›")[-1].strip(" :") or "For", cell.display_text) for cell in cells]
 
 
-def _no_runbook_text(match: RunbookMatch, titles: Sequence[str]) -> str:
+def _no_runbook_text(match: RunbookMatch, titles: Sequence[str], nearest: _Draft) -> str:
     text = no_runbook(match.alert.name, titles)
-    if match.outcome == "none":
-        old = dict.fromkeys(one.chunk.place.split(" › ")[0] for one in match.entries)
-        return f"{text} What {' and '.join(old)} says of it holds no more." if old else text
-    whose = dict.fromkeys(f"{a}: {b}" for one in match.entries for a, b in _conditions(one))
-    where = f"Its entry there is for others: {'; '.join(whose)}." if whose else ""
-    return f"{text[:-1]} with these labels. {where}".rstrip()
+    for entry in (*match.entries, *match.perhaps)[:MAX_PERHAPS]:
+        nearest.cite(entry.chunk, entry.quote)
+    if match.outcome == "other_scope":
+        whose = dict.fromkeys(f"{a}: {b}" for one in match.entries for a, b in _conditions(one))
+        where = f"Its entry there is for others: {'; '.join(whose)}." if whose else ""
+        return f"{text[:-1]} with these labels. {where}".rstrip()
+    if match.entries:
+        retired = dict.fromkeys(one.place.split(" › ")[0] for one in match.entries)
+        text = f"{text} What {' and '.join(retired)} says of it holds no more."
+    if match.perhaps:
+        places = dict.fromkeys(
+            f"**{_plain_name(one.name)}** ({one.place})" for one in match.perhaps[:MAX_PERHAPS]
+        )
+        text = f"{text} Perhaps: {'; '.join(places)}."
+    return text
 
 
 def _sentence(text: str) -> str:

@@ -1,13 +1,17 @@
 """Finds the steps for an answer: of a section that it cites, or of the runbook that a cited table
-row links to."""
+row links to.
+
+Chunks repeat headers and lead-ins so that each can be read alone; the text of a section has them
+once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
 
 from agents.answer import Answer, Citation
-from agents.runbooks.step import StepSection
-from agents.runbooks.step_lists import joined_text, sections_of, steps_in
+from agents.runbooks.step import ITEM, NOTE, StepSection, steps_in
 from enrichment.chunk import Chunk
 from enrichment.language.words import stems
 from index.search import Snapshot
@@ -23,12 +27,19 @@ def cited_steps(answer: Answer, snapshot: Snapshot, resolve: ResolveUrl) -> Step
     """Steps of the first citation that has some; a cited section comes before a linked runbook."""
     citations = [one for one in answer.citations if one.document and not one.from_picture]
     for citation in citations:
-        if section := _at_citation(citation, snapshot):
-            return section
-    about = " ".join((answer.standalone_question, *(one.quote for one in citations)))
+        for section in sections_of(snapshot.chunks(citation.document)):
+            if _is_cited(citation, section) and (steps := _with_steps(section)):
+                return steps
+    about = stems(" ".join((answer.standalone_question, *(one.quote for one in citations))))
     for citation in citations:
-        if section := _from_table_row(citation, snapshot, resolve, about):
-            return section
+        for document, heading in _linked_places(citation, snapshot, resolve):
+            sections = [
+                steps
+                for section in sections_of(snapshot.chunks(document))
+                if heading in ("", section[0].heading) and (steps := _with_steps(section))
+            ]
+            if sections:
+                return max(sections, key=lambda one: len(about & stems(one.heading)))
     return None
 
 
@@ -42,49 +53,35 @@ def section_steps(
     return None
 
 
-def _at_citation(citation: Citation, snapshot: Snapshot) -> StepSection | None:
-    for section in sections_of(snapshot.chunks(citation.document)):
-        by_id = citation.chunk_id and any(chunk.id == citation.chunk_id for chunk in section)
-        here = citation.heading and section[0].heading == citation.heading
-        same_url = section[0].url == citation.url or not citation.url
-        if (by_id or (here and same_url)) and (steps := _with_steps(section)):
-            return steps
-    return None
+def _is_cited(citation: Citation, section: Sequence[Chunk]) -> bool:
+    if citation.chunk_id and any(chunk.id == citation.chunk_id for chunk in section):
+        return True
+    same_heading = citation.heading and section[0].heading == citation.heading
+    return bool(same_heading) and citation.url in ("", section[0].url)
 
 
-def _from_table_row(
-    citation: Citation, snapshot: Snapshot, resolve: ResolveUrl, about: str
-) -> StepSection | None:
-    quote_words = stems(citation.quote)
+def _linked_places(
+    citation: Citation, snapshot: Snapshot, resolve: ResolveUrl
+) -> list[tuple[str, str]]:
+    """The place in another document that the quoted table row links to, where it has only one."""
+    quote = stems(citation.quote)
     for chunk in snapshot.chunks(citation.document):
-        is_cited = chunk.id == citation.chunk_id or (
-            not citation.chunk_id and chunk.heading == citation.heading
-        )
-        if not is_cited or not chunk.table:
+        by_heading = not citation.chunk_id and chunk.heading == citation.heading
+        if not chunk.table or not quote or not (by_heading or chunk.id == citation.chunk_id):
             continue
-        places = list(
-            dict.fromkeys(
-                place
-                for words, urls in _rows(chunk)
-                if quote_words and len(quote_words & words) >= _QUOTED_SHARE * len(quote_words)
-                for url in urls
-                if (place := resolve(url))
-            )
-        )
-        if len(places) == 1 and places[0][0] != citation.document:
-            return _of_document(snapshot, *places[0], about)
-    return None
-
-
-def _of_document(snapshot: Snapshot, document: str, heading: str, about: str) -> StepSection | None:
-    """The section whose heading shares most words with the question; the first among equals."""
-    sections = [
-        steps
-        for section in sections_of(snapshot.chunks(document))
-        if (not heading or section[0].heading == heading) and (steps := _with_steps(section))
-    ]
-    words = stems(about)
-    return max(sections, key=lambda one: len(words & stems(one.heading)), default=None)
+        header = stems(" ".join(chunk.table.header))
+        urls = [
+            str(token.attrs.get("href", ""))
+            for row in chunk.text.split("\n")
+            if row.startswith("|")
+            if len(quote & (header | stems(plain_text(row)))) >= _QUOTED_SHARE * len(quote)
+            for token in markdown_parser().parseInline(row)[0].children or ()
+            if token.type == "link_open"
+        ]
+        places = {place for url in urls if (place := resolve(url))}
+        if len(places) == 1 and citation.document not in dict(places):
+            return list(places)
+    return []
 
 
 def _with_steps(section: Sequence[Chunk]) -> StepSection | None:
@@ -103,17 +100,92 @@ def _with_steps(section: Sequence[Chunk]) -> StepSection | None:
     )
 
 
-def _rows(chunk: Chunk) -> Iterator[tuple[frozenset[str], list[str]]]:
-    """(word stems, link URLs) of each row of a table."""
-    header = frozenset(stems(" ".join(chunk.table.header))) if chunk.table else frozenset()
-    words: set[str] = set()
-    urls: list[str] = []
-    for token in markdown_parser().parse(chunk.text):
-        if token.type == "tr_open":
-            words, urls = set(header), []
-        elif token.type == "inline":
-            words |= set(stems(plain_text(token.content)))
-            links = (one for one in token.children or () if one.type == "link_open")
-            urls += [str(one.attrs.get("href", "")) for one in links]
-        elif token.type == "tr_close":
-            yield frozenset(words), urls
+def sections_of(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
+    """The chunks of a document grouped by section. Descriptions of pictures are left out: no author
+    wrote them as steps."""
+    text_chunks = (chunk for chunk in chunks if not chunk.from_picture)
+    for _, together in groupby(text_chunks, key=lambda one: (one.tab, one.heading_path, one.url)):
+        yield list(together)
+
+
+_PART = re.compile(r"^\(part \d+ of \d+\)\n\n", re.M)
+_FENCE = re.compile(r"`{3,}")
+
+
+def joined_text(section: Sequence[Chunk]) -> str:
+    """Markdown of a whole section."""
+    lines = _lines(section[0])
+    for previous, chunk in pairwise(section):
+        fresh = _lines(chunk)
+        fresh = fresh[_overlap(_lines(previous), fresh) :]
+        # Lists and code blocks that both have a part of; whether the outermost item itself is cut.
+        runs = {
+            part.what: part.first < before.first + before.count
+            for before in previous.runs
+            for part in chunk.runs
+            if part.id == before.id
+        }
+        same_table = previous.table and chunk.table and previous.table.id == chunk.table.id
+        path = _open_path(lines) if runs.get("items") else []
+        fresh = fresh[_count_repeated(lines, fresh, path) :]
+        if not fresh:
+            continue
+        if runs.get("items") and (rest := _after_lead([*path, *lines], fresh[0])) != fresh[0]:
+            fresh[0] = rest if _stands_apart(lines[-1]) else f"{lines.pop()} {rest}"
+        elif same_table and fresh[0].startswith("|"):
+            fresh = fresh[2:]
+        elif "lines" in runs and _FENCE.match(fresh[0]) and _FENCE.fullmatch(lines[-1]):
+            lines.pop()
+            fresh = fresh[1:]
+        elif "items" not in runs or _stands_apart(fresh[0]):
+            lines.append("")
+        lines += fresh
+    return "\n".join(lines)
+
+
+def _lines(chunk: Chunk) -> list[str]:
+    has_part = any(run.what == "lines" for run in chunk.runs)
+    return (_PART.sub("", chunk.text) if has_part else chunk.text).split("\n")
+
+
+def _overlap(lines: Sequence[str], fresh: Sequence[str]) -> int:
+    """Number of first lines that equal the last lines so far."""
+    for size in range(min(len(lines), len(fresh)), 0, -1):
+        if lines[-size:] == fresh[:size] and re.search(r"\w", "".join(fresh[:size])):
+            return size
+    return 0
+
+
+def _count_repeated(lines: Sequence[str], fresh: Sequence[str], path: Sequence[str]) -> int:
+    """Number of first lines that repeat what leads in: the sentence above the list, which may be
+    the end of a line, and the items above the next one."""
+    leads = [*path, *(line for line in lines if not ITEM.fullmatch(line))]
+    for at, line in enumerate(fresh):
+        end = _after_lead(leads, line) if path else line
+        if ITEM.fullmatch(end):
+            repeats = end in path
+        else:
+            whole = end == line
+            ends = any(one.endswith(end) for one in (leads if whole else path))
+            repeats = ends and not _stands_apart(end) and (whole or len(fresh) > at + 1)
+        if not repeats:
+            return at
+    return len(fresh)
+
+
+def _after_lead(leads: Iterable[str], line: str) -> str:
+    """The line without the lead-in that it begins with: a cut item goes on behind it."""
+    begins = (f"{one} " for one in leads if one and line.startswith(f"{one} "))
+    return line.removeprefix(max(begins, key=len, default=""))
+
+
+def _open_path(lines: Sequence[str]) -> list[str]:
+    """The last item and its parents."""
+    path: list[re.Match[str]] = []
+    for item in filter(None, map(ITEM.fullmatch, lines)):
+        path = [*(one for one in path if len(one["indent"]) < len(item["indent"])), item]
+    return [item[0] for item in path]
+
+
+def _stands_apart(line: str) -> bool:
+    return bool(_FENCE.match(line) or line.startswith("|") or NOTE.match(line))

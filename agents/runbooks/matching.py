@@ -1,211 +1,306 @@
-"""Finds the runbook entry for an alert and answers with it; other questions go to the agents."""
+"""Finds the runbook entries of alerts by their names, and chooses among them by their labels."""
 
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import chain
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from agents.alerts.alert import SEVERITY_KEYS, SHORT_NAME, Alert, as_words, is_identifier, name_key
-from agents.alerts.lines import MAX_LABELS
-from agents.alerts.parser import alerts_in
-from agents.alerts.titles import documented_names, values_around
-from agents.answer import Answer, Ask, AskWrapper, Question
-from agents.runbooks.answer import runbook_answer
-from agents.runbooks.entries import RunbookEntry
-from agents.runbooks.labels import AlertFacts
-from agents.runbooks.narrowing import MAX_ENTRIES, RunbookMatch, decide
-from agents.runbooks.sections import introduction_entry, section_entries
-from agents.runbooks.tables import is_name, table_entries
-from agents.steps import Progress
+from agents.alerts.alert import Alert, Label
+from agents.runbooks.alert_names import JOINT, MAX_TITLE_WORDS, bare, names_of, runs
+from agents.runbooks.amounts import amounts_in
+from agents.runbooks.entries import RunbookCell, RunbookEntry
+from agents.runbooks.labels import AlertFacts, bracketed, labels_in
+from agents.runbooks.lookup import RunbookDocument, read_document
+from agents.runbooks.scopes import NONE, Verdict, has_amounts, verdict, verdicts
+from agents.runbooks.words import normal_key
 from config.domain import Domain
-from enrichment.chunk import is_out_of_force
-from index.permissions.rules import visible_to
+from enrichment.language.words import STOP_WORDS, stems
+from enrichment.names import (
+    SHORT_NAME,
+    as_words,
+    is_identifier,
+    is_telling,
+    link_names,
+    name_key,
+    range_key,
+)
 from index.search import SearchQuery, Snapshot
 
-MAX_HITS = 40
-MAX_DOCUMENTS = 12
-_DEFINITION = re.compile(r"(?<![\w-])([A-Za-z][\w-]{0,19}) ?= ?([^.;=|\n]{1,200})")
+MAX_ENTRIES = 6
+MAX_NEAREST = 8
+_MAX_DOCUMENTS = 12
+_MAX_SEARCHES = 5
+_RANKS = {"row": 3, "section": 2, "page": 1, "item": 0}
 
 
-def with_runbook_lookup(domain: Domain, snapshot: Callable[[], Snapshot]) -> AskWrapper:
-    """`snapshot` as in `agents.graph.build_ask`; its errors are raised."""
+@dataclass(frozen=True, kw_only=True)
+class RunbookMatch:
+    alert: Alert
+    """Named as the documents name it."""
+    outcome: Literal["found", "several", "other_scope", "none"]
+    """One entry; several that the labels leave; entries only for other labels; no entry."""
+    entries: tuple[RunbookEntry, ...] = ()
+    """For `other_scope`: the entries for others; for `none`: the retired ones."""
+    on: tuple[str, ...] = ()
+    """For `several`: labels of the columns that would decide."""
+    also: RunbookEntry | None = None
+    """Another entry with more about the alert."""
+    unknown: tuple[str, ...] = ()
+    """For `found`: labels of the entry's scopes that the alert doesn't decide."""
+    perhaps: tuple[RunbookEntry, ...] = ()
+    """For `none`: entries that may be meant, nearest first."""
+    chosen: bool = False
+    """By a model."""
 
-    def wrap(ask: Ask) -> Ask:
-        def run(question: Question, progress: Progress | None = None) -> Answer:
-            alerts = alerts_in(question.text, by_bot=question.by_bot)
-            if not alerts:
-                return ask(question, progress)
-            started = time.perf_counter()
-            visible = visible_to(snapshot(), question.readers)
-            matches = match_alerts(alerts, visible, domain)
-            if not worth_answering(matches):
-                return ask(question, progress)
-            answer = runbook_answer(matches, visible, [domain.title])
-            total = {"total": (time.perf_counter() - started) * 1000}
-            return replace(answer, timings_ms=total)
+    @property
+    def sure(self) -> bool:
+        return not self.unknown
 
-        return run
-
-    return wrap
+    @property
+    def key(self) -> str:
+        """Equal for alerts with the same entries."""
+        return "&".join(sorted(one.key for one in self.entries)) or self.outcome
 
 
 def match_alerts(alerts: Sequence[Alert], visible: Snapshot, domain: Domain) -> list[RunbookMatch]:
-    """The match of each alert, in order, by its documented name. Equal alerts are matched once."""
-    by_alert: dict[tuple[object, ...], RunbookMatch] = {}
-    matches: list[RunbookMatch] = []
-    for alert in alerts:
-        key = (alert.title, alert.names, alert.severity, alert.labels, alert.amounts)
-        if key not in by_alert:
-            by_alert[key] = _look_up(alert, visible, domain)
-        renamed = by_alert[key].alert
-        as_documented = replace(alert, names=renamed.names, labels=renamed.labels)
-        matches.append(replace(by_alert[key], alert=as_documented))
-    return matches
-
-
-def _look_up(alert: Alert, visible: Snapshot, domain: Domain) -> RunbookMatch:
-    """Matches by documented names in the title, longest first, else by the guessed names."""
-    outdated: RunbookMatch | None = None
-    for name in documented_names(alert.title, visible) if alert.title else ():
-        result = match(_with_name(alert, name), visible, domain.glossary)
-        if result.outcome != "none":
-            return result
-        outdated = outdated or (result if result.entries else None)
-    by_guess = match(alert, visible, domain.glossary)
-    is_match = by_guess.outcome != "none" or by_guess.entries
-    return by_guess if is_match or outdated is None else outdated
-
-
-def _with_name(alert: Alert, name: str) -> Alert:
-    """The alert under this name: the rest of its title becomes labels, parts of the name do not."""
-    parts = {name_key(name), *map(name_key, name.split())}
-    labels = [one for one in alert.labels if one[0] or name_key(one[1]) not in parts]
-    all_labels = dict.fromkeys((*labels, *values_around(alert.title, name)))
-    return replace(alert, names=(name,), labels=tuple(all_labels)[:MAX_LABELS])
+    """The match of each alert, in order. `visible`: what the asker may read."""
+    names = {alert: names_of(alert, domain.glossary) for alert in alerts}
+    lookup = _Lookup(visible, domain.glossary, names.values())
+    matches = {alert: lookup.match(alert, its_names) for alert, its_names in names.items()}
+    return [matches[alert] for alert in alerts]
 
 
 def worth_answering(matches: Sequence[RunbookMatch]) -> bool:
     """Whether the matches answer the message. Words that may not be an alert, and that no document
     names as one, are a question for the agents."""
-    return any(
-        one.outcome != "none"
-        or one.entries
-        or (not one.alert.only_if_known and (one.alert.certain or one.alert.labels))
-        for one in matches
+    return any(one.outcome != "none" or one.entries or one.alert.certain for one in matches)
+
+
+class _Lookup:
+    def __init__(
+        self,
+        visible: Snapshot,
+        glossary: Mapping[str, Sequence[str]],
+        names: Iterable[Sequence[str]],
+    ) -> None:
+        self._visible = visible
+        self._glossary = glossary
+        self._named = dict(visible.named({key for each in names for key in _keys(*each)}))
+        self._searches = 0
+
+    def match(self, alert: Alert, names: Sequence[str]) -> RunbookMatch:
+        retired: list[RunbookEntry] = []
+        for name in names:
+            entries = list(self._entries(name))
+            if not alert.named and SHORT_NAME.fullmatch(name):  # a heading *CPU* is no alert
+                entries = [one for one in entries if one.kind == "row" or one.name != name]
+            retired += [one for one in entries if one.retired]
+            if current := [one for one in entries if not one.retired]:
+                keeps_name = alert.named or _is_of_link(name, alert)
+                renamed = alert if keeps_name else replace(alert, name=current[0].name)
+                return _choose(renamed, current, self._facts(alert, name))
+        perhaps = {one.key: one for one in reversed(list(self._nearest(alert)))}
+        return RunbookMatch(
+            alert=alert, outcome="none", entries=tuple(retired[:MAX_ENTRIES]),
+            perhaps=tuple(reversed(perhaps.values()))[:MAX_NEAREST],
+        )  # fmt: skip
+
+    def _entries(self, name: str, *, is_short: bool = True) -> Iterator[RunbookEntry]:
+        """`is_short`: it may stand for a longer name."""
+        for document in self._documents(self._named, _keys(name)):
+            entries = list(document.entries(name, name_key(name)))
+            yield from entries
+            long_names = document.long_names(name_key(name)) if is_short and not entries else ()
+            for long_name in (one.strip(" `") for one in long_names):
+                if is_telling(long_name):
+                    self._named |= self._visible.named(_keys(long_name))
+                    yield from self._entries(long_name, is_short=False)
+
+    def _documents(
+        self, named: Mapping[str, Sequence[str]], keys: Collection[str]
+    ) -> Iterator[RunbookDocument]:
+        ids = dict.fromkeys(one for key in sorted(keys) for one in named.get(key, ()))
+        for card in self._visible.cards(list(ids)[:_MAX_DOCUMENTS]):
+            yield read_document(self._visible.chunks(card.id), card)
+
+    def _facts(self, alert: Alert, name: str) -> AlertFacts:
+        """`name`: the one that is documented; other parts of the alert's name are labels."""
+        rest = re.sub(re.escape(name), "|", alert.title, flags=re.IGNORECASE)
+        around = [one for part in re.split(r"[|,;@()\[\]{}]", rest) for one in runs(part, 3)]
+        rest_of_name = alert.name.replace(name, "-") if is_identifier(alert.name) else ""
+        parts = [("", one) for one in JOINT.split(rest_of_name) if one]
+        words = (bare(word) for line in alert.lines for word in line.split())
+        named = list(filter(is_identifier, words))[:MAX_TITLE_WORDS]
+        severity = [("severity", alert.severity)] if alert.severity else []
+        fields = labels_in("\n".join((*alert.lines, *(value for _, value in alert.labels))))
+        own = (*alert.labels, *bracketed(f"{alert.title} {alert.name}"), *severity, *fields, *parts)
+        labels: dict[Label, None] = dict.fromkeys(own)
+        texts = (alert.title, *alert.lines, *(f"{key}={value}" for key, value in alert.labels))
+        # A recovered alert states the amounts of now, not those that raised it.
+        amounts = () if alert.status == "resolved" else amounts_in("\n".join(texts))
+        return AlertFacts(
+            labels=tuple(labels), words=(*around, *named), amounts=amounts, glossary=self._glossary
+        )  # fmt: skip
+
+    def _nearest(self, alert: Alert) -> Iterator[RunbookEntry]:
+        """Entries that mention the name, then those that share telling words with it."""
+        self._searches += 1
+        if self._searches > _MAX_SEARCHES:
+            return
+        keys = _keys(alert.name)
+        for mentioned in self._documents(self._visible.named(keys, mentions=True), keys):
+            yield from _nearby(mentioned.mentioning(name_key(alert.name)))
+        words = stems(as_words(f"{alert.name} {alert.title if not alert.named else ''}"))
+        query = SearchQuery(variants=(" ".join(sorted(words)),), strategy="keyword", limit=20)
+        nearest: list[tuple[float, RunbookEntry]] = []
+        for hit in self._visible.search(query) if words else ():
+            for document in self._documents({"": (hit.chunk.document_id,)}, {""}):
+                for entry in _nearby(document.entries_of(hit.chunk)):
+                    shared = words & stems(as_words(f"{entry.place} {entry.name}"))
+                    nearest.append((sum(map(self._visible.rarity, shared)), entry))
+        nearest.sort(key=lambda one: -one[0])
+        yield from (entry for shared, entry in nearest if shared)
+
+
+def _nearby(entries: Iterable[RunbookEntry]) -> Iterator[RunbookEntry]:
+    return (one for one in entries if not one.retired and (one.first("step") or one.kind != "row"))
+
+
+def _is_of_link(name: str, alert: Alert) -> bool:
+    """Whether only its runbook's link has the name, which several alerts may share."""
+    return name_key(name) not in name_key(alert.title) and any(
+        name in link_names(one) for one in alert.runbooks
     )
 
 
-def match(alert: Alert, snapshot: Snapshot, glossary: Mapping[str, Sequence[str]]) -> RunbookMatch:
-    """Matches an alert within the documents that the snapshot's reader may read."""
-    outdated: list[RunbookEntry] = []
-    in_full = (full for name in alert.names for full in _full_names(name, snapshot))
-    for name in chain(_by_preference(alert), in_full):
-        everything, introducing = _entries(name, snapshot)
-        outdated += [one for one in everything if not one.in_force]
-        entries = [one for one in everything if one.in_force]
-        introductions = [one for one in introducing if one.in_force]
-        if entries or introductions:
-            facts = AlertFacts(
-                labels=_labels(alert),
-                amounts=alert.amounts,
-                name=as_words(name),
-                defined=_definitions_near(entries, snapshot),
-                glossary=glossary,
-                in_one_column=_column_lookup(snapshot, glossary),
-            )
-            return decide(alert, entries, introductions, facts)
-    return RunbookMatch(alert=alert, outcome="none", entries=tuple(outdated[:MAX_ENTRIES]))
+def _keys(*names: str) -> set[str]:
+    return {key for name in names for key in (name_key(name), range_key(name)) if key}
 
 
-def _full_names(name: str, snapshot: Snapshot) -> Iterator[str]:
-    """Full names of a short name, from tables of two columns."""
-    if not SHORT_NAME.fullmatch(name) and not is_identifier(name):
-        return
-    query = SearchQuery(variants=(name,), keywords=(name,), strategy="keyword", limit=10)
-    for table in (hit.chunk.table for hit in snapshot.search(query)):
-        for row in table.rows if table else ():
-            if len(row) == 2 and name in row and all(map(is_name, row)):
-                yield from (cell.strip(" `") for cell in row if is_identifier(cell.strip(" `")))
+@dataclass(frozen=True)
+class _Rated:
+    entry: RunbookEntry
+    verdicts: tuple[tuple[RunbookCell, Verdict], ...]
+
+    @property
+    def yes(self) -> int:
+        """How many of its scopes hold that are not for every alert."""
+        confirmed = (cell for cell, answer in self.verdicts if answer == "yes")
+        return sum(any(one.holds_for != "all" for one in cell.scope or ()) for cell in confirmed)
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        return bool(self.entry.first("step")), _RANKS[self.entry.kind]
+
+    @property
+    def unknown(self) -> list[RunbookCell]:
+        return [cell for cell, answer in self.verdicts if answer == "unknown" and cell.scope]
+
+    def beats(self, other: _Rated) -> bool:
+        """Whether more of its scopes hold, and it leaves nothing open where the two differ."""
+        texts = {cell.text for cell, _ in other.verdicts}
+        return self.yes > other.yes and all(cell.text in texts for cell in self.unknown)
 
 
-def _by_preference(alert: Alert) -> list[str]:
-    """The names in order of preference: as given after an identifier, else longest first."""
-    if is_identifier(alert.name):
-        return list(alert.names)
-    return sorted(alert.names, key=len, reverse=True)
-
-
-def _entries(name: str, snapshot: Snapshot) -> tuple[list[RunbookEntry], list[RunbookEntry]]:
-    spelled = as_words(name)
-    apart = re.sub(r"(?<=[A-Za-z])(?=\d)", " ", name)
-    variants = tuple(dict.fromkeys((name, spelled, spelled.replace(" ", "-"), apart)))
-    hits = snapshot.search(
-        SearchQuery(variants=variants, keywords=(name,), strategy="keyword", limit=MAX_HITS)
-    )
-    documents = dict.fromkeys(hit.chunk.document_id for hit in hits)
-    entries: list[RunbookEntry] = []
-    introductions: list[RunbookEntry] = []
-    for document in list(documents)[:MAX_DOCUMENTS]:
-        card = next(iter(snapshot.cards([document])), None)
-        if card is None:
-            continue
-        chunks, in_force = snapshot.chunks(document), not is_out_of_force(card)
-        here = [*table_entries(chunks, [name]), *section_entries(chunks, [name])]
-        entries += [_with_force(one, in_force) for one in here]
-        if runbook := introduction_entry(card, chunks, [name]):
-            introductions.append(_with_force(runbook, in_force))
-    if any(one.exact for one in entries):
-        entries = [one for one in entries if one.exact]
-    return entries, introductions
-
-
-def _definitions_near(
-    entries: Sequence[RunbookEntry], snapshot: Snapshot
-) -> dict[str, tuple[str, ...]]:
-    """Definitions in the text around the rows: `Tiers: A = AMS, WAW. B = the rest.`"""
-    places = {(one.chunk.document_id, one.chunk.heading_path) for one in entries}
-    texts = (
-        chunk.text for document, path in sorted(places)
-        for chunk in snapshot.chunks(document) if chunk.heading_path == path
+def _choose(alert: Alert, entries: Sequence[RunbookEntry], facts: AlertFacts) -> RunbookMatch:
+    rated = _rated(entries, facts)
+    preferred = _preferred(rated)
+    possible = [one for one in rated if all(answer != "no" for _, answer in one.verdicts)]
+    left = [one for one in possible if one in preferred and not _is_left_out(one, preferred)]
+    if not left:
+        others = tuple(entries[:MAX_ENTRIES])
+        return RunbookMatch(alert=alert, outcome="other_scope", entries=others)
+    left = [one for one in left if not any(other.beats(one) for other in left)]
+    for narrower in (_by_place, _by_severity):
+        left = (narrower(left, facts) if len(left) > 1 else left) or left
+    best = left[0]
+    steps = {one.entry.first("step").casefold().rstrip(".") for one in left}
+    if len(left) > 1 and (len(steps) > 1 or not best.entry.first("step")):
+        several = tuple(one.entry for one in left[:MAX_ENTRIES])
+        return RunbookMatch(alert=alert, outcome="several", entries=several, on=_deciding(left))
+    also = next((one.entry for one in possible if one not in preferred), None)
+    unknown = (cell.label for cell in best.unknown if cell.role == "scope" and len(left) == 1)
+    return RunbookMatch(
+        alert=alert, outcome="found", entries=(best.entry,), also=also,
+        unknown=tuple(dict.fromkeys(unknown)),
     )  # fmt: skip
-    definitions: dict[str, tuple[str, ...]] = {}
-    for text in texts:
-        for definition in _DEFINITION.finditer(text):
-            definitions[definition[1]] = tuple(
-                part.strip(" `*") for part in definition[2].split(",")
-            )
-    return definitions
 
 
-def _column_lookup(
-    snapshot: Snapshot, glossary: Mapping[str, Sequence[str]]
-) -> Callable[[str, Iterable[str], Iterable[str]], bool]:
-    facts = AlertFacts(labels=(), glossary=glossary)
-
-    def in_one_column(key: str, own: Iterable[str], other: Iterable[str]) -> bool:
-        own, other = set(own), set(other)
-        words = (*sorted(own), *sorted(other), key)
-        query = SearchQuery(variants=(" ".join(words),), strategy="keyword", limit=10)
-        for table in (hit.chunk.table for hit in snapshot.search(query)):
-            for at, label in enumerate(table.header if table else ()):
-                if not facts.names(key) & facts.names(label.split("›")[-1].replace(" ", ",")):
-                    continue
-                cell_names = [facts.names(row[at]) for row in (table.rows if table else ())]
-                if any(own & one for one in cell_names) and any(other & one for one in cell_names):
-                    return True
-        return False
-
-    return in_one_column
+def _is_left_out(one: _Rated, others: Sequence[_Rated]) -> bool:
+    """Whether another is for all alerts but such, and this one doesn't say that it is for them."""
+    excepted = {
+        key for other in others for cell, answer in other.verdicts if answer == "no"
+        for part in cell.scope or () if part.but != NONE for key in (cell.label, *part.keys)
+    }  # fmt: skip
+    confirmed = {
+        key for cell, answer in one.verdicts if answer == "yes"
+        for part in cell.scope or () for key in (cell.label, *part.keys)
+    }  # fmt: skip
+    return bool(excepted) and not excepted & confirmed
 
 
-def _with_force(entry: RunbookEntry, in_force: bool) -> RunbookEntry:
-    return entry if in_force else replace(entry, in_force=False)
+def _preferred(rated: Sequence[_Rated]) -> list[_Rated]:
+    """The best of each document, a row before a section before its page, and of these the rows if
+    there are any. Entries that say what to do come before all others."""
+    best: dict[str, tuple[bool, int]] = {}
+    for one in rated:
+        document = one.entry.chunk.document_id
+        best[document] = max(one.rank, best.get(document, one.rank))
+    top = max(best.values())
+    lowest = (top[0], top[1] if top[1] == _RANKS["row"] else min(top[1], _RANKS["page"]))
+    of_documents = (one for one in rated if one.rank == best[one.entry.chunk.document_id])
+    return [one for one in of_documents if one.rank >= lowest]
 
 
-def _labels(alert: Alert) -> list[tuple[str, str]]:
-    if not alert.severity or any(key.casefold() in SEVERITY_KEYS for key, _ in alert.labels):
-        return list(alert.labels)
-    return [*alert.labels, ("severity", alert.severity)]
+def _rated(entries: Sequence[RunbookEntry], facts: AlertFacts) -> list[_Rated]:
+    cells = [list(_scope_cells(entry)) for entry in entries]
+    return [
+        _Rated(entry, tuple(zip(own, answers, strict=True)))
+        for entry, own, answers in zip(entries, cells, verdicts(cells, facts), strict=True)
+    ]
+
+
+def _scope_cells(entry: RunbookEntry) -> Iterator[RunbookCell]:
+    """The cells that say for which alerts it is: of a meaning, only amounts."""
+    for cell in entry.cells:
+        if (cell.role in {"scope", ""} and cell.text) or (
+            cell.role == "meaning" and has_amounts(cell.scope)
+        ):
+            yield cell
+
+
+def _texts(entry: RunbookEntry, but: str = "-") -> list[str]:
+    return [one.text.casefold() for one in _scope_cells(entry) if one.label != but]
+
+
+def _by_place(left: Sequence[_Rated], facts: AlertFacts) -> list[_Rated]:
+    """Those whose title or heading has a value of the alert that the others' lack."""
+    words = [{name_key(word) for word in re.findall(r"[\w-]+", one.entry.place)} for one in left]
+    values = {name_key(one.value) for one in facts.elsewhere} - STOP_WORDS
+    values = values.difference(words[0].intersection(*words))
+    return [one for one, own in zip(left, words, strict=True) if values & own]
+
+
+def _by_severity(left: Sequence[_Rated], facts: AlertFacts) -> list[_Rated]:
+    """Where they differ in nothing else, those with the alert's severity or owner."""
+    if len({tuple(_texts(one.entry)) for one in left}) > 1:
+        return []
+    rating_cells = {
+        id(one): [cell for cell in one.entry.cells if cell.role in {"severity", "owner"}]
+        for one in left
+    }
+    return [
+        one for one in left
+        if any(cell.scope and verdict(cell.scope, facts) == "yes" for cell in rating_cells[id(one)])
+    ]  # fmt: skip
+
+
+def _deciding(left: Sequence[_Rated]) -> tuple[str, ...]:
+    """Labels of the columns in which they differ and that an alert can decide."""
+    texts: dict[str, set[str]] = {}
+    for cell in (cell for one in left for cell, _ in one.verdicts if cell.scope or not cell.text):
+        if normal_key(cell.label) or (cell.label and has_amounts(cell.scope)):
+            texts.setdefault(cell.label, set()).add(cell.text.casefold())
+    return tuple(label for label, cells in texts.items() if len(cells) > 1)

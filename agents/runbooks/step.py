@@ -1,4 +1,5 @@
-"""Steps of a runbook: their commands, conditions, parallel steps and references. Pure.
+"""Reads the numbered lists of a section as steps: their text, commands, conditions and references.
+Pure.
 
 Code is a command only after a colon, after *run*, or in a block of its own: `offsets reset` in
 "`offsets reset` is blocked" is nothing to copy. Conditions and references are marked only where
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
@@ -61,36 +62,176 @@ class StepSection:
     steps: tuple[RunbookStep, ...]
 
 
-_RUN = re.compile(r"\b(?:run|execute|enter|type|issue|invoke)(?: the command)?\s*$", re.IGNORECASE)
-NEGATED = re.compile(
-    r"\b(?:not|never|no longer|without|instead of|rather than|avoid|cannot)\b|n[’']t\b",
-    re.IGNORECASE,
+ITEM = re.compile(
+    r"(?P<indent> *)(?P<marker>(?P<digits>\(?\d{1,3}(?:\.\d{1,3})*[.)]|\d{1,3}(?:\.\d{1,3})+)"
+    r"|(?P<letters>\(?(?:[A-Za-z]|[ivxl]{2,6})[.)])|[-*+•◦▪‣○●■]) (?P<text>.*)"
 )
+"""A list item in a chunk: three spaces per level, then the visible marker."""
+NOTE = re.compile(r"\[\^[^\[\]]+\]: ")
+MIN_STEPS = 2
+"""Minimum outermost numbered items of a procedure."""
+_INTRODUCES = (":", "：", "—")
+
+
+@dataclass(kw_only=True)
+class _Item:
+    number: str
+    level: int
+    indent: int
+    lead: str
+    lines: list[str]
+
+
+def steps_in(text: str) -> tuple[RunbookStep, ...]:
+    """`text`: a whole section. Empty where no list has `MIN_STEPS` outermost numbers."""
+    lists = (one for one in _lists(text) if sum(not item.level for item in one) >= MIN_STEPS)
+    items = [item for one in lists for item in one]
+    numbers = {item.number for item in items}
+    distinct = numbers if len(numbers) == len(items) else set[str]()
+    return tuple(_step(item, distinct - {item.number}) for item in items)
+
+
+def _lists(text: str) -> Iterator[list[_Item]]:
+    """Outermost numbered lists, as their items in reading order. Bullets and text below an item
+    belong to it; text that stands apart does so only if the list goes on after it."""
+    fences = (token.map for token in read_blocks(text) if token.type == "fence")
+    code = {at for fence in fences if fence for at in range(*fence)}
+    items: list[_Item] = []
+    size = 0  # of the last item in lines, without those that wait for the list to go on
+    above, notes = "", set[str]()
+    for at, line in enumerate(text.split("\n")):
+        item = None if at in code else ITEM.fullmatch(line)
+        indent = len(item["indent"]) if item else 0
+        if item and (item["digits"] or (indent and item["letters"])) and (items or not indent):
+            if items and not indent and not _goes_on(items, item["marker"]):
+                del items[-1].lines[size:]
+                yield items
+                items = []
+            items.append(_item(items, item, above))
+            size, above = 1, ""
+            continue
+        if is_note := at not in code and bool(NOTE.match(line)):
+            if line in notes:  # repeated by another chunk
+                continue
+            notes.add(line)
+        own = items[-1].lines if items else []
+        apart = line.startswith("|") or bool(item and not indent)
+        inside = at in code or not line or line.startswith(" ") or bool(own and own[-1])
+        if is_note or (items and size == len(own) and inside and not apart):
+            size += size == len(own)
+        else:
+            above = line or above
+        own.append(line)
+    if items:
+        del items[-1].lines[size:]
+        yield items
+
+
+def _item(items: Sequence[_Item], match: re.Match[str], above: str) -> _Item:
+    indent, own = len(match["indent"]), match["marker"].strip("().")
+    parent = next((one for one in reversed(items) if one.indent < indent), None)
+    return _Item(
+        number=own if parent is None or "." in own else f"{parent.number}.{own}",
+        level=parent.level + 1 if parent else 0,
+        indent=indent,
+        lead=above if parent is None and above.rstrip().endswith(_INTRODUCES) else "",
+        lines=[match["text"]],
+    )
+
+
+def _goes_on(items: Sequence[_Item], marker: str) -> bool:
+    """Whether the number is the next one of the outermost items."""
+    before = next(item.number for item in reversed(items) if not item.level)
+    return _last_number(marker.strip("().")) == _last_number(before) + 1
+
+
+def _last_number(number: str) -> int:
+    return int(number.rpartition(".")[2])
+
+
+_NEGATED = re.compile(
+    r"\b(?:not|never|no longer|without|instead of|rather than|avoid|cannot)\b|n[’']t\b", re.I
+)
+_OTHERWISE = re.compile(r"\b(?:otherwise|else|if not|either way|in any case)\b", re.I)
+_PARALLEL = re.compile(
+    r"[\s*_]*(?:meanwhile|in the meantime|in parallel|at the same time)\b"
+    r"|.*\b(?:in parallel (?:with|to)|at the same time as|while) (?:the )?steps? \d",
+    re.I | re.S,
+)
+_NUMBER = r"(\d{1,3}+(?:\.\w{1,3})*+)"
+_STEP = re.compile(
+    rf"(?<!\) )\bsteps? {_NUMBER}(?:\s*(?:,|and|or|to|through|–|-)\s*{_NUMBER})?+"
+    r"(?!\s+(?:of|in|from) (?!this\b))",
+    re.I,
+)
+"""Steps of this section: `step 3 of the failover runbook` is of another one."""
+
+
+def _step(item: _Item, other_numbers: set[str]) -> RunbookStep:
+    parts = _parts("\n".join(item.lines).strip("\n"))
+    words = " ".join(part.text for part in parts if part.kind == "words")
+    condition = ""
+    end = condition_end(parts[0].text) if parts and parts[0].kind == "words" else 0
+    if end and not _OTHERWISE.search(words[end:]):
+        condition, rest = parts[0].text[:end], parts[0].text[end:].strip()
+        parts[:1] = [StepPart(kind="words", text=rest)] if rest else []
+    named = [number for match in _STEP.finditer(words) for number in match.groups()]
+    return RunbookStep(
+        number=item.number,
+        level=item.level,
+        parts=tuple(parts),
+        condition=condition,
+        lead=item.lead,
+        parallel=any(
+            _PARALLEL.match(sentence) and not _NEGATED.search(sentence)
+            for sentence in re.split(r"(?<=[.!?])\s", words)
+        ),
+        leads_to=tuple(number for number in dict.fromkeys(named) if number in other_numbers),
+    )
+
+
+_CONDITION = re.compile(
+    r"(?:only if|if|unless|in case|provided that)\b(?:(?![.!?,:]\s|[,:]$).)+[,:](?=\s|$)",
+    re.I | re.S,
+)
+_ENUMERATION = re.compile(r",\s+(?:(?:or|and|but)\b|[^.!?:]*,\s+(?:or|and)\s[^,.]+,)", re.I)
+"""Goes on with the condition: `If you clicked, typed something, or approved it, say so.`"""
+
+
+def condition_end(text: str) -> int:
+    """Length of a leading `If …,` or `If …:` in characters; 0 where there is none."""
+    for start, end, _ in _code_spans(text):  # its punctuation doesn't count
+        text = f"{text[:start]}{'x' * (end - start)}{text[end:]}"
+    match = _CONDITION.match(text)
+    if not match or (match[0].endswith(",") and _ENUMERATION.match(text, match.end() - 1)):
+        return 0
+    return match.end()
+
+
+_RUN = re.compile(r"\b(?:run|execute|enter|type|issue|invoke)(?: the command)?\s*$", re.I)
 _PROGRAM_NAME = re.compile(r"[\w./~$@-]*[\w./~](?: |$)(?!=)")
 """A program's name; an assignment such as `lag_bytes=0` is none."""
 _SENTENCE_END = re.compile(r"[.!?](?:\s|$)")
 
 
-def parts_of(markdown: str) -> tuple[StepPart, ...]:
+def _parts(markdown: str) -> list[StepPart]:
     """All parts of a step's text, in order."""
     parts: list[StepPart] = []
     lines = markdown.split("\n")
     at = 0
     for token in read_blocks(markdown):
-        if token.type != "fence" or not token.map:
-            continue
-        start, end = token.map
-        parts += _sentences("\n".join(lines[at:start]))
-        parts.append(StepPart(kind="command", text=token.content.removesuffix("\n")))
-        at = end
+        if token.type == "fence" and token.map:
+            parts += _sentences("\n".join(lines[at : token.map[0]]))
+            parts.append(StepPart(kind="command", text=token.content.removesuffix("\n")))
+            at = token.map[1]
     parts += _sentences("\n".join(lines[at:]))
-    return tuple(part for part in parts if part.text.strip())
+    return [part for part in parts if part.text.strip()]
 
 
 def _sentences(markdown: str) -> Iterator[StepPart]:
     markdown = markdown.strip("\n")
     position = 0
-    for start, end, code in code_spans(markdown):
+    for start, end, code in _code_spans(markdown):
         before = markdown[position:start]
         if _is_command(before, code):
             yield StepPart(kind="words", text=before.strip())
@@ -99,24 +240,20 @@ def _sentences(markdown: str) -> Iterator[StepPart]:
     yield StepPart(kind="words", text=markdown[position:].strip())
 
 
-def code_spans(markdown: str) -> Iterator[tuple[int, int, str]]:
+def _code_spans(markdown: str) -> Iterator[tuple[int, int, str]]:
     """(start, end, content) of each inline code, as the parser reads it."""
     at = 0
     for token in _inline().parseInline(markdown)[0].children or ():
-        if token.type != "code_inline":
-            continue
-        for content in (token.content, f" {token.content} "):
-            source = f"{token.markup}{content}{token.markup}"
-            start = markdown.find(source, at)
-            if start >= 0:
-                at = start + len(source)
-                yield start, at, token.content
-                break
+        if token.type == "code_inline":
+            source = rf"{token.markup} ?{re.escape(token.content)} ?{token.markup}"
+            if match := re.compile(source).search(markdown, at):
+                at = match.end()
+                yield match.start(), at, token.content
 
 
 def _is_command(before: str, code: str) -> bool:
     sentence = _SENTENCE_END.split(before)[-1]
-    if NEGATED.search(sentence) or not _PROGRAM_NAME.match(code):
+    if _NEGATED.search(sentence) or not _PROGRAM_NAME.match(code):
         return False
     introduced = sentence.rstrip().endswith((":", "：")) and " " in code.strip()
     return introduced or bool(_RUN.search(sentence))
@@ -125,145 +262,3 @@ def _is_command(before: str, code: str) -> bool:
 @cache
 def _inline() -> MarkdownIt:
     return shared(markdown_parser())
-
-
-_IF = re.compile(r"(?:if|only if|unless|in case|provided that)\b", re.IGNORECASE)
-_FOR_A = re.compile(r"(?:on|for) (?:an?|any) (?!new\b)[^,:.]{2,60}(?=,)", re.IGNORECASE)
-_A_TIME = re.compile(r"\b(?:second|minute|hour|day|week|month|while|moment|time|start)s?\b", re.I)
-_MEANS = re.compile(
-    r"(?P<what>.{1,90}?) (?=means? (?:go\b|stop\b|continue\b|skip\b|wait\b|do\b|use\b|leave\b"
-    r"|[^.]{0,80}\bgo (?:back )?to step\b))",
-    re.IGNORECASE,
-)
-_GO_TO = re.compile(
-    r"\b(?:go|skip|jump|return|continue|proceed)\b[^.]{0,20}\bsteps? \d", re.IGNORECASE
-)
-_OTHERWISE = re.compile(
-    r"(?:^|[.;,]\s+)(?:otherwise|else|if not|either way|in any case|then|afterwards|always)\b",
-    re.IGNORECASE,
-)
-_LIST_OF_CONDITIONS = re.compile(
-    r"^(?:or|and|nor|but|which|who|whose|where|that is|e\.g\.)\b", re.I
-)
-_ENUMERATION = re.compile(r",\s+(?:or|and)\s[^,]+,", re.IGNORECASE)
-_MEANWHILE = re.compile(
-    r"(?:meanwhile|in the meantime|in parallel|at the same time|simultaneously)\b", re.IGNORECASE
-)
-_BESIDE_A_STEP = re.compile(
-    r"\b(?:in parallel (?:with|to)|at the same time as|while) (?:the )?(?:step|steps) \d",
-    re.IGNORECASE,
-)
-_NUMBER = r"\d{1,3}(?:\.\w{1,3})*"
-_STEPS = re.compile(
-    rf"\bsteps? ({_NUMBER})(?:(\s*(?:to|–|-|through)\s*|\s*(?:,|and|or)\s*)({_NUMBER}))?",
-    re.IGNORECASE,
-)
-_OF_ANOTHER = re.compile(r"(?:\]\([^)]*\)|\b(?:runbook|guide|page|document|playbook)),?\s*$", re.I)
-_OF_THE = re.compile(
-    r"^\s*(?:of|in|from) (?:the |that |another )?(?!this\b|same\b)[\[\w]", re.IGNORECASE
-)
-
-
-def with_cues(steps: Sequence[RunbookStep]) -> tuple[RunbookStep, ...]:
-    """The steps with conditions, parallel flags and references. A condition moves from the front
-    of the parts to its own field."""
-    numbers = [step.number for step in steps]
-    known_numbers = frozenset(numbers) if len(set(numbers)) == len(numbers) else frozenset()
-    branches = _branches(steps)
-    return tuple(
-        _with_cues(step, known_numbers - {step.number}, is_branch=at in branches)
-        for at, step in enumerate(steps)
-    )
-
-
-def _with_cues(step: RunbookStep, other_numbers: frozenset[str], *, is_branch: bool) -> RunbookStep:
-    words = " ".join(part.text for part in step.parts if part.kind == "words")
-    step = replace(
-        step,
-        parallel=_is_parallel(words),
-        leads_to=tuple(dict.fromkeys(_referenced_steps(words, other_numbers))),
-    )
-    if not step.parts or step.parts[0].kind != "words":
-        return step
-    text = step.parts[0].text
-    end = condition_end(text, is_branch=is_branch)
-    if not end or _OTHERWISE.search(words[end:]):
-        return step
-    rest = StepPart(kind="words", text=text[end:].strip())
-    parts = (rest, *step.parts[1:]) if rest.text else step.parts[1:]
-    return replace(step, condition=text[:end].strip(), parts=parts)
-
-
-def condition_end(text: str, *, is_branch: bool = False) -> int:
-    """Length of the leading condition of the whole text, in characters; 0 where none is clear."""
-    without_code = _mask_code(text)
-    sentence = re.split(r"(?<=[.!?])\s", without_code, maxsplit=1)[0]
-    if _IF.match(sentence):
-        return _clause_end(sentence)
-    if (match := _FOR_A.match(sentence)) and not _A_TIME.search(match[0]):
-        return match.end() + 1
-    if (match := _MEANS.match(sentence)) and not NEGATED.search(match["what"]):
-        return match.end("what")
-    if is_branch:
-        return sentence.find(":") + 1
-    return 0
-
-
-def _clause_end(sentence: str) -> int:
-    """End of the leading clause: after its comma or colon; 0 where unclear."""
-    colon = sentence.find(":")
-    comma = sentence.find(",")
-    if comma < 0 or 0 <= colon < comma:
-        return colon + 1
-    rest = sentence[comma + 1 :].strip()
-    if _LIST_OF_CONDITIONS.match(rest) or _ENUMERATION.search(sentence[comma:]):
-        return 0
-    return comma + 1
-
-
-def _branches(steps: Sequence[RunbookStep]) -> frozenset[int]:
-    """Indexes of sibling steps that are alternatives: each has its condition before a colon, and at
-    least two of them lead to another step."""
-    branches: set[int] = set()
-    groups: dict[tuple[int, str], list[int]] = {}
-    parent: dict[int, str] = {}
-    for at, step in enumerate(steps):
-        parent[step.level] = f"{at}"
-        groups.setdefault((step.level, parent.get(step.level - 1, "")), []).append(at)
-    for places in groups.values():
-        texts = [steps[at].parts[0].text if steps[at].parts else "" for at in places]
-        starts = [re.split(r"(?<=[.!?])\s", _mask_code(text), maxsplit=1)[0] for text in texts]
-        leading = sum(bool(_GO_TO.search(text)) for text in texts)
-        if leading >= 2 and all(0 < one.find(":") < len(one) - 2 for one in starts):
-            branches.update(places)
-    return frozenset(branches)
-
-
-def _is_parallel(words: str) -> bool:
-    for sentence in re.split(r"(?<=[.!?])\s", words):
-        begins = _MEANWHILE.match(sentence.lstrip("*_"))
-        if (begins or _BESIDE_A_STEP.search(sentence)) and not NEGATED.search(sentence):
-            return True
-    return False
-
-
-def _referenced_steps(words: str, other_numbers: frozenset[str]) -> list[str]:
-    """Numbers of this section's steps that the text refers to, not those of another document."""
-    numbers: list[str] = []
-    for match in _STEPS.finditer(words):
-        if _OF_ANOTHER.search(words[: match.start()]) or _OF_THE.match(words[match.end() :]):
-            continue
-        first, between, last = match[1], match[2] or "", match[3]
-        several = bool(last) and bool(re.search(r"to|–|-|through", between))
-        if several and first.isdigit() and last.isdigit() and int(last) - int(first) < 100:
-            numbers += [str(n) for n in range(int(first), int(last) + 1)]
-        else:
-            numbers += [one for one in (first, last) if one]
-    return [one for one in numbers if one in other_numbers]
-
-
-def _mask_code(text: str) -> str:
-    """Replaces inline code with letters of the same length, so that its punctuation is ignored."""
-    for start, end, _ in code_spans(text):
-        text = f"{text[:start]}{'x' * (end - start)}{text[end:]}"
-    return text

@@ -44,7 +44,11 @@ def config_manifest(
 
 @config_app.command("check")
 def config_check() -> None:
-    """Check every domain file, as a compiler would."""
+    """Check every domain file, as a compiler would.
+
+    Rows of alert tables in Markdown files that can't be read are listed; they are no error."""
+    from cli.output.terminal import visible
+    from cli.setup.alert_tables import unclear_rows
     from cli.setup.checks import all_problems, reserve
     from config.settings import read_settings
 
@@ -58,6 +62,8 @@ def config_check() -> None:
             typer.echo(f"{domain.path}: ok ({name}, {len(domain.channels)} channels)")
             for line in reserve(domain, settings):
                 typer.echo(line)
+            for line in unclear_rows(domain, settings):
+                typer.echo(visible(line))
     if problems:
         raise typer.Exit(2)
 

@@ -81,6 +81,30 @@ def docs_stale(domain: DomainName, as_json: AsJson = False) -> None:
         print_stale(stale, settings.aging.review_months)
 
 
+@docs_app.command("lint")
+def docs_lint(names: DomainNames = None, as_json: AsJson = False) -> None:
+    """List rows of alert tables that alerts may miss or confuse.
+
+    Scopes that can't be read, rows that nothing tells apart, rows without a first step, and names
+    that are one plain word. Exits 1 if there are any."""
+    from agents.runbooks.lookup import RunbookDocument
+    from cli.setup.alert_tables import lint_rows, print_row_findings
+
+    copilot = wired()
+    findings = {}
+    for name in names or copilot.domains:
+        snapshot = copilot.index.snapshot(copilot.domain(name).domain)
+        findings[name] = lint_rows(
+            RunbookDocument(snapshot.chunks(card.id), card) for card in snapshot.documents.values()
+        )
+    if as_json:
+        print_json([{"domain": name, **asdict(one)} for name in findings for one in findings[name]])
+    else:
+        print_row_findings(findings)
+    if any(findings.values()):
+        raise typer.Exit(1)
+
+
 @google_app.command("check")
 def google_check(names: DomainNames = None) -> None:
     """Say what the credentials can read, folder by folder.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -11,9 +11,9 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from index.generations.folder import KEYWORDS, VECTOR_PARTS, Folder
+from index.generations.folder import KEYWORDS, NAMES, VECTOR_PARTS, Folder
 from index.keywords.bm25 import save_sparse
-from index.keywords.columns import Bags, following
+from index.keywords.columns import Bags, following, name_counts, save_names
 from index.memory_map import mapped
 from index.store.documents import Revision
 from index.vectors.quantized import Quantized, empty, quantize
@@ -38,6 +38,8 @@ class FreshDocument:
     """(len(keys), dimensions)"""
     terms: Sequence[Sequence[str]]
     """Terms of each chunk, repeated by field weight."""
+    names: Sequence[Mapping[str, bool]]
+    """The names of each chunk, see `enrichment.names.names_of`."""
 
 
 class FolderArrays:
@@ -53,7 +55,7 @@ class FolderArrays:
         self._base = base
         self._chunks = _MatrixFiles(target, "chunk", sum(r.chunks for r in revisions), width, base)
         self._units = _MatrixFiles(target, "unit", sum(r.units for r in revisions), width, base)
-        self._bags = Bags()
+        self._bags, self._names = Bags(), Bags()
         self._chunk_from = _Places()
         self._unit_from = _Places()
         nothing = np.zeros(0, dtype=np.int64)
@@ -104,6 +106,8 @@ class FolderArrays:
         self._unit_keys.append(keys[size:])
         for place, terms in enumerate(fresh.terms):
             self._bags.add(row + place, terms)
+        for place, names in enumerate(fresh.names):
+            self._names.add(row + place, name_counts(names))
 
     def save(self) -> None:
         """Writes the remaining arrays."""
@@ -134,13 +138,14 @@ class FolderArrays:
     def _save_keywords(self) -> None:
         from_base = self._chunk_from.rows()
         size = len(from_base)
-        columns, row_of_base = None, np.zeros(0, dtype=np.int32)
+        columns, names, row_of_base = None, None, np.zeros(0, dtype=np.int32)
         if self._base:
-            columns = self._base.columns
+            columns, names = self._base.columns, self._base.names.columns
             row_of_base = np.full(len(columns.lengths), NEW, dtype=np.int32)
             carried = np.flatnonzero(from_base != NEW)
             row_of_base[from_base[carried]] = carried
         save_sparse(self._target / KEYWORDS, following(columns, row_of_base, self._bags, size))
+        save_names(self._target / NAMES, following(names, row_of_base, self._names, size))
 
 
 class _Places:

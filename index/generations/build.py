@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from config.models import Embedder, Vectors
 from enrichment.chunk import Chunk, DocumentCard
+from enrichment.names import names_of
 from index.generations.arrays import FolderArrays, FreshDocument
 from index.generations.folder import Folder
 from index.keywords.bm25 import chunk_terms
@@ -106,6 +107,7 @@ def _fresh(
         keys=keys,
         vectors=matrix.reshape(len(keys), vectors.embedder.dimensions),
         terms=[chunk_terms(chunk, card) for _, chunk in content],
+        names=[names_of(chunk, card) for _, chunk in content],
     )
 
 

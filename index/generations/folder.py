@@ -4,6 +4,7 @@ A folder is derived from the database; a damaged or missing one is rebuilt (`bui
 
 manifest.json      its source, and size and checksums of every file below
 keywords/          BM25 columns in the format of bm25s, and the place of each term's column
+names/             which chunks name what, see `index/keywords/columns.py`
 *_sketch/          sketch of a large matrix, see `index/vectors/sketch.py`
 *.npy, *.json      rows in one order everywhere: documents by id, chunks in reading order
 
@@ -26,18 +27,18 @@ from numpy.typing import NDArray
 
 from config.models import Vectors
 from index.keywords.bm25 import KeywordEngine, Keywords, RankBm25, SparseBm25
-from index.keywords.columns import Columns
+from index.keywords.columns import Columns, Names
 from index.memory_map import mapped
 from index.vectors.quantized import Quantized
 from index.vectors.sketch import Sketch, open_sketch
 
-FORMAT = 4
-"""Raise it when the files of a folder, or the terms in them, change. A folder of another format is
-rebuilt from the database when it is next opened."""
+FORMAT = 5
+"""Raise it when the files of a folder, or the terms or names in them, change. A folder of another
+format is rebuilt from the database when it is next opened."""
 MANIFEST = "manifest.json"
 BLOCK = 4 * 1024 * 1024
 """Bytes per checksum. The intact blocks of a damaged file are still usable (`recovery.py`)."""
-KEYWORDS = "keywords"
+KEYWORDS, NAMES = "keywords", "names"
 PLAIN_FACTOR = 8
 """Memory of the plain keyword engine, as a multiple of the keyword files' size."""
 VECTOR_PARTS = ("leading", "trailing", "scales")
@@ -114,6 +115,7 @@ class Folder:
         self.chunk_keys = Keys(self._array("chunk_keys"), self._array("chunk_key_order"))
         self.unit_keys = Keys(self._array("unit_keys"), self._array("unit_key_order"))
         self._sparse = SparseBm25(self.path / KEYWORDS)
+        self.names = Names(self.path / NAMES)
         self._plain = keyword_engine == "rank_bm25"
 
     @cached_property

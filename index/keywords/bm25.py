@@ -7,24 +7,22 @@ from __future__ import annotations
 
 import json
 import math
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, Protocol, overload
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.language.words import search_terms
-from index.keywords.columns import Columns
+from index.keywords.columns import COUNTS, LENGTHS, Columns, Terms, save_counts
 from index.memory_map import mapped
 
 K1 = 1.2
 B = 0.4
 MAX_QUERY_TERMS = 256
-TERMS, TERM_ENDS, COUNTS, LENGTHS = "terms", "term_ends", "counts", "lengths"
 CELLS_AT_ONCE = 2_000_000
 KeywordEngine = Literal["bm25s", "rank_bm25"]
 
@@ -152,45 +150,6 @@ class SparseBm25:
         )
 
 
-class Terms(Sequence[str]):
-    """A memory-mapped vocabulary, sorted by UTF-8 bytes.
-
-    A dictionary of 300,000 terms would take 35 MB in every process."""
-
-    def __init__(self, folder: Path) -> None:
-        self._ends = mapped(folder / f"{TERM_ENDS}.npy")
-        self._bytes_of_terms = memoryview(mapped(folder / f"{TERMS}.npy").data)
-
-    def __len__(self) -> int:
-        return len(self._ends)
-
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        if isinstance(place, slice):
-            return [self[one] for one in range(*place.indices(len(self)))]
-        if not 0 <= place < len(self):
-            raise IndexError(place)
-        return self._bytes(place).decode("utf-8", "surrogatepass")
-
-    def as_bytes(self) -> list[bytes]:
-        """All terms in UTF-8."""
-        everything = bytes(self._bytes_of_terms)
-        return [everything[start:end] for start, end in pairwise([0, *self._ends.tolist()])]
-
-    def place(self, term: str) -> int | None:
-        """Index of the term; None for an unknown one."""
-        key = term.encode("utf-8", "surrogatepass")
-        place = bisect_left(range(len(self)), key, key=self._bytes)
-        return place if place < len(self) and self._bytes(place) == key else None
-
-    def _bytes(self, place: int) -> bytes:
-        start = int(self._ends[place - 1]) if place else 0
-        return bytes(self._bytes_of_terms[start : int(self._ends[place])])
-
-
 def save_sparse(folder: Path, columns: Columns) -> None:
     """Writes the bm25s index and the counts from which the next index is built."""
     import bm25s
@@ -210,11 +169,7 @@ def save_sparse(folder: Path, columns: Columns) -> None:
     vocabulary = (term.decode("utf-8", "surrogatepass") for term in columns.terms)
     index.index(([[]], {term: place for place, term in enumerate(vocabulary)}), False, False)
     index.save(folder, show_progress=False)
-    np.save(folder / f"{TERMS}.npy", np.frombuffer(b"".join(columns.terms), dtype=np.uint8))
-    ends = np.cumsum([len(one) for one in columns.terms], dtype=np.int64)
-    np.save(folder / f"{TERM_ENDS}.npy", ends)
-    np.save(folder / f"{COUNTS}.npy", columns.counts)
-    np.save(folder / f"{LENGTHS}.npy", columns.lengths)
+    save_counts(folder, columns)
 
 
 def _scores(columns: Columns) -> NDArray[np.float32]:

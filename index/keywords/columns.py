@@ -1,4 +1,5 @@
-"""Counts of each term in each row, one column per term, as input of BM25.
+"""Counts of each term in each row, one column per term, as input of BM25; and of each name, as a
+lookup by exact keys that is no part of keyword search (docs/decisions/148).
 
 A generation reuses the columns of the one before: removed rows are deleted, new rows inserted, and
 only the texts of new rows are read."""
@@ -6,13 +7,21 @@ only the texts of new rows are read."""
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from index.memory_map import mapped
+
+TERMS, TERM_ENDS, STARTS, ROWS = "terms", "term_ends", "starts", "rows"
+COUNTS, LENGTHS = "counts", "lengths"
 MAX_COUNT = np.iinfo(np.uint16).max
 """Highest count of a term in one row; more occurrences are ignored."""
 
@@ -135,3 +144,97 @@ def _places(
         else:
             at[start:end] = low
     return at
+
+
+class Terms(Sequence[str]):
+    """A memory-mapped vocabulary, sorted by UTF-8 bytes.
+
+    A dictionary of 300,000 terms would take 35 MB in every process."""
+
+    def __init__(self, folder: Path) -> None:
+        self._ends = mapped(folder / f"{TERM_ENDS}.npy")
+        self._bytes_of_terms = memoryview(mapped(folder / f"{TERMS}.npy").data)
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [self[one] for one in range(*place.indices(len(self)))]
+        if not 0 <= place < len(self):
+            raise IndexError(place)
+        return self._bytes(place).decode("utf-8", "surrogatepass")
+
+    def as_bytes(self) -> list[bytes]:
+        """All terms in UTF-8."""
+        everything = bytes(self._bytes_of_terms)
+        return [everything[start:end] for start, end in pairwise([0, *self._ends.tolist()])]
+
+    def place(self, term: str) -> int | None:
+        """Index of the term; None for an unknown one."""
+        key = term.encode("utf-8", "surrogatepass")
+        place = bisect_left(range(len(self)), key, key=self._bytes)
+        return place if place < len(self) and self._bytes(place) == key else None
+
+    def _bytes(self, place: int) -> bytes:
+        start = int(self._ends[place - 1]) if place else 0
+        return bytes(self._bytes_of_terms[start : int(self._ends[place])])
+
+
+def save_counts(folder: Path, columns: Columns) -> None:
+    """Writes the terms, and all counts but where each term's begin."""
+    np.save(folder / f"{TERMS}.npy", np.frombuffer(b"".join(columns.terms), dtype=np.uint8))
+    ends = np.cumsum([len(one) for one in columns.terms], dtype=np.int64)
+    np.save(folder / f"{TERM_ENDS}.npy", ends)
+    np.save(folder / f"{COUNTS}.npy", columns.counts)
+    np.save(folder / f"{LENGTHS}.npy", columns.lengths)
+
+
+NAMES, MENTIONS = 2, 1
+"""Counts of a key in a row that is about it, and in one that only mentions it."""
+
+
+def name_counts(keys: Mapping[str, bool]) -> list[str]:
+    """Each key as often as it counts; see `enrichment.names.names_of`."""
+    return [key for key, is_about in keys.items() for _ in range(NAMES if is_about else MENTIONS)]
+
+
+class Names:
+    """Key → rows 0 … n - 1, memory-mapped; thread-safe."""
+
+    def __init__(self, folder: Path) -> None:
+        self._terms = Terms(folder)
+        self._starts, self._rows, self._counts, self._lengths = (
+            mapped(folder / f"{name}.npy") for name in (STARTS, ROWS, COUNTS, LENGTHS)
+        )
+
+    def rows(self, key: str, *, mentions: bool = False) -> NDArray[np.int32]:
+        """Rows about the key, ascending; `mentions`: then those that only mention it."""
+        place = self._terms.place(key)
+        if place is None:
+            return self._rows[:0]
+        cells = slice(int(self._starts[place]), int(self._starts[place + 1]))
+        rows, is_about = self._rows[cells], self._counts[cells] >= NAMES
+        about: NDArray[np.int32] = rows[is_about]
+        return np.concatenate([about, rows[~is_about]]) if mentions else about
+
+    @property
+    def columns(self) -> Columns:
+        return Columns(
+            terms=self._terms.as_bytes(),
+            starts=self._starts,
+            rows=self._rows,
+            counts=self._counts,
+            lengths=self._lengths,
+        )
+
+
+def save_names(folder: Path, columns: Columns) -> None:
+    folder.mkdir()
+    save_counts(folder, columns)
+    np.save(folder / f"{STARTS}.npy", columns.starts)
+    np.save(folder / f"{ROWS}.npy", columns.rows)

@@ -224,6 +224,20 @@ class ReaderView:
         cards = self.known_cards()
         return [cards[document] for document in ids if document in cards]
 
+    def named(
+        self, keys: Collection[str], *, mentions: bool = False
+    ) -> Mapping[str, tuple[str, ...]]:
+        documents = self._whole.named(keys, mentions=mentions)
+        self._permissions.check(
+            {one for ids in documents.values() for one in ids} & self.readable()
+        )
+        readable = self.readable()
+        among = {
+            key: tuple(document for document in ids if document in readable)
+            for key, ids in documents.items()
+        }
+        return {key: ids for key, ids in among.items() if ids}
+
     def search(self, query: SearchQuery) -> list[Hit]:
         hits: list[Hit] = []
         for _ in range(ROUNDS):

@@ -172,7 +172,8 @@ def _close_comments(state: StateBlock, notes: Notes, end: int) -> None:
 
 def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Pipe tables. CommonMark ends a cell at a pipe in code, and cuts away cells beyond the
-    header's. Here code that the header has room for stays whole, and other cells stay beside it."""
+    header's. Here code that the header has room for stays whole, and other cells stay beside it.
+    Below a header without a pipe in front, a full row like ` | x` has an empty first cell."""
     begin = len(state.tokens)
     if not table(state, start, end, silent):
         return False
@@ -181,7 +182,7 @@ def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     surplus = 0
     for token in state.tokens[begin:]:
         if token.type == "tr_close" and tokens[-1].type == "td_close":
-            surplus = max(surplus, _complete(state, tokens, width))
+            surplus = max(surplus, _complete(state, tokens, width, start))
         tokens.append(token)
     if surplus:
         after = next(n for n, token in enumerate(tokens) if token.type == "tr_close")
@@ -192,12 +193,22 @@ def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return True
 
 
-def _complete(state: StateBlock, tokens: list[Token], width: int) -> int:
+def _line(state: StateBlock, line: int) -> str:
+    return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
+
+
+def _complete(state: StateBlock, tokens: list[Token], width: int, first: int) -> int:
     """Writes the cells of the row that ends `tokens`, when its line has more than `width`.
+
+    `first`: line of the table's header.
 
     Returns how many there are beyond it."""
     line = (tokens[-2].map or [0])[0]
-    source = state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
+    source = _line(state, line)
+    in_full = [cell.strip() for cell in escapedSplit(source.strip())]
+    if len(in_full) == width > 1 and not in_full[0] and not _line(state, first).startswith("|"):
+        for token, cell in zip(tokens[1 - 3 * width :: 3], in_full, strict=True):
+            token.content = cell
     if source.count("|") < width:
         return 0
     cells = _cells(source)

@@ -12,6 +12,7 @@ import numpy as np
 from config.models import Vectors
 from enrichment.chunk import Chunk, DocumentCard
 from enrichment.language.words import stems
+from enrichment.names import names_of
 from index.search import Hit, SearchQuery
 
 Embed = Callable[[Sequence[str]], Vectors]
@@ -30,6 +31,23 @@ def bag_of_words(texts: Sequence[str], dimensions: int = 512) -> Vectors:
 @cache
 def _hashed(word: str) -> int:
     return sum(ord(c) * 31**i for i, c in enumerate(word))
+
+
+def documents_named(
+    keys: Collection[str],
+    chunks: Iterable[Chunk],
+    cards: Mapping[str, DocumentCard],
+    *,
+    mentions: bool,
+) -> dict[str, tuple[str, ...]]:
+    """See `Snapshot.named`."""
+    documents: dict[str, dict[bool, dict[str, None]]] = {}
+    for chunk in chunks:
+        for key, is_about in names_of(chunk, cards[chunk.document_id]).items():
+            if key in keys and (is_about or mentions):
+                by_use = documents.setdefault(key, {True: {}, False: {}})
+                by_use[is_about][chunk.document_id] = None
+    return {key: tuple(one[True] | one[False]) for key, one in documents.items()}
 
 
 class MemorySnapshot:
@@ -98,6 +116,11 @@ class MemorySnapshot:
 
     def chunks(self, document_id: str) -> Sequence[Chunk]:
         return [chunk for chunk in self._all if chunk.document_id == document_id]
+
+    def named(
+        self, keys: Collection[str], *, mentions: bool = False
+    ) -> Mapping[str, tuple[str, ...]]:
+        return documents_named(keys, self._all, self.documents, mentions=mentions)
 
     def unit_similarities(
         self, question: str, chunk_ids: Collection[str]

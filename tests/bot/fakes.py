@@ -103,6 +103,9 @@ class SpeaksOf:
         )
         return [SimpleNamespace(chunk=chunk, similarity=self.similarity, unit=None)]
 
+    def named(self, keys: Any, **more: Any) -> dict[str, tuple[str, ...]]:
+        return {}
+
     def rarity(self, term: str, **more: Any) -> float:
         return 0.0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
@@ -14,6 +14,7 @@ from enrichment.chunk import Chunk, DocumentCard, Faq
 from enrichment.language.words import search_terms, stems
 from index.search import Hit, SearchQuery
 from loaders.document import Permission
+from tests.agents.memory import documents_named
 
 ANYONE = (Permission(kind="anyone"),)
 AGE = "https://docs.google.com/document/d/KEYS/edit?tab=t.0#heading=h.age"
@@ -87,6 +88,9 @@ class Shelf:
 
     def chunks(self, document_id: str) -> Sequence[Chunk]:
         return [one for one in self._chunks if one.document_id == document_id]
+
+    def named(self, keys: Collection[str], *, mentions: bool = False) -> dict[str, tuple[str, ...]]:
+        return documents_named(keys, self._chunks, self._cards, mentions=mentions)
 
     def rarity(self, term: str, *, readable: frozenset[str] | None = None) -> float:
         held = [sum(part in search_terms(one.text) for one in self._chunks)

@@ -12,8 +12,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from agents.alerts.alert import Alert, AlertStatus
-from agents.alerts.parser import alerts_in
+from agents.alerts.reader import alerts_in
 from bot.slack.events import IncomingMessage
+from bot.slack.messages import plain, words_of
 
 REOPENED_WITHIN = timedelta(minutes=30)
 """An alert that fires again within this time after its end continues the same episode."""
@@ -22,7 +23,7 @@ OVER_AFTER = timedelta(hours=12)
 NOTICE_VALID_FOR = timedelta(days=7)
 """A channel gets one notice within this time that a kind has no runbook."""
 WITHOUT_RUNBOOK = ("none", "other_scope")
-"""Outcomes of `agents.runbooks.narrowing`."""
+"""Outcomes of `agents.runbooks.matching`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,10 +44,20 @@ class Occurrence:
     places: tuple[str, ...]
     at: datetime
     """UTC without a zone, as everywhere here."""
+    edited: bool = False
+    """By an edit, which may bring back a status that the message had before."""
+    returned: str = ""
+    """Of a status that an edit brought back: when."""
 
     @property
     def id(self) -> str:
-        return f"{self.message}:{self.kind[:24]}:{self.status}"
+        return f"{self.message}:{self.kind[:24]}:{self.status}{self.returned}"
+
+    @property
+    def pending(self) -> str:
+        """Stands for an episode's id until the episode begins. Labels that leave its row open may
+        be those of any row of its name."""
+        return f"?{self.kind if self.outcome == 'found' else self.named}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +83,8 @@ class Episode:
     def is_past(self, occurrence: Occurrence) -> bool:
         """Whether an occurrence begins another episode."""
         silent = occurrence.at - self.last_at
+        if self.question_id == occurrence.message:
+            return False
         if occurrence.status == "resolved":
             return silent > NOTICE_VALID_FOR
         if self.outcome in WITHOUT_RUNBOOK:
@@ -160,19 +173,30 @@ def alert_message(message: IncomingMessage, event: Mapping[str, Any]) -> AlertMe
     alerts = alerts_in(message.text, by_bot=True)
     if edited:
         # Any text may take the place of an alert.
-        alerts = tuple(one for one in alerts if not one.only_if_known)
+        before = alerts_in(plain(words_of(event.get("previous_message") or {})), by_bot=True)
+        names = {one.name for one in before}
+        alerts = tuple(one for one in alerts if one.certain or one.name in names)
     if status and not any(one.status for one in alerts) and (alerts or not edited):
-        # Some tools mark the end only by the color of the bar.
-        label = "[RESOLVED]" if status == "resolved" else "[FIRING]"
-        text = f"{label} {message.text}"
-        if labeled := alerts_in(text, by_bot=True):
-            message, alerts = replace(message, text=text), labeled
+        message, alerts = _with_status(message, alerts, status)
     if not alerts and not edited:
         return None
     if not alerts and _OVER.match(message.text):
         status = "resolved"
     latest = replace(message, ts=str(event.get("event_ts"))) if edited else message
     return AlertMessage(message=message, alerts=alerts, status=status, at=latest.sent_at)
+
+
+def _with_status(
+    message: IncomingMessage, alerts: tuple[Alert, ...], status: AlertStatus
+) -> tuple[IncomingMessage, tuple[Alert, ...]]:
+    """Some tools mark only by the color of a bar that an alert fires, or that it is over. The words
+    say so from then on, as they are what is stored."""
+    text = f"[{status.upper()}] {message.text}"
+    labeled = alerts_in(text, by_bot=True)
+    is_read = any(one.status for one in labeled)
+    if is_read and (not alerts or [one.name for one in labeled] == [one.name for one in alerts]):
+        return replace(message, text=text), labeled
+    return message, tuple(replace(one, status=status) for one in alerts)
 
 
 def status_by_color(message: Mapping[str, Any]) -> AlertStatus:

@@ -11,10 +11,9 @@ from typing import Any
 
 import structlog
 
-from agents.alerts.alert import Alert, name_key
-from agents.alerts.parser import alerts_in
-from agents.runbooks.matching import match_alerts, worth_answering
-from agents.runbooks.narrowing import RunbookMatch
+from agents.alerts.alert import Alert
+from agents.alerts.reader import alerts_in
+from agents.runbooks.matching import RunbookMatch, match_alerts, worth_answering
 from bot.access.gate import is_by_alert_bot
 from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.feature import DigestPart, FeatureContext
@@ -32,6 +31,7 @@ from bot.slack.events import IncomingMessage
 from config.domain import Domain, domain_of
 from config.errors import CopilotError, IndexUnavailable, NothingPublished
 from durable.database import naive_utc, now
+from enrichment.names import name_key
 from index.permissions.rules import EVERYONE, visible_to
 from index.search import Snapshot
 from telemetry import metrics
@@ -112,7 +112,9 @@ class AlertService:
         if not worth_answering(matches):
             return False
         updates = [
-            self._count(one, match, domain) for one, match in _occurrences(alert, domain, matches)
+            self._count(one, match, domain)
+            for one, match in occurrences(alert, domain, matches)
+            if worth_answering([match])
         ]
         episodes = [one.episode for one in updates if one.episode]
         mine = [one for one in episodes if one.question_id == message.id]
@@ -188,11 +190,10 @@ class AlertService:
             match = match_alerts([alert], self._snapshot(domain), domain)[0]
         except CopilotError:
             return False
-        has_entry = match.outcome in {"found", "several"}
-        return has_entry and match.entries[0].kind != "introduction"
+        return match.outcome in {"found", "several"}
 
 
-def _occurrences(
+def occurrences(
     alert: AlertMessage, domain: Domain, matches: Sequence[RunbookMatch]
 ) -> list[tuple[Occurrence, RunbookMatch]]:
     """One for each kind and status in the message, with all places where it fired."""
@@ -204,6 +205,7 @@ def _occurrences(
             message=message.id, kind=key_of(named, one.key), named=named, name=one.alert.name,
             domain=domain.domain, channel=message.channel, outcome=one.outcome,
             status=one.alert.status or "firing", places=places, at=naive_utc(alert.at),
+            edited=message.edited,
         )  # fmt: skip
         first, match = kinds.setdefault(occurrence.id, (occurrence, one))
         together = tuple(dict.fromkeys((*first.places, *places)))

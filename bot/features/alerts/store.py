@@ -5,8 +5,8 @@ Each message counts once, whichever workers read the messages and in any order."
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -37,6 +37,9 @@ from bot.questions.personal import PersonalTable
 from bot.questions.tables import QuestionRow
 from durable.database import insert_once, table_of
 from durable.migration import migrate
+
+_MAX_FIRING = 20
+"""Episodes of one name that are looked through for the one that ended."""
 
 
 class _Base(DeclarativeBase):
@@ -182,6 +185,7 @@ class EpisodeStore:
         """Add an occurrence to its episode; a second time it changes nothing.
 
         `elsewhere`: another channel that has a runbook for it; called only for a new episode."""
+        occurrence = self._with_return(occurrence)
         if existing := self._counted(occurrence.id):
             return EpisodeUpdate(episode=existing, is_new=False)
         if occurrence.status == "resolved":
@@ -189,19 +193,20 @@ class EpisodeStore:
         episode = self._episode_of(occurrence, elsewhere)
         began = episode.question_id == occurrence.message
         # Messages are read in any order: its end may be on record before its beginning.
-        is_over = began and self._adopt(occurrence.named, episode)
+        is_over = began and self._adopt(occurrence, episode)
         is_new = self._add(occurrence, episode.id, episode.question_id)
         self.settle(episode.id)
-        return EpisodeUpdate(episode=episode, is_new=is_new, changes=is_over or not began)
+        is_change = is_over or not began or bool(occurrence.returned)
+        return EpisodeUpdate(episode=episode, is_new=is_new, changes=is_change)
 
     def end(self, episode: Episode, message: str, at: datetime) -> None:
         """End an episode by an edited message that no longer names the alert."""
-        insert_once(
-            self._engine, OccurrenceRow,
-            id=f"{message}:{episode.kind[:24]}:resolved", episode=episode.id,
-            question_id=episode.question_id, domain=episode.domain, status="resolved",
-            places="[]", at=at,
+        occurrence = Occurrence(
+            message=message, kind=episode.kind, named="", name=episode.name,
+            domain=episode.domain, channel=episode.channel, outcome=episode.outcome,
+            status="resolved", places=(), at=at, edited=True,
         )  # fmt: skip
+        self._add(self._with_return(occurrence), episode.id, episode.question_id)
         self.settle(episode.id)
 
     def settle(self, episode: str) -> Tally | None:
@@ -253,30 +258,58 @@ class EpisodeStore:
         if episode:
             is_new = self._add(occurrence, episode.id, episode.question_id)
         else:
-            is_new = self._add(occurrence, _pending(occurrence.named), occurrence.message)
+            is_new = self._add(occurrence, occurrence.pending, occurrence.message)
             episode = self._episode_to_end(occurrence)
-            if episode is None or not self._adopt(occurrence.named, episode):
+            if episode is None or not self._adopt(occurrence, episode):
                 return EpisodeUpdate(episode=episode, is_new=is_new)
         self.settle(episode.id)
         return EpisodeUpdate(episode=episode, is_new=is_new)
 
     def _episode_to_end(self, occurrence: Occurrence) -> Episode | None:
-        """The message that ends it may name fewer labels than the one that began it."""
+        """The message that ends it may name fewer labels than the one that began it, or more. Where
+        it leads to another row, the episode is another one too."""
         latest = self._latest(occurrence.kind)
-        if latest and not latest.is_past(occurrence):
+        if latest and latest.is_past(occurrence):
+            latest = None
+        is_exact = occurrence.outcome == "found"
+        if latest and (is_exact or latest.resolved_at is None):
             return latest
         query = select(EpisodeRow).where(
             EpisodeRow.named == occurrence.named,
             EpisodeRow.resolved_at.is_(None),
             EpisodeRow.last_at >= occurrence.at - NOTICE_VALID_FOR,
         )
-        episodes = self._all(query.limit(2))
-        return episodes[0] if len(episodes) == 1 else None
+        if is_exact:
+            query = query.where(EpisodeRow.outcome != "found")
+        firing = self._all(query.limit(_MAX_FIRING))
+        if len(firing) > 1 and occurrence.places:
+            firing = [one for one in firing if self._fires_on(one, occurrence.places)]
+        return firing[0] if len(firing) == 1 else latest
 
-    def _adopt(self, named: str, episode: Episode) -> bool:
+    def _fires_on(self, episode: Episode, places: Sequence[str]) -> bool:
+        tally = self.settle(episode.id)
+        return bool(tally and set(places) & set(tally.firing))
+
+    def _with_return(self, occurrence: Occurrence) -> Occurrence:
+        """With its time where an edit brings back a status that the message had before another."""
+        mine = f"{occurrence.message}:{occurrence.kind[:24]}:"
+        query = select(OccurrenceRow.status, OccurrenceRow.at).order_by(OccurrenceRow.at)
+        query = query.where(OccurrenceRow.id.startswith(mine, autoescape=True))
+        if not occurrence.edited:
+            return occurrence
+        with self._engine.connect() as connection:
+            rows = connection.execute(query).all()
+        statuses = {row.status for row in rows}
+        latest = {row.status for row in rows if row.at == rows[-1].at}
+        if occurrence.status not in statuses - latest or rows[-1].at >= occurrence.at:
+            return occurrence
+        return replace(occurrence, returned=f":{occurrence.at:%Y%m%d%H%M%S}")
+
+    def _adopt(self, occurrence: Occurrence, episode: Episode) -> bool:
         """Attach an end that was read before the beginning; whether there was one."""
         change = update(OccurrenceRow).where(
-            OccurrenceRow.episode == _pending(named), OccurrenceRow.at >= episode.began_at
+            OccurrenceRow.episode.in_((f"?{occurrence.kind}", f"?{occurrence.named}")),
+            OccurrenceRow.at >= episode.began_at,
         )
         values = {"episode": episode.id, "question_id": episode.question_id}
         with self._engine.begin() as connection:
@@ -302,8 +335,3 @@ class EpisodeStore:
         with self._engine.connect() as connection:
             rows = connection.execute(query).mappings().all()
         return [Episode.of(dict(row)) for row in rows]
-
-
-def _pending(named: str) -> str:
-    """Stands for an episode's id until the episode begins."""
-    return f"?{named}"

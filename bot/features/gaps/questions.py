@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from agents.alerts.alert import name_key
-from agents.alerts.parser import alerts_in
+from agents.alerts.reader import alerts_in
 from agents.answer import UNSURE, Answer
+from enrichment.names import name_key
 
 _PREFIX = "alert-"
 
@@ -22,9 +22,8 @@ _PREFIX = "alert-"
 def alert_name(text: str, by_bot: Callable[[], bool]) -> str:
     """The name of the first alert in a message; empty where there is none. A person's message
     counts only where it is certainly an alert, see `agents.runbooks.matching.worth_answering`."""
-    alerts = alerts_in(text)
-    if not any(one.certain or one.labels for one in alerts):
-        alerts = alerts_in(text, by_bot=True) if by_bot() else ()
+    certain = [one for one in alerts_in(text) if one.certain]
+    alerts = certain or (alerts_in(text, by_bot=True) if by_bot() else ())
     return alerts[0].name if alerts else ""
 
 

@@ -51,14 +51,6 @@ Tiers: gold = acme, globex. silver = everybody else.
 | DB-2 | Connections high | core | > 95% | Switch to the standby |
 | DB-3 | Connections high | any other | > 90% | Restart the pooler |
 
-## Tunnels
-
-| | TunnelDown | CertExpiring |
-|---|---|---|
-| Severity | P2 | P4 |
-| First step | Restart the concentrator | Renew it |
-| Owner | NOC | Security |
-
 ## Old names
 
 | Old | New |

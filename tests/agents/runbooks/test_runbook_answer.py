@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.answer import Answer, Question
-from agents.runbooks.matching import with_runbook_lookup
+from agents.runbooks.answer import with_runbook_lookup
 from agents.steps import Progress
 from index.permissions.rules import identities
 from index.search import Snapshot
@@ -216,3 +216,25 @@ def test_a_section_numbered_by_a_code_is_found_and_tells_its_first_steps(text: s
 def test_all_steps_are_told_where_they_are_few() -> None:
     answer = answered("Triggered: Kiln door open on hall:west hall", snapshot(NUMBERED))
     assert "**First steps:** [1]\n\n1. Close it.\n2. Ring the bell.\n" in answer.text
+
+
+COMMANDS = """---
+id: commands
+title: DjangoDown
+---
+# DjangoDown
+
+## Resolution
+
+1. Restart the **service**:
+   ```bash
+   kubectl rollout restart deploy/django --selector='app in (**)'
+   ```
+2. Watch it come back.
+"""
+
+
+def test_a_step_comes_with_the_command_that_it_introduces() -> None:
+    text = answered("[FIRING:1] DjangoDown", snapshot(COMMANDS)).text
+    command = "kubectl rollout restart deploy/django --selector='app in (**)'"
+    assert f"1. Restart the service:\n```\n{command}\n```\n2. Watch it come back." in text

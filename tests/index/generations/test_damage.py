@@ -14,6 +14,7 @@ import pytest
 from config.errors import ConfigError, IndexUnavailable, StorageFailed
 from config.settings import Settings
 from enrichment.chunk import Chunk, DocumentCard
+from index.generations import arrays
 from index.generations import folder as generation_folder
 from index.generations import recovery as salvage
 from index.keywords import bm25
@@ -70,6 +71,7 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
     "manifest deleted": lambda folder: (folder / "manifest.json").unlink(),
     "manifest not JSON": lambda folder: (folder / "manifest.json").write_text("{"),
     "BM25 file truncated": lambda folder: truncate(folder / "keywords/data.csc.index.npy"),
+    "names cut off": lambda folder: truncate(folder / "names/terms.npy"),
     "vocabulary cut off": lambda folder: truncate(folder / "keywords/terms.npy"),
     "one bit of a vector flipped": lambda folder: flip(folder / "chunk_leading.npy"),
     "unit vectors deleted": lambda folder: (folder / "unit_trailing.npy").unlink(),
@@ -137,6 +139,8 @@ def test_a_folder_of_an_older_release_is_built_again_and_says_so_once(
     with pytest.MonkeyPatch.context() as older:
         older.setattr(generation_folder, "FORMAT", generation_folder.FORMAT - 1)
         older.setattr(bm25, "search_terms", str.split)
+        older.setattr(arrays, "save_names", lambda *_: None)
+        older.setattr(generation_folder, "Names", lambda _: None)
         published("help")
     asked = embedder.texts
     snapshot = opened(embedder).snapshot("help")
@@ -150,6 +154,9 @@ def test_a_folder_of_an_older_release_is_built_again_and_says_so_once(
         query = SearchQuery(variants=(question,))
         assert snapshot.search(query) == today.search(query)
     assert opened(embedder).snapshot("help").search(query) == today.search(query)
+    keys = ("keyrotation", "section0", "t1")
+    assert snapshot.named(keys) == today.named(keys)
+    assert snapshot.named(["keyrotation"]) == {"keyrotation": ("key-rotation",)}
     assert len(caplog.records) == 1
 
 

@@ -52,6 +52,14 @@ def documents(view: Snapshot, without: Snapshot) -> tuple[Any, Any]:
     return seen(view), seen(without)
 
 
+def named(view: Snapshot, without: Snapshot) -> tuple[Any, Any]:
+    keys = ("laptoppolicy", "keyrotation", "section0", "none")
+    assert view.named(keys)["keyrotation"] == (OPEN,)
+    return [view.named(keys, mentions=also) for also in (False, True)], [
+        without.named(keys, mentions=also) for also in (False, True)
+    ]
+
+
 def chunks(view: Snapshot, without: Snapshot) -> tuple[Any, Any]:
     assert view.chunks(OPEN)
     return [[*view.chunks(one)] for one in (OPEN, CLOSED, "none")], [
@@ -92,6 +100,7 @@ SCOPED: dict[str, Scoped] = {
     "cards": cards,
     "search": search,
     "chunks": chunks,
+    "named": named,
     "unit_similarities": unit_similarities,
     "rarity": rarity,
     "is_unheard_of": is_unheard_of,

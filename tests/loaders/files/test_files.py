@@ -153,6 +153,13 @@ def test_a_pipe_table_with_an_empty_header_has_none() -> None:
     assert grid(document) == [["Ana", "Austin"], ["Bo", "Rotterdam"]]
 
 
+def test_a_row_without_its_first_cell_below_a_header_without_a_pipe_in_front() -> None:
+    document = markdown("Check | Host | Step\n--- | --- | ---\nA | `a|b` | x\n | b | y\n| c | z\n")
+    assert grid(document)[2:] == [["", "b", "y"], ["", "c", "z"]]
+    document = markdown("| Check | Host |\n|---|---|\n| a | b\n| c\n")
+    assert grid(document)[1:] == [["a", "b"], ["c", ""]]
+
+
 def test_placeholders_in_angle_brackets_are_words() -> None:
     document = markdown("Run lockbox show <id> for <Team Name>.\n\n<service> goes first\n")
     assert document.blocks[0].text == "Run lockbox show <id> for <Team Name>."

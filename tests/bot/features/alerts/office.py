@@ -70,6 +70,13 @@ Severity: SEV1
 1. Fence the node: `tillctl fence --node till-eu-a`.
 2. Promote the standby: `tillctl promote --to till-eu-b`.
 3. Tell the duty manager when takings are back.
+
+## Queues
+
+| Alert | Threshold | First step |
+|---|---|---|
+| TillQueue | above 10 % | Open a second till |
+| TillQueue | above 50 % | Close the doors for a while |
 """
 KEYS = """---
 id: key-alerts

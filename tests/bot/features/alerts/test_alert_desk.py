@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from bot.features.alerts.replies import ANSWER, AlertReplies
+from bot.features.alerts.store import AlertCounts
 from bot.slack.events import IncomingMessage, read
 from config.errors import IndexUnavailable
 from playground.slack.rules.block_rules import problems
@@ -181,6 +183,70 @@ def test_rewritten_to_tell_of_one_more_it_is_answered_anew_in_the_same_place(
     house.rewrites(ts, text=f"{one}\n{more}\nAcknowledged")
     house.pass_time()
     assert "Shift the zone" in house.reply(ts)
+
+
+def test_turned_over_and_back_by_its_bot_it_fires_again_in_the_same_place(
+    house: AlertHouse,
+) -> None:
+    ts = house.fires(attachments=[bar("[FIRING:1] GateDown", "danger")])
+    house.settle()
+    for text, color in (("[RESOLVED] GateDown", "good"), ("[FIRING:1] GateDown", "danger")):
+        house.rewrites(ts, attachments=[bar(text, color)])
+        house.settle()
+    house.pass_time()
+    assert "Fired 2 times" in house.course(ts)
+    house.rewrites(ts, attachments=[bar("[RESOLVED] GateDown", "good")])
+    house.pass_time()
+    assert "Resolved" in house.course(ts)
+    assert len(house.replies(ts)) == 1
+
+
+def test_two_alarms_of_one_product_are_two_kinds(house: AlertHouse) -> None:
+    def alarm(name: str) -> str:
+        ts = house.fires(attachments=[bar(f"CloudWatch Alarm | {name} | eu-west-1", "danger")])
+        house.settle()
+        return ts
+
+    assert "No runbook for `rds-cpu-high`" in house.reply(alarm("rds-cpu-high"))
+    assert "No runbook for `rds-disk-full`" in house.reply(alarm("rds-disk-full"))
+    assert house.replies(alarm("rds-disk-full")) == []
+    assert house.counted("rds-disk-full") == [2]
+
+
+def test_two_alerts_that_name_one_runbook_page_are_two_kinds(house: AlertHouse) -> None:
+    for title in ("Drawer is ajar", "Scanner is blind"):
+        text = "Runbook: https://wiki.example/runbooks/TillOffline"
+        ts = house.fires(attachments=[{"title": title, "text": text, "color": "danger"}])
+        house.settle()
+        assert "Fence the node" in house.reply(ts)
+
+
+def test_two_rows_that_an_amount_decides_are_two_kinds(house: AlertHouse) -> None:
+    for percent, step in ((60, "Close the doors"), (12, "Open a second till")):
+        ts = house.fires(firing("TillQueue", f"value = {percent} %"))
+        house.settle()
+        assert step in house.reply(ts)
+
+
+def test_a_runbook_that_is_deleted_before_the_answer_is_not_shown(
+    house: AlertHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    till = house.folder / "config/domains/platform/1.md"
+    text = till.read_text("utf-8")
+    with monkeypatch.context() as patch:
+        patch.setattr(AlertReplies, "put", lambda self, question: None)
+        ts = house.fires(firing("TillOffline", "region = eu"))
+        house.settle()
+    till.unlink()
+    house.copilot.ingest("platform")
+    try:
+        house.feature(ANSWER).timers[ANSWER](f"{PLATFORM}:{ts}")
+        house.settle()
+        assert "No runbook for `TillOffline`" in house.reply(ts)
+        assert "Fence the node" not in house.reply(ts)
+    finally:
+        till.write_text(text, "utf-8")
+        house.copilot.ingest("platform")
 
 
 def test_an_unfurled_link_changes_nothing(house: AlertHouse) -> None:
@@ -365,16 +431,35 @@ def test_without_a_runbook_it_is_said_once_and_is_one_gap_for_each_kind(house: A
     for name, ts in first.items():
         assert f"No runbook for `{name}` in Platform help." in house.reply(ts)
         assert "Fired 4 times" in house.course(ts)
-    gaps = house.feature("gaps_look")
-    gaps.timers["gaps_look"]("platform")
-    from tests.bot.features.gaps.test_gaps_end_to_end import gaps_of_the_house
-
-    listed = json.loads(gaps_of_the_house(house, "platform", "--json").stdout)  # type: ignore[arg-type]  # a folder is enough
-    mine = [one for one in listed if "MoonEclipse" in one["questions"][0]["text"]]
+    mine = _gaps(house, "MoonEclipse")
     assert [(one["times"], one["state"]) for one in mine] == [(1, "open"), (1, "open")]
+    gaps = house.feature("gaps_look")
     assert gaps.home
     shown = str(list(gaps.home(showing_to_all("U0INES"), [house.copilot.domain("platform")])))
     assert "more: `oncall gaps platform`" in shown or "MoonEclipseNear" in shown
+
+
+def _gaps(house: AlertHouse, words: str) -> list[dict[str, Any]]:
+    """The gaps of alerts with these words."""
+    house.feature("gaps_look").timers["gaps_look"]("platform")
+    from tests.bot.features.gaps.test_gaps_end_to_end import gaps_of_the_house
+
+    listed = json.loads(gaps_of_the_house(house, "platform", "--json").stdout)  # type: ignore[arg-type]  # a folder is enough
+    return [one for one in listed if words in one["questions"][0]["text"]]
+
+
+def test_with_no_more_than_a_near_entry_it_is_without_a_runbook(house: AlertHouse) -> None:
+    ts = house.fires(attachments=[bar("Long queues of parcels", "danger")])
+    house.settle()
+    assert "No runbook for `Long queues of parcels` in Platform help. Perhaps: " in house.reply(ts)
+    assert "TillQueue" in house.reply(ts)
+    (episode,) = _episodes(house, f"{PLATFORM}:{ts}")
+    missing = AlertCounts(house.bot.engine).loudest(
+        "platform", episode.began_at, without_runbook=True
+    )
+    assert ("Long queues of parcels", PLATFORM, 1) in missing
+    (gap,) = _gaps(house, "queues of parcels")
+    assert gap["state"] == "open"
 
 
 def test_the_shift_digest_names_alerts_without_a_runbook_once(house: AlertHouse) -> None:
@@ -387,7 +472,6 @@ def test_the_shift_digest_names_alerts_without_a_runbook_once(house: AlertHouse)
     platform, showing = house.copilot.domain("platform"), showing_to_all()
     told = {one.title: one.lines for one in parts(platform, since, showing)}
     assert "`NightJar` fired 2 times" in told["Alerts without a runbook"]
-    from bot.features.alerts.store import AlertCounts
     from bot.features.digest.open_questions import OpenQuestions
     from bot.features.digest.store import DigestStore
 

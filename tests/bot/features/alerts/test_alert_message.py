@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -54,6 +55,21 @@ def test_words_go_before_a_colour() -> None:
     told = read({"attachments": [{"text": "[FIRING:1] CartErrors", "color": "good"}]})
     assert told
     assert [one.status for one in told.alerts] == ["firing"]
+
+
+def test_a_color_tells_of_an_alert_whose_words_do_not() -> None:
+    told = read({"attachments": [{"title": "CartErrors", "color": "good"}]})
+    assert told
+    assert [one.status for one in told.alerts] == ["resolved"]
+    assert told.message.text == "[RESOLVED] CartErrors"
+
+
+def test_a_color_does_not_change_what_is_read() -> None:
+    body = {"status": "", "labels": {"alertname": "CartErrors"}}
+    told = read({"text": json.dumps(body), "attachments": [{"text": "-", "color": "good"}]})
+    assert told
+    assert [(one.name, one.status) for one in told.alerts] == [("CartErrors", "resolved")]
+    assert told.message.text.startswith("{")
 
 
 def test_what_is_rewritten_was_said_later() -> None:
@@ -112,5 +128,15 @@ def test_others_are_no_alerts(message: dict[str, Any]) -> None:
 def test_other_words_are_an_alert_only_where_documents_know_its_name() -> None:
     told = read({"text": "Gate printer jam at the desk"})
     assert told
-    assert [one.only_if_known for one in told.alerts] == [True]
-    assert rewritten({"text": "Gate printer jam"}, {"text": "Gate printer is back"}).alerts == ()  # type: ignore[union-attr]
+    assert [one.certain for one in told.alerts] == [False]
+    assert rewritten({"text": "Gate printer jam"}, {"text": "Ines is looking at it"}).alerts == ()  # type: ignore[union-attr]
+
+
+def test_the_same_words_under_another_color_are_the_same_alert() -> None:
+    def bar(color: str) -> dict[str, Any]:
+        return {"attachments": [{"text": "Gate printer jam at the desk", "color": color}]}
+
+    for before, after, status in (("danger", "good", "resolved"), ("good", "danger", "firing")):
+        told = rewritten(bar(before), bar(after))
+        assert told
+        assert [one.status for one in told.alerts] == [status]

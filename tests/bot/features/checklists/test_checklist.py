@@ -137,7 +137,7 @@ def test_it_shows_every_step_with_what_is_typed_set_apart(desk: Desk) -> None:
     assert "Driving: <@U0INES> since <!date^" in said
     assert "Runbook of 27 March 2026" in said
     assert "```\\nledgerctl fence --node ldg-eu-a --reason SEV1\\n```" in said
-    assert "*Only if:* `lag_bytes=0` means go on." in said
+    assert "`lag_bytes=0` means go on." in said
     for step in range(16):
         assert f'"checklist_done_{step}"' in said
 

@@ -18,7 +18,7 @@ from sqlalchemy.pool import StaticPool
 from agents.answer import Answer, Ask, Question
 from agents.graph import build_ask
 from agents.ledger.ledger import RunLedger
-from agents.runbooks.matching import with_runbook_lookup
+from agents.runbooks.answer import with_runbook_lookup
 from bot.bus.events import SuggestionDecided
 from bot.bus.timers import TimerStore
 from bot.feature import DigestPart, Feature, FeatureContext, PublishedIndex

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agents.alerts.parser import alerts_in
+from agents.alerts.reader import alerts_in
 from agents.runbooks.answer import runbook_answer
 from agents.runbooks.matching import match_alerts
 from tests.bot.features.gaps.room import DIRECT, LAPTOPS, GapRoom, gap_room

@@ -1,4 +1,4 @@
-"""`oncall docs stale` over documents that were really ingested."""
+"""`oncall docs stale` and `oncall docs lint` over documents that were really ingested."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ FILES = {
     "keys.md": "---\nmodified: 2024-01-05\n---\n# Keys\n\nOwner: Ines. Next review: 2025-03-01.\n",
     "tea.md": "---\nreview_by: 2026-02-30\n---\n# Tea\n\nIt steeps for two minutes.\n",
     "gone.md": "---\nstatus: superseded\nreview_by: 2025-03-01\n---\n# Gone\n\nIt was so once.\n",
+    "alerts.md": (
+        "# Alerts\n\n| Alert | Region | First step |\n|---|---|---|\n"
+        "| TeaCold | EU | Warm it |\n| TeaGone | wherever tea is in use | Buy some |\n"
+    ),
 }
 
 
@@ -48,3 +52,23 @@ def test_the_list_is_read_by_programs(folder: Path) -> None:
 def test_a_document_shows_the_review_date_that_was_read(folder: Path) -> None:
     done = oncall(folder, "docs", "show", "keys", ONCALL_CONFIG_DIR="config")
     assert "review by  2025-03-01" in done.stdout
+
+
+UNREAD = "TeaGone, Region: “wherever tea is in use” can't be read, so it neither confirms nor"
+
+
+def test_rows_of_alert_tables_that_cannot_be_read_are_listed(folder: Path) -> None:
+    done = oncall(folder, "docs", "lint", ONCALL_CONFIG_DIR="config")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.splitlines()[0] == "alerts.md  Alerts · tea"
+    assert done.stdout.splitlines()[1].startswith(f"   {UNREAD}")
+    assert len(done.stdout.splitlines()) == 2
+    done = oncall(folder, "docs", "lint", "tea", "--json", ONCALL_CONFIG_DIR="config")
+    (one,) = json.loads(done.stdout)
+    assert (one["domain"], one["document"], one["column"]) == ("tea", "alerts.md", "Region")
+
+
+def test_the_check_of_domain_files_lists_them_without_failing(folder: Path) -> None:
+    done = oncall(folder, "config", "check", ONCALL_CONFIG_DIR="config")
+    assert done.returncode == 0
+    assert f"alerts.md: {UNREAD}" in done.stdout

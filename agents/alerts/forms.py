@@ -1,0 +1,80 @@
+"""The forms of monitoring products' messages (`forms.yaml`), and their words (`words.yaml`)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from agents.alerts.alert import AlertStatus
+
+_WORDS, _REST, _QUOTE = r"[^\n]{1,200}?", r"[^\n]{0,400}", "[\"“”'‘’]"
+_KINDS = {
+    "name": _WORDS, "title": _WORDS, "on": r"[^\n]{1,400}?", "state": r"\w{1,40}", "_": _REST,
+    "region": r"(?:US|EU|Asia|Canada|South|Africa|Middle|Israel|Mexico|[a-z]{2}-)[^|\n]{0,60}?",
+    "#": r"\[?#?\d+\]?", "lines": r"(?:[^\n]*\n){0,8}?",
+}  # fmt: skip
+_PART = re.compile(r"\{(\w+|#)(?::((?:\\.|[^{}\\])+))?\}|([<>\"])|([^{}<>\"]+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    product: str
+    example: str
+    name: str
+    """Of the alert in the example."""
+    template: str = ""
+    """Empty where the plain rule reads it."""
+    status: AlertStatus = "firing"
+    loose: bool = False
+    """People and other bots write so, too: alone it makes no alert."""
+
+    @property
+    def id(self) -> str:
+        product = self.product.split(" (")[0].casefold().replace(" ", "-")
+        return product if self.template else "plain"
+
+    @property
+    def height(self) -> int:
+        """Lines that hold the title and nothing else that is to be read."""
+        before, lines, _ = self.template.partition("{lines}")
+        return before.count("\n") + (not lines)
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        text = ""
+        for at, (key, choices, sign, words) in enumerate(_PART.findall(self.template)):
+            if key:  # a key may come again; its number is taken off when the match is read
+                group = "?:" if key in {"_", "#", "lines"} else f"?P<{key}_{at}>"
+                text += f"({group}{choices or _KINDS.get(key, r'[^ ]{1,200}?')})"
+            else:
+                text += {"<": "(?:", ">": ")?", '"': _QUOTE}.get(sign) or re.escape(words)
+        return re.compile(text + r"[ \t]*$", re.IGNORECASE | re.MULTILINE)
+
+
+def _table(file: str) -> Any:
+    return yaml.load(Path(__file__).with_name(file).read_text("utf-8"), yaml.CSafeLoader)
+
+
+def _listed(kind: Any) -> Any:
+    if isinstance(kind, dict):
+        return {key: _listed(value) for key, value in kind.items()}
+    return tuple(" ".join(one.split()) for one in kind.split("," if "," in kind else None))
+
+
+WORDS = _listed(_table("words.yaml"))
+"""Kind → words, or keys of fields, or kinds of them."""
+FORMS = tuple(Form(**one) for one in _table("forms.yaml")["forms"])
+BODIES = tuple(Form(**one) for one in _table("forms.yaml")["bodies"])
+"""Webhooks, each with a body as its example."""
+READ = tuple(form for form in FORMS if form.template)
+PRODUCTS = frozenset(
+    word
+    for form in FORMS
+    for word in re.findall(r"[a-z]\w*", form.product.partition("(")[0].casefold())
+)
+"""Words of product names; a line of them alone names the sender."""

@@ -1,0 +1,257 @@
+"""The language of scopes: what a cell says, and what an alert's labels say of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.runbooks.amounts import amounts_in
+from agents.runbooks.entries import RunbookCell
+from agents.runbooks.labels import AlertFacts, bracketed, labels_in
+from agents.runbooks.scopes import (
+    Verdict,
+    limit_in,
+    read_scope,
+    verdict,
+    verdicts,
+)
+from agents.runbooks.words import WORDS, words_of
+
+
+def cell_of(text: str, header: str) -> RunbookCell:
+    return RunbookCell(label=header, text=text, scope=read_scope(text, header))
+
+
+def said(cell: str, header: str, *labels: str, says: str = "", others: str = "") -> Verdict:
+    """`others`: what the alert's other row lists."""
+    facts = AlertFacts(
+        labels=[(key, value) for key, _, value in (one.rpartition("=") for one in labels)],
+        amounts=amounts_in(says),
+        glossary={"usw": ["us-east-1"]},
+    )
+    rows = [[cell_of(one, header)] for one in (cell, others)]
+    return verdicts(rows, facts)[0][0]
+
+
+@pytest.mark.parametrize(
+    ("cell", "header", "label", "expected"),
+    [
+        ("prod, staging", "Env", "environment=production", "yes"),
+        ("prod/staging", "Stage", "env=dev", "no"),
+        ("prod", "Environment", "live", "yes"),
+        ("prod", "Environment", "canary", "no"),
+        ("prod", "Environment", "environment=non-prod", "no"),
+        ("non-prod", "Environment", "env=staging", "yes"),
+        ("EU and US", "Region", "region=eu-west-1", "yes"),
+        ("EU", "Region", "region=fr", "yes"),
+        ("EU", "Region", "region=us-east-1", "no"),
+        ("eu-west-1", "Region", "region=eu", "unknown"),
+        ("us-east-1", "Region", "region=usw", "yes"),
+        ("EU except DE", "Region", "region=de", "no"),
+        ("EU except DE", "Region", "region=fr", "yes"),
+        ("not DE", "Region", "region=de", "no"),
+        ("all except KRN", "Station", "station=UME", "yes"),
+        ("all except KRN", "Station", "team=ops", "unknown"),
+        ("checkout-api", "Service", "service=checkout-api", "yes"),
+        ("checkout-api", "Service", "app=search", "no"),
+        ("mail01, mail02", "Host", "host=mail02 (IP: 10.20.1.14)", "yes"),
+        ("mail01, mail02", "Host", "host=mail05 [10.20.1.14]", "no"),
+        ("mail01 – mail07", "Host", "mail05 [10.20.1.14]", "yes"),
+        ("10.20.1.14", "Host", "host=mail05 [10.20.1.14]", "yes"),
+        ("checkout-api", "Service", "Service=Payments rota", "unknown"),
+        ("checkout-api", "Application", "checkout-api", "yes"),
+        ("checkout-api", "Service", "team=checkout-api", "unknown"),
+        ("cart", "Namespace", "namespace=shop-cart", "unknown"),
+        ("e-commerce", "Channel", "channel=ECOM", "unknown"),
+        ("Contractors", "Scope", "worker_type=contractor", "yes"),
+        ("HV", "Voltage level", "voltage_level=hv", "yes"),
+        ("cart", "Service", "pod=cart-7f9", "yes"),
+        ("fe01–fe08", "Node", "instance=fe04:9100", "yes"),
+        ("node1 to node9", "Host", "host=node10", "no"),
+        ("MSG-13xx", "Code", "MSG-1304", "yes"),
+        ("orders.*", "Topic", "topic=orders.new", "yes"),
+        ("orders.*", "Topic", "queue=returns", "no"),
+        ("orders.*", "Pipeline", "topic=telemetry.raw", "no"),
+        ("orders.*", "Pipeline", "instance=web.shop.example", "unknown"),
+        ("fe01–fe08", "Where", "fe14", "no"),
+        ("STM* except STM900", "Job", "job=STM900", "no"),
+        ("env: prod, staging; region: eu", "", "env=prod", "unknown"),
+        ("env=prod region=eu", "Scope", "region=us", "no"),
+        ("all", "Region", "region=jp", "yes"),
+        ("", "Region", "region=jp", "yes"),
+        ("*", "Region", "region=jp", "yes"),
+        ("rw-db (writer)", "Resource", "resource=rw-db", "yes"),
+        ("production (EU only)", "Environment", "region=us", "no"),
+        ("only on reaching the quota limit", "Env", "env=prod", "unknown"),
+        ("restarts > 3 in 10 min", "Where", "where=prod", "unknown"),
+        ("alle außer DE", "Region", "region=de", "no"),
+        ("db-01 … db-06", "Hosts", "instance=db-07.shop.example:9100", "no"),
+        ("db-01 bis db-06", "Rechner", "db-03:9100", "yes"),
+        ("gw-1, gw-2", "Hosts", "k8s-worker-17:9100", "no"),
+        ("gw-1, gw-2", "Hosts", "instance=10.1.2.3:9100", "unknown"),
+        ("core accounts", "Account", "account=418000731122", "unknown"),
+        ("core-network", "Account", "account=418000731122", "unknown"),
+        ("core accounts", "Account", "account=core-logging", "unknown"),
+        ("[Terminal servers]", "Host group", "Host group=Terminal servers", "yes"),
+        ("(prod)", "Env", "env=staging", "no"),
+        ("all except sandbox", "Account", "account=418000731122", "unknown"),
+        ('"checkout"', "Service", "service=checkout", "yes"),
+        ("env: prod, region: EU", "", "prod", "unknown"),
+        ("env: prod, region: EU", "", "region=us", "no"),
+        ("all prod", "Env", "staging", "no"),
+        ("Produktion", "Umgebung", "env=prod", "yes"),
+        ("Abnahme", "Umgebung", "Umgebung=Entwicklung", "no"),
+        ("recette", "Plateforme", "plateforme=production", "no"),
+        ("producción", "Entorno", "environment=shop", "unknown"),
+        ("aws", "Provider", "gcp", "no"),
+        ("alle", "Standort", "region=jp", "yes"),
+        ("wszystkie", "Region", "region=jp", "yes"),
+        ("toutes sauf intégration", "Plateforme", "integration", "no"),
+        ("nicht Produktion", "Umgebung", "prod", "no"),
+        ("7", "#", "severity=7", "unknown"),
+        ("for 5 min", "Window", "window=5m", "unknown"),
+        ("tous sauf FR", "Région", "region=fr", "no"),
+    ],
+)
+def test_a_label_against_a_cell(cell: str, header: str, label: str, expected: str) -> None:
+    assert said(cell, header, label) == expected
+
+
+@pytest.mark.parametrize(
+    ("cell", "label", "expected"),
+    [
+        ("core", "reports", "no"),
+        ("core", "batch", "unknown"),
+        ("all others", "cluster=reports", "no"),
+        ("all others", "cluster=batch", "yes"),
+        ("any other, except batch", "cluster=batch", "no"),
+        ("the rest", "batch", "unknown"),
+        ("sonst", "cluster=batch", "yes"),
+        ("autres", "cluster=reports", "no"),
+        ("todos los demás", "cluster=batch", "yes"),
+        ("all others", "cluster=418000731122", "unknown"),
+    ],
+)
+def test_what_other_rows_list_is_theirs(cell: str, label: str, expected: str) -> None:
+    assert said(cell, "Cluster", label, others="reports, dwh") == expected
+
+
+@pytest.mark.parametrize(
+    ("cell", "says", "expected"),
+    [
+        ("> 90%", "Usage: 94 %", "yes"),
+        ("above 80 %", "Usage: 94 %", "no"),
+        ("above 95 %", "Usage: 94 %", "no"),
+        ("> 90%", "nothing measured", "unknown"),
+        ("> 90%", "took 94 s", "unknown"),
+        ("60 s to 10 min", "742 s behind", "unknown"),
+        ("60 s to 15 min", "742 s behind", "yes"),
+        ("1 or more", "count=3", "yes"),
+        ("< 500 ms", "p95 is 0.2 s", "yes"),
+        ("> 95 % for 10 min", "Usage: 97 %", "yes"),
+        ("> 80 % of max", "Value: A=94.2, C=1", "no"),
+        ("< 10 % left", "4 % left", "yes"),
+        ("10 % libre", "4 % libre", "yes"),
+        ("above 5,000", "7,412 messages, sustained 5 min", "yes"),
+        ("> 10 000 messages", "14 212 messages", "yes"),
+        ("> 10 s", "temps moyen 12,4 s", "yes"),
+        ("lag \\> 300 s (critical)", "412s behind for 5m", "yes"),
+        ("p95 above 2,000 ms", "p95 is 2.4 s", "yes"),
+        ("30 s – 5 min", "lag is 42 s", "yes"),
+        ("below 15 %", "4.1 % is lower than the threshold (5.0 %)", "yes"),
+        ("über 3 Tage", "seit 5 Tagen", "unknown"),
+    ],
+)
+def test_amounts_against_a_range(cell: str, says: str, expected: str) -> None:
+    assert said(cell, "Used", says=says, others="> 90%") == expected
+
+
+@pytest.mark.parametrize(
+    ("says", "expected"),
+    [("2.3 %", ["yes", "no"]), ("0.4 %", ["no", "yes"]), ("0.01 %", ["unknown", "unknown"])],
+)
+def test_rows_are_told_apart_by_the_narrowest_range_that_holds(
+    says: str, expected: list[Verdict]
+) -> None:
+    facts = AlertFacts(labels=(), amounts=amounts_in(says))
+    rows = [
+        [cell_of(text, label) for label, text in zip("#RVW", row, strict=True)]
+        for row in (("1", "all", "> 1 %", "5 min"), ("2", "", "> 0.1 %", "for 30 min"))
+    ]
+    assert [row[2] for row in verdicts(rows, facts)] == expected
+
+
+def test_amounts_are_not_compared_where_another_column_differs() -> None:
+    facts = AlertFacts(labels=(), amounts=amounts_in("97 %"))
+    rows = [
+        [cell_of(cluster, "Cluster"), cell_of(load, "Load")]
+        for cluster, load in (("core", "> 80 %"), ("reports", "> 95 %"))
+    ]
+    assert [row[1] for row in verdicts(rows, facts)] == ["yes", "yes"]
+
+
+SEARCH = "This page is for alerts of the **search** service only (namespace `search`)."
+
+
+@pytest.mark.parametrize(
+    ("sentence", "labels", "expected"),
+    [
+        (SEARCH, "service=search", "yes"),
+        (SEARCH, "service=catalog", "no"),
+        (SEARCH, "checkout-api critical", "no"),
+        (SEARCH, "search-api", "unknown"),
+        (SEARCH, "db-1 critical", "unknown"),
+        (SEARCH, "instance=db-1:9100", "unknown"),
+        (SEARCH, "Service=Platform", "unknown"),
+        ("Applies to `checkout-api` only.", "namespace=search", "no"),
+        ("Only jobs in `economy` are watched.", "analytics", "no"),
+        ("Diese Seite gilt nur für **prod**.", "env=staging", "no"),
+        ("Cette fiche concerne uniquement le service `panier`.", "service=stock", "no"),
+        ("Esta página es solo para el servicio `pagos`.", "service=pagos", "yes"),
+    ],
+)
+def test_a_sentence_with_only_and_marked_values_limits_a_page(
+    sentence: str, labels: str, expected: str
+) -> None:
+    pairs = [(key, value) for key, _, value in (one.rpartition("=") for one in labels.split())]
+    limit = limit_in(sentence)
+    assert limit
+    assert verdict(limit, AlertFacts(labels=pairs)) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It fires only on reaching the quota limit.",
+        "This page is for the search service only.",
+        "This alert fires only if `kube_state_metrics` is up.",
+        "Use this section only when `leader` is lost.",
+        "Only one instance of `exporter` runs.",
+        "The job `nightly` only runs at night.",
+        "See `search` and **catalog**.",
+    ],
+)
+def test_other_sentences_limit_nothing(text: str) -> None:
+    assert limit_in(text) is None
+
+
+def test_labels_are_read_from_fields_in_lines_and_from_brackets() -> None:
+    assert labels_in("/data 94 % belegt (Umgebung: Produktion, NUE)") == [
+        ("Umgebung", "Produktion")
+    ]
+    assert labels_in("plateforme : production, Hinweis: alt") == [("plateforme", "production")]
+    assert bracketed("DiskFull (cart-api-28911 prod) [over 90 for 5m]") == [
+        ("", "cart-api-28911"), ("", "prod")
+    ]  # fmt: skip
+
+
+def test_small_words_of_a_title_are_no_countries() -> None:
+    facts = AlertFacts(labels=(), words=["Lag", "in", "EU"])
+    assert verdict(read_scope("IN", "Region"), facts, frozenset({"in", "eu"})) == "no"
+    assert verdict(read_scope("EU", "Region"), facts) == "yes"
+
+
+def test_the_words_are_words() -> None:
+    """In YAML, `no` and `on` without quotes are none."""
+    for name in WORDS:
+        if name not in {"keys", "values", "parts", "units", "roles"}:
+            assert all(isinstance(one, str) and one == one.strip() for one in words_of(name)), name
