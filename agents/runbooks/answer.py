@@ -167,7 +167,7 @@ def _entries_text(match: RunbookMatch, draft: _Draft) -> str:
     if match.chosen and alert.named:
         name = _plain_name(alert.name)
         lines.append(f"No entry is named `{name}`; by its words this one is for it.")
-    steps = _linked_steps(entry, draft.snapshot)
+    steps = _linked_steps(match, draft.snapshot)
     lines.append(_first_steps(entry, draft))
     if steps:
         first = _NUMBERED.search(steps.text)
@@ -227,13 +227,14 @@ def _contact_lines(entry: RunbookEntry, snapshot: Snapshot) -> Iterator[str]:
         yield f"**Owner:** {owner}"
 
 
-def _linked_steps(entry: RunbookEntry, snapshot: Snapshot) -> Chunk | None:
-    """The numbered list that the entry links to: at the link's anchor, else the first of its
-    document that has the step number of the entry's first step."""
+def _linked_steps(match: RunbookMatch, snapshot: Snapshot) -> Chunk | None:
+    """The numbered list that the entry links to, or of the runbook that mentions the alert: at the
+    link's anchor, else the first that has the step number of the entry's first step."""
+    entry = match.entries[0]
     number = _STEP_NUMBER.search(entry.first("step"))
     here = entry.chunk.document_id
     own = next(iter(snapshot.cards([here])), None)
-    for target in entry.links:
+    for target in entry.links or filter(None, [match.runbook]):
         where, _, anchor = target.removeprefix("doc:").partition("#")
         file = linked_path(where, own.path) if own else ""
         documents = (

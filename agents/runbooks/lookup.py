@@ -81,6 +81,12 @@ class RunbookDocument:
             if place.kind == "row" and chunk.table and len(chunk.table.header) == 2:
                 yield self._tables[chunk.table.id].rows[chunk.id, place.row][1 - place.column]
 
+    def introduces(self, key: str) -> bool:
+        """Whether the text above its first subheading mentions the name."""
+        introduction = self.chunks[0].heading_path if self.chunks else ()
+        places = self._places.get(key, ())
+        return any(one.kind == "text" and one.heading_path == introduction for one, _ in places)
+
     def mentioning(self, key: str) -> Iterator[RunbookEntry]:
         """The entries of passages that only mention a name."""
         for chunk, place in self._places.get(key, ()):

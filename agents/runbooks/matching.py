@@ -47,6 +47,8 @@ class RunbookMatch:
     """For `several`: labels of the columns that would decide."""
     also: RunbookEntry | None = None
     """Another entry with more about the alert."""
+    runbook: str = ""
+    """For `found`, without a link: the document whose introduction mentions the alert."""
     unknown: tuple[str, ...] = ()
     """For `found`: labels of the entry's scopes that the alert doesn't decide."""
     perhaps: tuple[RunbookEntry, ...] = ()
@@ -100,7 +102,9 @@ class _Lookup:
             if current := [one for one in entries if not one.retired]:
                 keeps_name = alert.named or _is_of_link(name, alert)
                 renamed = alert if keeps_name else replace(alert, name=current[0].name)
-                return _choose(renamed, current, self._facts(alert, name))
+                match = _choose(renamed, current, self._facts(alert, name))
+                runbook = self._introduced(name, match) if match.outcome == "found" else ""
+                return replace(match, runbook=runbook)
         perhaps = {one.key: one for one in reversed(list(self._nearest(alert)))}
         return RunbookMatch(
             alert=alert, outcome="none", entries=tuple(retired[:MAX_ENTRIES]),
@@ -117,6 +121,16 @@ class _Lookup:
                 if is_telling(long_name):
                     self._named |= self._visible.named(_keys(long_name))
                     yield from self._entries(long_name, is_short=False)
+
+    def _introduced(self, name: str, match: RunbookMatch) -> str:
+        """The id of the one other document whose introduction mentions the alert."""
+        entry, key = match.entries[0], name_key(name)
+        if entry.links:
+            return ""
+        documents = self._documents(self._visible.named({key}, mentions=True), {key})
+        others = (one for one in documents if one.card.id != entry.chunk.document_id)
+        introducing = [one.card.id for one in others if one.introduces(key)]
+        return introducing[0] if len(introducing) == 1 else ""
 
     def _documents(
         self, named: Mapping[str, Sequence[str]], keys: Collection[str]

@@ -383,6 +383,7 @@ def test_passages_of_two_domains_stand_under_their_names(scene: Scene) -> None:
 
 def test_what_was_read_in_a_screenshot_is_said(scene: Scene) -> None:
     scene.office.director.sees["read_screenshot"] = dict(ALERT)
+    scene.office.director.sees["runbook"] = {"entries": [1]}
     picture = scene.office.slack.share("alert.png", drawn(*ALERT["text"]))
     thread = scene.ask("what do I do about this?", PLATFORM, files=[picture])
     see(

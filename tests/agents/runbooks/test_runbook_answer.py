@@ -238,3 +238,12 @@ def test_a_step_comes_with_the_command_that_it_introduces() -> None:
     text = answered("[FIRING:1] DjangoDown", snapshot(COMMANDS)).text
     command = "kubectl rollout restart deploy/django --selector='app in (**)'"
     assert f"1. Restart the service:\n```\n{command}\n```\n2. Watch it come back." in text
+
+
+def test_the_steps_of_the_runbook_whose_introduction_names_the_alert_are_told() -> None:
+    unlinked = LINKED.replace("[Failover runbook](doc:failover)", "Failover runbook")
+    answer = answered("[FIRING:1] PrimaryDown (eu)", snapshot(unlinked, FAILOVER))
+    assert "**Steps:** Failover Runbook" in answer.text
+    assert "Read the lag of the standby." in answer.text
+    other = FAILOVER.replace("id: failover", "id: other")
+    assert "**Steps:**" not in answered("PrimaryDown", snapshot(unlinked, FAILOVER, other)).text
