@@ -23,7 +23,7 @@ from bot.posting.streaming import safe_end
 from playground.slack.rules.block_rules import problems, too_long
 from tests.bot.fakes import answer
 
-NOW = datetime(2026, 11, 22, tzinfo=UTC)
+NOW = datetime.now(UTC)
 CITED = "https://docs.google.com/document/d/KEY/edit#heading=h.age"
 
 
