@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote
 
-import yaml
-
 from enrichment.chunk import Chunk, ChunkTable, DocumentCard
+from enrichment.language.words import word_table
 
 PlaceKind = Literal["row", "section", "page", "lead", "field", "mention"]
 _Above = dict[str, dict[int, str]]
 """Table → column → name of the row above, here and in the chunk before."""
-_WORDS: dict[str, str] = yaml.safe_load(Path(__file__).with_name("names.yaml").read_text())
+_WORDS: dict[str, str] = word_table(Path(__file__).with_name("names.yaml"))
 _ALERTS, _IDS, _EVENTS, _FILLERS = (
     frozenset(_WORDS[about].split(", ")) for about in ("alert", "identifier", "event", "filler")
 )

@@ -8,9 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from agents.alerts.alert import AlertStatus
+from enrichment.language.words import word_table
 
 _WORDS, _REST, _QUOTE = r"[^\n]{1,200}?", r"[^\n]{0,400}", "[\"“”'‘’]"
 _KINDS = {
@@ -56,20 +55,18 @@ class Form:
         return re.compile(text + r"[ \t]*$", re.IGNORECASE | re.MULTILINE)
 
 
-def _table(file: str) -> Any:
-    return yaml.load(Path(__file__).with_name(file).read_text("utf-8"), yaml.CSafeLoader)
-
-
 def _listed(kind: Any) -> Any:
     if isinstance(kind, dict):
         return {key: _listed(value) for key, value in kind.items()}
     return tuple(" ".join(one.split()) for one in kind.split("," if "," in kind else None))
 
 
-WORDS = _listed(_table("words.yaml"))
+_HERE = Path(__file__)
+_TABLE = word_table(_HERE.with_name("forms.yaml"))
+WORDS = _listed(word_table(_HERE.with_name("words.yaml")))
 """Kind → words, or keys of fields, or kinds of them."""
-FORMS = tuple(Form(**one) for one in _table("forms.yaml")["forms"])
-BODIES = tuple(Form(**one) for one in _table("forms.yaml")["bodies"])
+FORMS = tuple(Form(**one) for one in _TABLE["forms"])
+BODIES = tuple(Form(**one) for one in _TABLE["bodies"])
 """Webhooks, each with a body as its example."""
 READ = tuple(form for form in FORMS if form.template)
 PRODUCTS = frozenset(

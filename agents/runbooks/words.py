@@ -9,11 +9,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
+from enrichment.language.words import word_table
 
-WORDS: Final[dict[str, Any]] = yaml.safe_load(
-    Path(__file__).with_name("words.yaml").read_text(encoding="utf-8")
-)
+WORDS: Final[dict[str, Any]] = word_table(Path(__file__).with_name("words.yaml"))
 _CLOUD_REGION = re.compile(
     r"(us|eu|ap|sa|ca|me|af|il|mx|uk|asia|europe)(?:(?:north|south|east|west|central|gov)+\d+)+"
 )
