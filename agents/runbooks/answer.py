@@ -14,7 +14,12 @@ from agents.answer import Answer, Ask, AskWrapper, Citation, Question
 from agents.extractive.relevance import citation
 from agents.runbooks.choice import choose_entries
 from agents.runbooks.entries import RunbookEntry, plain, without_links
-from agents.runbooks.matching import RunbookMatch, match_alerts, worth_answering
+from agents.runbooks.matching import (
+    RunbookMatch,
+    introducing,
+    match_alerts,
+    worth_answering,
+)
 from agents.steps import Progress
 from config.domain import Domain
 from config.models import ChatModel
@@ -234,7 +239,8 @@ def _linked_steps(match: RunbookMatch, snapshot: Snapshot) -> Chunk | None:
     number = _STEP_NUMBER.search(entry.first("step"))
     here = entry.chunk.document_id
     own = next(iter(snapshot.cards([here])), None)
-    for target in entry.links or filter(None, [match.runbook]):
+    targets = entry.links or filter(None, [introducing(match.name, snapshot, but=here)])
+    for target in targets:
         where, _, anchor = target.removeprefix("doc:").partition("#")
         file = linked_path(where, own.path) if own else ""
         documents = (

@@ -47,8 +47,8 @@ class RunbookMatch:
     """For `several`: labels of the columns that would decide."""
     also: RunbookEntry | None = None
     """Another entry with more about the alert."""
-    runbook: str = ""
-    """For `found`, without a link: the document whose introduction mentions the alert."""
+    name: str = ""
+    """By which its entries were looked up."""
     unknown: tuple[str, ...] = ()
     """For `found`: labels of the entry's scopes that the alert doesn't decide."""
     perhaps: tuple[RunbookEntry, ...] = ()
@@ -103,8 +103,7 @@ class _Lookup:
                 keeps_name = alert.named or _is_of_link(name, alert)
                 renamed = alert if keeps_name else replace(alert, name=current[0].name)
                 match = _choose(renamed, current, self._facts(alert, name))
-                runbook = self._introduced(name, match) if match.outcome == "found" else ""
-                return replace(match, runbook=runbook)
+                return replace(match, name=name)
         perhaps = {one.key: one for one in reversed(list(self._nearest(alert)))}
         return RunbookMatch(
             alert=alert, outcome="none", entries=tuple(retired[:MAX_ENTRIES]),
@@ -122,22 +121,11 @@ class _Lookup:
                     self._named |= self._visible.named(_keys(long_name))
                     yield from self._entries(long_name, is_short=False)
 
-    def _introduced(self, name: str, match: RunbookMatch) -> str:
-        """The id of the one other document whose introduction mentions the alert."""
-        entry, key = match.entries[0], name_key(name)
-        if entry.links:
-            return ""
-        documents = self._documents(self._visible.named({key}, mentions=True), {key})
-        others = (one for one in documents if one.card.id != entry.chunk.document_id)
-        introducing = [one.card.id for one in others if one.introduces(key)]
-        return introducing[0] if len(introducing) == 1 else ""
-
     def _documents(
         self, named: Mapping[str, Sequence[str]], keys: Collection[str]
     ) -> Iterator[RunbookDocument]:
         ids = dict.fromkeys(one for key in sorted(keys) for one in named.get(key, ()))
-        for card in self._visible.cards(list(ids)[:_MAX_DOCUMENTS]):
-            yield read_document(self._visible.chunks(card.id), card)
+        return _read_documents(list(ids), self._visible)
 
     def _facts(self, alert: Alert, name: str) -> AlertFacts:
         """`name`: the one that is documented; other parts of the alert's name are labels."""
@@ -176,6 +164,20 @@ class _Lookup:
                     nearest.append((sum(map(self._visible.rarity, shared)), entry))
         nearest.sort(key=lambda one: -one[0])
         yield from (entry for shared, entry in nearest if shared)
+
+
+def introducing(name: str, visible: Snapshot, *, but: str) -> str:
+    """The id of the one document, except `but`, whose introduction mentions the name; else ''."""
+    key = name_key(name)
+    ids = visible.named({key}, mentions=True).get(key, ())
+    others = (one for one in _read_documents(ids, visible) if one.card.id != but)
+    found_in = [one.card.id for one in others if one.introduces(key)]
+    return found_in[0] if len(found_in) == 1 else ""
+
+
+def _read_documents(ids: Sequence[str], visible: Snapshot) -> Iterator[RunbookDocument]:
+    for card in visible.cards(ids[:_MAX_DOCUMENTS]):
+        yield read_document(visible.chunks(card.id), card)
 
 
 def _nearby(entries: Iterable[RunbookEntry]) -> Iterator[RunbookEntry]:
