@@ -158,7 +158,7 @@ class _Lookup:
         query = SearchQuery(variants=(" ".join(sorted(words)),), strategy="keyword", limit=20)
         nearest: list[tuple[float, RunbookEntry]] = []
         for hit in self._visible.search(query) if words else ():
-            for document in self._documents({"": (hit.chunk.document_id,)}, {""}):
+            for document in _read_documents([hit.chunk.document_id], self._visible):
                 for entry in _nearby(document.entries_of(hit.chunk)):
                     shared = words & stems(as_words(f"{entry.place} {entry.name}"))
                     nearest.append((sum(map(self._visible.rarity, shared)), entry))
