@@ -13,7 +13,8 @@ from enrichment.language.words import word_table
 
 _WORDS, _REST, _QUOTE = r"[^\n]{1,200}?", r"[^\n]{0,400}", "[\"“”'‘’]"
 _KINDS = {
-    "name": _WORDS, "title": _WORDS, "on": r"[^\n]{1,400}?", "state": r"\w{1,40}", "_": _REST,
+    "name": _WORDS, "title": _WORDS, "on": r"[^\n]{1,400}?", "state": r"\w{1,40}",
+    "_": _REST, "more": _REST,
     "region": r"(?:US|EU|Asia|Canada|South|Africa|Middle|Israel|Mexico|[a-z]{2}-)[^|\n]{0,60}?",
     "#": r"\[?#?\d+\]?", "lines": r"(?:[^\n]*\n){0,8}?",
 }  # fmt: skip

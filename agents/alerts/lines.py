@@ -15,12 +15,16 @@ _MAX_LINE, _MAX_VALUE = 1_000, 120
 _LINK = re.compile(r"<((?:https?|mailto):[^<>|\s]+)(?:\|([^<>\n]*))?>")
 _MENTION = re.compile(r"<[!@#][^<>\n]{1,200}>|(?<!\S)@(?:here|channel|everyone)\b")
 _LINK_AFTER = re.compile(r" ?\(https?://[^\s()]+\)")
-_URL = re.compile(r"https?://(?:[^\s<>|]*=)?([^\s<>|=]+)")
+_URL = re.compile(r"https?://(?:[^\s<>|]*[?&](?:host|service)=)?([^\s<>|?&]+)[^\s<>|]*")
+_KEY_AND_URL = re.compile(rf"\W*(?:[\w ]{{1,40}}: ?)?<?{_URL.pattern}>?\W*")
 _RUNBOOK = re.compile(r"(?:runbook|playbook)[^\n]{0,60}?(https?://[^\s<>|)\"'`*]+)", re.IGNORECASE)
-_UNFILLED = re.compile(r"\{\{[^{}\n]{0,200}\}\}|<no value>|\[no value\]|%!\w\([^()\n]{0,80}\)")
+_UNFILLED = re.compile(
+    r"\{\{[^{}\n]{0,200}\}\}|\{[A-Z]+\.[A-Z\d.]+\}|<no value>|\[no value\]|%!\w\([^()\n]{0,80}\)"
+)
 _KEY_ALONE = re.compile(
     r"^([*_]*[A-Z][\w ]{1,30}:[*_]*) *\n(?=<?https?://|[^\n:=]+$)", re.MULTILINE
 )
+_CODE_AFTER_KEY = re.compile(r"^(\s*[•●▪*-] [\w.-]+) `([^`\n]+)`$", re.MULTILINE)
 _EMOJI = re.compile(
     r":(?!\d+:)(?:x|[a-z0-9_+-]{2,40}):|[\u2190-\u2191\u2193-\u21ff\u2300-\u23ff\u2460-\u2bff"
     r"\U0001f000-\U0001faff\ufe0f\u200d]+"
@@ -45,19 +49,22 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d[T ]")
 KEYS = WORDS["keys"]
 KNOWN_KEYS = SEVERITY_KEYS.union(INSTANCE_KEYS, *KEYS.values())
 """Of fields that alerts of many kinds have."""
+FIELD_KEYS = SEVERITY_KEYS.union(INSTANCE_KEYS, KEYS["names"], KEYS["states"], KEYS["titles"])
+_KEY_INSIDE = "|".join(sorted(FIELD_KEYS, key=len, reverse=True))
+_NEXT_FIELD = re.compile(rf"(?<=: )([^|·•]+?),? +(?=(?:{_KEY_INSIDE}) ?: )", re.IGNORECASE)
 
 
 def lines_of(text: str) -> list[str]:
     """Its lines that hold words, with links as `text (URL)`, and a key alone before its value."""
     text = _UNFILLED.sub(" ", html.unescape(text[:MAX_CHARACTERS]))
-    text = _KEY_ALONE.sub(r"\1 ", text)
+    text = _CODE_AFTER_KEY.sub(r"\1: \2", _KEY_ALONE.sub(r"\1 ", text))
     text = _LINK.sub(lambda m: f"{m[2]} ({m[1]})" if m[2] else m[1], _MENTION.sub(" ", text))
     return [one for one in text.splitlines()[:MAX_LINES] if clean(one)]
 
 
 def clean(line: str) -> str:
     """Without emoji, links' URLs, list marks, and marks of bold, strike and code. A bare URL
-    becomes its value behind the last `=`, else its host and path."""
+    becomes the host or service that it shows, else its host and path."""
     line = _URL.sub(lambda m: m[1].rstrip("/"), _LINK_AFTER.sub("", line[:_MAX_LINE]))
     line = _EMOJI.sub(" ", line.translate(_SIGNS))
     line = " ".join(_BULLET.sub("", line.strip()).split())
@@ -65,7 +72,8 @@ def clean(line: str) -> str:
 
 
 def is_url(line: str) -> bool:
-    return bool(_URL.fullmatch(line.strip(" <>")))
+    """Whether it holds only a URL, or a key and a URL."""
+    return bool(_KEY_AND_URL.fullmatch(line))
 
 
 def runbooks_in(text: str) -> list[str]:
@@ -74,8 +82,8 @@ def runbooks_in(text: str) -> list[str]:
 
 def fields(line: str) -> Iterator[Label]:
     """The pairs of a line that holds nothing else; a value is '' where it may be in the next
-    line. `Service: payments | Urgency: High`."""
-    for part in _BETWEEN.split(line):
+    line. `Service: payments | Urgency: High`, `Host: db-1 State: DOWN`."""
+    for part in _BETWEEN.split(_NEXT_FIELD.sub(r"\1 | ", line)):
         if match := _FIELD.match(part):
             yield match[1], unquoted(match[2])
         else:
@@ -107,12 +115,16 @@ def tags(text: str) -> Iterator[Label]:
             yield match[1] if match else "", value
 
 
+def is_prose(key: str, value: str) -> bool:
+    """Whether a field describes the alert, and is no label."""
+    return key.casefold() in KEYS["descriptions"] or len(value) > _MAX_VALUE
+
+
 def label(key: str, value: str) -> list[Label]:
     """As a label, without what stands in brackets behind the value: `db-4 [10.0.0.4]`."""
     value = _IN_BRACKETS.sub("", value)
-    if not any(map(str.isalnum, value)) or _DATE.match(value) or len(value) > _MAX_VALUE:
-        return []
-    return [] if key.casefold() in KEYS["descriptions"] else [(key, value)]
+    tells = any(map(str.isalnum, value)) and not _DATE.match(value)
+    return [(key, value)] if tells and not is_prose(key, value) else []
 
 
 def unquoted(value: str) -> str:

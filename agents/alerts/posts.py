@@ -109,9 +109,11 @@ class Post:
             self._drafts[-1].status = self._drafts[-1].status or self._status
         elif not self._is_next_title(line):
             pairs = list(fields(line))
+            if text.is_url(raw) and pairs and pairs[0][0].casefold() not in text.FIELD_KEYS:
+                return  # a link
             for one, value in pairs:
                 self._add_field(one, value)
-            if not pairs or (pairs[0][1] and pairs[0][0].casefold() in KEYS["descriptions"]):
+            if not pairs or text.is_prose(*pairs[0]):
                 first, begin = " ".join(line.split()[:2]), " ".join(line.split()[:4])
                 if titles.says_no_more(first):
                     self._drafts[0].status = self._drafts[0].status or status_of(begin)
@@ -145,6 +147,7 @@ class Post:
         elif name in KEYS["states"] and (status := status_of(value)):
             draft.status = draft.status or status
             draft.sure = draft.sure or status == "firing"
+            draft.severity = draft.severity or titles.level_of(value)
         elif name == "labels" and not value:
             self._draft_for(name)
         elif name in KEYS["tags"]:
@@ -236,10 +239,13 @@ def _draft(form: Form, match: re.Match[str], depth: int) -> Draft:
     state = by_key.get("state", "")
     draft = Draft(
         form="notice" if state and is_notice(state) else form.id, loose=form.loose,
-        height=form.height, status=status_of(state), severity=by_key.get("severity", ""),
+        height=form.height, status=status_of(state),
+        severity=by_key.get("severity") or titles.level_of(state),
     )  # fmt: skip
     for key, value in groups:
-        if key not in {"name", "title", "state"}:
+        if key == "more":
+            draft.lines.append(value)
+        elif key not in {"name", "title", "state"}:
             draft.labels += text.tags(value) if key == "on" else [(key, value)]
     draft.name = draft.title = by_key.get("name") or dict(draft.labels).get("alertname", "")
     if title := by_key.get("title"):

@@ -46,12 +46,14 @@ _SPEAKER = re.compile(r"[\w.-]+: ")
 _ON = re.compile(
     r"\b(?:on|for|in|at) (?:the )?(?:(?:host|node|server|service|cluster|pod) )?([\w./:-]{0,60}\w)"
 )
+_BODY_PAIR = re.compile(r"""(["'])(\w+)\1\s*:\s*(?:(["'])(.*?)(?:\3|$)|([\w.-]+))""", re.MULTILINE)
 _BEFORE_PLACE = re.compile(r"\b(?:on|in|at) (?:the )?$")
 _PARTS = re.compile(r"(?<=[.!?;,])\s+| [-–—] |\n")
 _COINED = re.compile(
     r"([A-Z]+[a-z0-9]+[A-Z]\w*|[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+)(?=$| \(| (?:on|in|for|at) )(.*)"
 )
 _BESIDE = re.compile(r"(?:[,;()\[]| -) ?(?:\w+(?: |: ?|=))?(\w+)(?=$|[,;.)\]]| since )")
+_OF_LOGS = re.compile(r"(?:Error|Exception) | error$", re.IGNORECASE)
 _ASKS = re.compile(
     r"\?|^\s*(?:how|what|when|where|which|who|why|can|could|should|is|does|did)\b", re.IGNORECASE
 )
@@ -113,7 +115,7 @@ def _by_level(lines: Sequence[str]) -> Alert | None:
             return Alert(
                 name=match[1], named=True, title=match[0], status="firing", severity=severity,
                 labels=tuple(dict.fromkeys(labels))[:MAX_LABELS], form="person",
-                certain=severity.casefold() != "error",  # logs have it, too
+                certain=not _OF_LOGS.search(f"{match[1]} {severity}"),
             )  # fmt: skip
     return None
 
@@ -160,11 +162,16 @@ def _alerts_in_json(text: str, *, strictly: bool = False) -> tuple[list[Alert], 
 
     `strictly`: only by a key that no other body has."""
     begin, end = text.find("{"), text.rfind("}")
+    end = end if end > begin else len(text)
+    body: Any = {}
     try:
-        body = json.loads(text[begin : end + 1]) if len(text) <= _MAX_BODY else None
-    except (ValueError, RecursionError):
-        body = None
-    if not isinstance(body, dict):
+        body = json.loads(text[begin : end + 1]) if begin >= 0 and len(text) <= _MAX_BODY else {}
+    except RecursionError:
+        pass
+    except ValueError:  # cut off, or in another language's notation
+        pairs = _BODY_PAIR.findall(text[begin : end + 1])
+        body = {key: value or number for _, key, _, value, number in reversed(pairs)}
+    if not isinstance(body, dict) or not body:
         return [], text
     alerts = [one for one in _body_alerts(body) if one.named or not strictly]
     around = f"{text[:begin]}\n{text[end + 1 :]}".replace("json", " ")

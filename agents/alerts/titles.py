@@ -83,6 +83,11 @@ def is_level(word: str) -> bool:
     return word.casefold() in _LEVELS
 
 
+def level_of(state: str) -> str:
+    """The level that a state ends with, as written: `WARN -> CRIT`; '' for `firing`."""
+    return next(filter(is_level, state.split()[-1:]), "")
+
+
 def is_notice(text: str) -> bool:
     """Whether the first words report work, or what a person did with an alert."""
     words = frozenset(_words(text[:120])[:8])
@@ -185,11 +190,8 @@ def is_group(title: str) -> bool:
 
 
 def may_be_title(title: str) -> bool:
-    """Whether words without any sign of an alarm may be an alert's title, not a sentence: they are
-    few, or a coined name is among them."""
-    words = title.casefold().split()
-    is_short = len(words) <= 9 or re.search(r"[a-z][A-Z]|\w_\w", title)
-    return bool(is_short) and sum(one in STOP_WORDS for one in words) <= 2
+    """Whether words without any sign of an alarm may be an alert's title, and no sentence."""
+    return sum(one in STOP_WORDS for one in title.casefold().split()) <= 2
 
 
 def _words(text: str) -> list[str]:

@@ -66,6 +66,21 @@ def test_dimensions_are_labels() -> None:
     assert ("QueueName", "orders") in alert.labels
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"alertname": "DiskFull", "status": "firing", "env": "prod",}',
+        "{'alertname': 'DiskFull', 'status': 'firing', 'env': 'prod', 'n': None}",
+        '{"status": "firing", "labels": {\n"alertname": "DiskFull",\n"env": "prod", "n": "it i',
+    ],
+)
+@pytest.mark.parametrize("by_bot", [True, False])
+def test_a_body_that_is_not_quite_json(text: str, by_bot: bool) -> None:
+    (alert,) = alerts_in(text, by_bot=by_bot)
+    assert (alert.name, alert.status, alert.form) == ("DiskFull", "firing", "json")
+    assert ("env", "prod") in alert.labels
+
+
 def test_what_somebody_did_with_an_alert_fires_nothing() -> None:
     assert body(action="Acknowledge", alert={"message": "ConsumerLag"}) == ()
     data = {"title": "ReplicationLag"}

@@ -46,6 +46,18 @@ def test_it_says_so(text: str, name: str, value: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        "¿qué hago?", "was tun?", "Was soll ich jetzt machen?", "que faire ?", "cosa devo fare?",
+        "o que eu faço agora?", "wat moet ik doen?", "co robić?", "что делать?", "ne yapmalıyım?",
+    ],
+)  # fmt: skip
+def test_what_to_do_is_asked_in_other_languages(words: str) -> None:
+    for text in (f"{words}\n[FIRING:1] KeyOverdue (sg)", f"[FIRING:1] KeyOverdue (sg)\n{words}"):
+        assert [one.name for one in alerts_in(text)] == ["KeyOverdue"]
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "what does KeyOverdue mean for RC?", "KeyOverdue?", "why did FIRING KeyOverdue come twice?",
@@ -118,8 +130,11 @@ def test_chat_is_no_alert(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["The mood is firing on reports", "main is red", "CartJob in cart\nlevel: error\nmsg: no"],
-)
+    [
+        "The mood is firing on reports", "main is red", "CartJob in cart\nlevel: error\nmsg: no",
+        "DatabaseError at /admin (critical)", "QueueTimeoutException in cart, severity: high",
+    ],
+)  # fmt: skip
 def test_plain_words_count_only_where_the_documents_name_them(text: str) -> None:
     (alert,) = alerts_in(text)
     assert not alert.certain

@@ -173,6 +173,9 @@ def test_two_products_in_one_message() -> None:
         ("Problem: Disk full\nHost: db-4 [10.0.0.4]", {("Host", "db-4")}),
         ("[CRITICAL] PodDown | *Cluster:* prod-eu", {("Cluster", "prod-eu")}),
         ("Triggered: [#1] Disk\n*Service:*\n<https://x.example|ledger>", {("Service", "ledger")}),
+        ("DOWN: shop\nTarget: https://shop.example/fr?a=b", {("Target", "shop.example/fr")}),
+        ("Memory\nState: DOWN Host: https://n.example/show?host=db-9", {("Host", "db-9")}),
+        ("[FIRING:1] (x critical)\n● alertname `DiskFull`\n● env `prod`", {("env", "prod")}),
     ],
 )
 def test_labels(text: str, labels: set[tuple[str, str]]) -> None:
@@ -191,6 +194,48 @@ def test_labels(text: str, labels: set[tuple[str, str]]) -> None:
 def test_the_runbook_that_a_message_links(line: str) -> None:
     (alert,) = posted(f"[FIRING:1] DiskFull\n{line}")
     assert alert.runbooks == ("https://r.example/a",)
+
+
+REASON = (
+    "Threshold Crossed: 2 out of the last 2 datapoints [2410.0 (24/11/26 03:02:00), 1900.0 "
+    "(24/11/26 03:01:00)] were greater than the threshold (1800.0)."
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (f'ALARM: "queue-age" in EU\nAlarm reason: {REASON}', "2410.0"),
+        (f'ALARM: "queue-age" in EU\n{REASON}', "2410.0"),
+        (json.dumps({"AlarmName": "queue-age", "NewStateReason": REASON}), "2410.0"),
+        ("[shop][https://shop.example] certificate shop.example will expire in 9 days", "9 days"),
+        ("[shop] [🔴 Down] timeout of 48000ms exceeded", "48000ms"),
+        ("shop :: db-1 :: Disk usage\n\tWARNINGs: /var is 93.10 (outside [:92]).", "93.10"),
+    ],
+)
+def test_measured_values_are_kept(text: str, value: str) -> None:
+    (alert,) = posted(text)
+    assert value in f"{alert.lines} {alert.labels}"
+
+
+@pytest.mark.parametrize(
+    ("text", "severity"),
+    [
+        ("Service PROBLEM notification\nHost: db-1\nService: Memory\nState: WARN", "WARN"),
+        ("HOST: db-1  SERVICE: My SQL  STATE: CRITICAL", "CRITICAL"),
+        ("Check_MK: db-1/Memory OK -> CRIT", "CRIT"),
+        ("Status: Firing Source: Alertmanager Priority: P1\nMonitor: shop", "P1"),
+        ("Monitor: shop\nStatus: Down", ""),
+    ],
+)
+def test_a_state_may_rate_the_alert(text: str, severity: str) -> None:
+    assert posted(text)[0].severity == severity
+
+
+def test_links_are_no_labels() -> None:
+    links = "Graph URL: https://g.example/a?b=1\nPanel: https://g.example/c?d=2\n"
+    (alert,) = posted(f"[FIRING:1] DiskFull\n{links}Link to Alarm: https://g.example/e=3")
+    assert (alert.labels, alert.lines) == ((), ())
 
 
 def test_prose_is_kept_as_lines_and_names_nothing() -> None:
