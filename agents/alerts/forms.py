@@ -13,8 +13,7 @@ from enrichment.language.words import word_table
 
 _WORDS, _REST, _QUOTE = r"[^\n]{1,200}?", r"[^\n]{0,400}", "[\"“”'‘’]"
 _KINDS = {
-    "name": _WORDS, "title": _WORDS, "on": r"[^\n]{1,400}?", "state": r"\w{1,40}",
-    "_": _REST, "more": _REST,
+    "name": _WORDS, "title": _WORDS, "on": r"[^\n]{1,400}?", "state": r"\w{1,40}", "_": _REST,
     "region": r"(?:US|EU|Asia|Canada|South|Africa|Middle|Israel|Mexico|[a-z]{2}-)[^|\n]{0,60}?",
     "#": r"\[?#?\d+\]?", "lines": r"(?:[^\n]*\n){0,8}?",
 }  # fmt: skip
@@ -49,7 +48,8 @@ class Form:
         text = ""
         for at, (key, choices, sign, words) in enumerate(_PART.findall(self.template)):
             if key:  # a key may come again; its number is taken off when the match is read
-                group = "?:" if key in {"_", "#", "lines"} else f"?P<{key}_{at}>"
+                is_noise = choices if key == "_" else key in {"#", "lines"}
+                group = "?:" if is_noise else f"?P<{key}_{at}>"
                 text += f"({group}{choices or _KINDS.get(key, r'[^ ]{1,200}?')})"
             else:
                 text += {"<": "(?:", ">": ")?", '"': _QUOTE}.get(sign) or re.escape(words)

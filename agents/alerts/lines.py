@@ -16,6 +16,7 @@ _LINK = re.compile(r"<((?:https?|mailto):[^<>|\s]+)(?:\|([^<>\n]*))?>")
 _MENTION = re.compile(r"<[!@#][^<>\n]{1,200}>|(?<!\S)@(?:here|channel|everyone)\b")
 _LINK_AFTER = re.compile(r" ?\(https?://[^\s()]+\)")
 _URL = re.compile(r"https?://(?:[^\s<>|]*[?&](?:host|service)=)?([^\s<>|?&]+)[^\s<>|]*")
+_PARAMETER = re.compile(r"[?&](region|host|service|cluster|namespace|env)=([\w.-]+)")
 _KEY_AND_URL = re.compile(rf"\W*(?:[\w ]{{1,40}}: ?)?<?{_URL.pattern}>?\W*")
 _RUNBOOK = re.compile(r"(?:runbook|playbook)[^\n]{0,60}?(https?://[^\s<>|)\"'`*]+)", re.IGNORECASE)
 _UNFILLED = re.compile(
@@ -71,6 +72,11 @@ def clean(line: str) -> str:
     return _ITALIC.sub(r"\1", line).replace("[ ", "[").replace(" ]", "]").strip("_~ ")
 
 
+def tells(text: str) -> bool:
+    """Whether it holds more than signs."""
+    return any(map(str.isalnum, text))
+
+
 def is_url(line: str) -> bool:
     """Whether it holds only a URL, or a key and a URL."""
     return bool(_KEY_AND_URL.fullmatch(line))
@@ -78,6 +84,11 @@ def is_url(line: str) -> bool:
 
 def runbooks_in(text: str) -> list[str]:
     return [one.rstrip(".,;") for one in _RUNBOOK.findall(text)]
+
+
+def parameters(text: str) -> list[Label]:
+    """Labels in the queries of links: `https://console.example/alarm?region=eu-west-1`."""
+    return _PARAMETER.findall(text)
 
 
 def fields(line: str) -> Iterator[Label]:
@@ -123,8 +134,8 @@ def is_prose(key: str, value: str) -> bool:
 def label(key: str, value: str) -> list[Label]:
     """As a label, without what stands in brackets behind the value: `db-4 [10.0.0.4]`."""
     value = _IN_BRACKETS.sub("", value)
-    tells = any(map(str.isalnum, value)) and not _DATE.match(value)
-    return [(key, value)] if tells and not is_prose(key, value) else []
+    is_label = tells(value) and not _DATE.match(value) and not is_prose(key, value)
+    return [(key, value)] if is_label else []
 
 
 def unquoted(value: str) -> str:

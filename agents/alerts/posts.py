@@ -104,6 +104,7 @@ class Post:
 
     def _add(self, raw: str, line: str) -> None:
         self._drafts[-1].runbooks += text.runbooks_in(raw)
+        self._drafts[-1].labels += text.parameters(raw)
         if titles.says_no_more(line) and status_of(line) and not any(fields(line)):
             self._status = status_of(line)
             self._drafts[-1].status = self._drafts[-1].status or self._status
@@ -182,7 +183,7 @@ class Post:
         )  # fmt: skip
         coined = any(one.isalpha() and is_identifier(one) for one in title.split())
         is_title = sure or status or coined or titles.may_be_title(title)
-        if not any(map(str.isalnum, name)) or not is_title:
+        if not text.tells(name) or not is_title:
             return None
         return Alert(
             name=name[:200], named=named, title=title[:400] if sure or coined else name[:200],
@@ -234,7 +235,8 @@ def draft_by_form(lines: Sequence[str], depth: int = 0) -> Draft | None:
 
 
 def _draft(form: Form, match: re.Match[str], depth: int) -> Draft:
-    groups = [(k.rpartition("_")[0], v.strip()) for k, v in match.groupdict().items() if v]
+    parts = match.groupdict(default="").items()
+    groups = [(k.rpartition("_")[0].strip("_"), v.strip()) for k, v in parts if text.tells(v)]
     by_key = dict(groups)
     state = by_key.get("state", "")
     draft = Draft(
@@ -243,7 +245,7 @@ def _draft(form: Form, match: re.Match[str], depth: int) -> Draft:
         severity=by_key.get("severity") or titles.level_of(state),
     )  # fmt: skip
     for key, value in groups:
-        if key == "more":
+        if not key:
             draft.lines.append(value)
         elif key not in {"name", "title", "state"}:
             draft.labels += text.tags(value) if key == "on" else [(key, value)]

@@ -210,6 +210,9 @@ REASON = (
         (json.dumps({"AlarmName": "queue-age", "NewStateReason": REASON}), "2410.0"),
         ("[shop][https://shop.example] certificate shop.example will expire in 9 days", "9 days"),
         ("[shop] [🔴 Down] timeout of 48000ms exceeded", "48000ms"),
+        ("Monitor is DOWN: shop - Reason: certificate expires in 2 days", "2 days"),
+        (f"queue-age state is now ALARM: {REASON}", "2410.0"),
+        ("DOWN: shop\n<https://n.example/alarm?region=eu-west-1&x=2|Open>", "eu-west-1"),
         ("shop :: db-1 :: Disk usage\n\tWARNINGs: /var is 93.10 (outside [:92]).", "93.10"),
     ],
 )
