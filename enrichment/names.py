@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain, combinations
+from itertools import combinations
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote
@@ -17,20 +17,21 @@ from urllib.parse import unquote
 from enrichment.chunk import Chunk, ChunkTable, DocumentCard
 from enrichment.language.words import word_table
 
-PlaceKind = Literal["row", "section", "page", "lead", "field", "mention"]
-_Above = dict[str, dict[int, str]]
-"""Table → column → name of the row above, here and in the chunk before."""
+PlaceKind = Literal["row", "column", "section", "page", "lead", "field", "mention"]
 _WORDS: dict[str, str] = word_table(Path(__file__).with_name("names.yaml"))
-_ALERTS, _IDS, _EVENTS, _FILLERS = (
-    frozenset(_WORDS[about].split(", ")) for about in ("alert", "identifier", "event", "filler")
+_ALERTS, _IDS, _EVENTS, _FILLERS, _PRODUCTS = (
+    frozenset(_WORDS[about].split(", "))
+    for about in ("alert", "identifier", "event", "filler", "product")
 )
 _ANY_OF = {about: words.replace(", ", "|") for about, words in _WORDS.items()}
+LINK = re.compile(r"\[([^\[\]]*)\]\(<?([^()\s>]*(?:\([^()\s]*\)[^()\s>]*)*)>?\)")
+"""A link in markdown: its text and target."""
 SHORT_NAME = re.compile(r"[A-Z][A-Z0-9]{1,5}")
 """`DGO`: a name only where the documents say what it stands for."""
+DITTO = re.compile(r"\s*(?:[\"“”〃″]|''|idem|dito|ditto)\s*", re.IGNORECASE)
 _IDENTIFIER = re.compile(r"[^\W\d_][^\W_]*(?:[-_.:/][^\W_]+)*")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _URL = re.compile(r"\b[a-z][a-z\d+.-]*://([^\s?#]*)\S*")
-_LINK = re.compile(r"\[([^\[\]]+)\]\(<?([^()\s>]*(?:\([^()\s]*\)[^()\s>]*)*)>?\)")
 _CODE_SPAN = re.compile(r"`([^`\n]{2,120})`")
 _MARKS = re.compile(r"\*\*|~~|[\u2600-\u2bff\U0001f000-\U0001faff\ufe0f]|\B:[a-z_]+:\B")
 _EDGES = " `*~\"'“”.,;:–—|-#"
@@ -43,17 +44,23 @@ _SIDES = re.compile(
 )
 """What separates a name from the rest; a dash between numbers is one of a range."""
 _BRACKETS = re.compile(r"\s*(?:\(([^()]*)\)|\[([^\[\]]*)\])\s*")
-_CODE = re.compile(r"`?([A-Z]{1,6}-?\d{1,5})[.:)]?\s+(?=[^\W\d]|`)")
-_AROUND = re.compile(
-    rf"{_BRACKETS.pattern}"
-    rf"|^`?(?:(?:{_ANY_OF['section']})\s+)?(?-i:[A-Z]{{1,6}}-?)?\d+(?:\.\d+)*[.:)]?\s+(?=[^\W\d]|`)"
-    rf"|^`?(?:{_ANY_OF['kind']})(?:\s+name)?\s*(?:[:=]|\s[-–—]\s)\s*"
-    rf"|\s*[-–—:]?\s+(?:{_ANY_OF['kind']})$"
-    rf"|(\s+(?:(?:{_ANY_OF['limit']})\s|[<>≤≥]=?)\s*\d[^()]*)$",
+_REMARKS = re.compile(
+    rf"{_BRACKETS.pattern}|\s*(?<!\S)((?:(?:{_ANY_OF['limit']})\s|[<>≤≥]=?)\s*\d[^()]*)$",
     re.IGNORECASE,
 )
-"""What stands around a name, its groups a remark; the rest is still the whole name."""
-_ASKED = re.compile(rf"^(?:{_ANY_OF['asking']})\s+|\s+(?:{_ANY_OF['happening']})$", re.IGNORECASE)
+_CODE = re.compile(r"`?([A-Z]{1,6}-?\d{1,5})[.:)]?\s+(?=[^\W\d]|`)")
+_AROUND = re.compile(
+    rf"^`?(?:(?:(?:{_ANY_OF['section']})\s+)?(?-i:[A-Z]{{1,6}}-?)?\d+(?:\.\d+)*[.:)]?\s+"
+    r"(?=[^\W\d]|`)"
+    rf"|(?:(?:{_ANY_OF['kind']}|name)\s*)+(?:[:=]|\s[-–—]\s)\s*)+"
+    rf"|\s*[-–—:]?\s+(?:{_ANY_OF['kind']})$",
+    re.IGNORECASE,
+)
+"""What may stand around a name, which is still the whole name."""
+_ASKED = re.compile(
+    rf"^(?:(?:{_ANY_OF['asking']})\s+)+|(?:\s+(?:{_ANY_OF['happening']}))+$", re.IGNORECASE
+)
+_OF_ALERTS = re.compile(r"\bal(?:erts?|arms?|erta|erte|arma|arme)\b", re.IGNORECASE)
 _LEAD = re.compile(
     r"(?P<item>(?:[-*•+>]|\d+[.)])\s+(?:\[.\]\s+)?)?"
     r"(?P<name>(?:(?:\*\*|__|`)+(?P<marked>.+?)(?:\*\*|__|`)+"
@@ -63,8 +70,8 @@ _NUMBERS = re.compile(
     r"([^\W\d_][\w-]*?)[ _-]?(\d{1,19})(x*)"
     r"(?:\s*(?:[-–—…]|\.\.+|\b(?:to|until|bis|à|hasta)\b)\s*(?:\1[ _-]?)?(\d{1,19}))?"
 )
-DITTO = re.compile(r"\s*(?:[\"“”〃]|''|idem|dito|ditto)\s*", re.IGNORECASE)
-_RATING = re.compile(rf"[\W\d_]+|(?:sev\w*|[ps])[ -]?\d|{_ANY_OF['rating']}", re.IGNORECASE)
+RATING = re.compile(rf"(?:sev\w*|[ps])[ -]?\d|{_ANY_OF['rating']}", re.IGNORECASE)
+_NO_NAME = re.compile(rf"[\W\d_]+|{RATING.pattern}", re.IGNORECASE)
 _MAX_KEY, _MAX_TEXT, _MAX_FORMS, _MAX_PARTS = 120, 300, 40, 12
 
 
@@ -77,12 +84,12 @@ class NamePlace:
     text: str
     """The name as written; a range in full."""
     kind: PlaceKind
-    """row: a cell of a naming column. section: a heading (`level`) or, with level -1, the tab.
-    page: title or file, with the first chunk only. lead: the beginning of an item, or of a
-    paragraph in bold or code. field: `Alert: X`. mention: an identifier in code, or the target
-    of a link."""
+    """row: a cell of a naming column. column: a header of a table that may be set on its side.
+    section: a heading (`level`) or, with level -1, the tab. page: title or file, with the first
+    chunk only. lead: the beginning of an item, or of a bold or code paragraph. field: `Alert: X`,
+    in a table of two columns too. mention: an identifier in code, or the target of a link."""
     row: int = -1
-    """Index in `chunk.table.rows`. A row without a name has the name above."""
+    """Index in `chunk.table.rows`."""
     column: int = -1
     level: int = -1
     """Index in `chunk.heading_path`."""
@@ -127,14 +134,6 @@ def as_words(name: str) -> str:
     return " ".join(re.sub(r"[-_./:]+", " ", _HUMP.sub(" ", name)).split())
 
 
-def parts_of_name(name: str) -> list[str]:
-    """The runs of two parts or more of an identifier that signs join, without the whole, longest
-    first: `prod-api-errors` → `prod-api`, `api-errors`."""
-    parts = list(re.finditer(r"[^-_./]+", name))[:_MAX_PARTS] if is_identifier(name) else []
-    runs = [name[first.start() : last.end()] for first, last in combinations(parts, 2)]
-    return sorted(runs, key=len, reverse=True)[1:]
-
-
 def numbers_in(text: str) -> tuple[str, int, int] | None:
     """(stem, first, last) of a numbered range: `fe01 – fe08`, `MSG-1100 to 1119`, `MSG-13xx`."""
     match = _NUMBERS.fullmatch(text.strip(" `").casefold())
@@ -154,20 +153,15 @@ def stem_and_number(name: str) -> tuple[str, int] | None:
 @lru_cache(maxsize=4_000)  # each chunk of a section has its headings
 def name_forms(text: str) -> Sequence[tuple[str, str]]:
     """(name, remark) of each name that a heading or cell may state, the whole text first."""
-    text = _MARKS.sub(" ", _LINK.sub(r"\1", text[:_MAX_TEXT]))
+    text = _MARKS.sub(" ", LINK.sub(r"\1", text[:_MAX_TEXT]))
     forms = dict[str, str]()
     for part, rest in (one for line in (text, *_LINES.split(text)) for one in _parts(line)):
         is_whole = not _plain(_BRACKETS.sub("", rest))
-        remarks = [_plain(_BRACKETS.sub(r" \1\2 ", rest))]
-        while name := _plain(part):
-            if is_whole or is_telling(name):
-                forms.setdefault(name, ", ".join(filter(None, remarks)))
-            part = part.strip()
-            if not (match := _AROUND.search(part) or _ASKED.search(part)):
-                break
-            is_whole = is_whole and match.re is _AROUND
-            remarks += map(_plain, filter(None, match.groups()))
-            part = f"{part[: match.start()]} {part[match.end() :]}"
+        own = _AROUND.sub("", part.strip())
+        for name, is_single in ((part, is_whole), (own, is_whole), (_ASKED.sub("", own), False)):
+            if (name := _plain(name)) and (is_single or is_telling(name)):
+                remark = _plain(_BRACKETS.sub(r" \1\2 ", rest))
+                forms.setdefault(name, "" if is_naming(remark) else remark)
     return list(forms.items())[:_MAX_FORMS]
 
 
@@ -175,43 +169,59 @@ def _plain(text: str) -> str:
     return " ".join(text.replace("`", "").strip(_EDGES).split())
 
 
+def _without_remarks(text: str) -> tuple[str, str]:
+    remarks = (_plain("".join(filter(None, one.groups()))) for one in _REMARKS.finditer(text))
+    return _REMARKS.sub(" ", text), f"({', '.join(filter(None, remarks))})"
+
+
 def _parts(line: str) -> Iterator[tuple[str, str]]:
-    """(a part that may be a name, the rest): the whole, members of a list, a code, and sides."""
+    """(a part that may be a name, the rest): the whole without remarks, members of a list, a code,
+    what signs divide, and the only identifier beside *alert*."""
     yield line, ""
+    yield _without_remarks(line)
     bare, brackets = _BRACKETS.subn("", line)
     members = [part.strip(_EDGES) for part in _LIST.split(bare)]
     if len(members) > 1 and all(map(is_identifier, filter(None, members))):
-        shared = _BRACKETS.search(line) if brackets == 1 else None
-        parts = _LIST.split(bare if shared else line)
-        yield from ((part, shared[0] if shared else "") for part in parts)
+        shared = _without_remarks(line)[1]
+        yield from (
+            ((part, shared) for part in _LIST.split(bare)) if brackets < 2
+            else map(_without_remarks, _LIST.split(line))
+        )  # fmt: skip
     if code := _CODE.match(line):
         yield code[1], line[code.end() :]
     sides = [match.span() for match in _SIDES.finditer(line)][:_MAX_PARTS]
     for (_, start), (end, _) in combinations([(0, 0), *sides, (len(line), len(line))], 2):
         if line[start:end].count("(") == line[start:end].count(")"):
             yield line[start:end], f"{line[:start]} {line[end:]}"
+    words = _plain(line).split()
+    coined = list(filter(is_identifier, words))
+    if len(coined) == 1 and _OF_ALERTS.search(line):
+        yield coined[0], ""
+    if coined and coined[0] == words[0] and (rest := " ".join(words[1:])):
+        if RATING.fullmatch(rest):
+            yield coined[0], rest
+        elif re.fullmatch(r"[\w-]+", coined[0]) and len(as_words(coined[0]).split()) > 2:
+            yield coined[0], ""
 
 
-def name_places(chunks: Iterable[Chunk], card: DocumentCard) -> Iterator[tuple[Chunk, NamePlace]]:
-    """The places that may name an alert, with their chunks.
-
-    `chunks`: all or one of a document's, in order. `card`: the document's."""
-    above: _Above = {}
-    for chunk in chunks:
-        places = list(_in_titles(chunk, card))
-        if chunk.table is not None:
-            places += _in_table(chunk.table, chunk.text, above)
-        elif chunk.kind == "text":
-            places += _in_text(chunk.text)
-        own = {place.key for place in places}
-        if chunk.kind != "code":
-            places += (place for place in _mentions(chunk.text) if place.key not in own)
-        yield from ((chunk, place) for place in places if 1 < len(place.key) <= _MAX_KEY)
+def name_places(chunk: Chunk, card: DocumentCard) -> Iterator[NamePlace]:
+    """The places in a document's chunk that may name an alert."""
+    places = list(_in_titles(chunk, card))
+    if chunk.table is not None:
+        places += _in_table(chunk.table, chunk.text)
+    elif chunk.kind == "text":
+        places += _in_text(chunk.text)
+    if chunk.kind != "code":
+        places += _mentions(chunk.text)
+    return (place for place in places if 1 < len(place.key) <= _MAX_KEY)
 
 
 def names_of(chunk: Chunk, card: DocumentCard) -> dict[str, bool]:
     """Key → whether the chunk is about that name; False: it only mentions it."""
-    return {place.key: place.kind != "mention" for _, place in name_places([chunk], card)}
+    names = dict[str, bool]()
+    for place in name_places(chunk, card):
+        names[place.key] = names.get(place.key, False) or place.kind != "mention"
+    return names
 
 
 def _in_titles(chunk: Chunk, card: DocumentCard) -> Iterator[NamePlace]:
@@ -223,8 +233,9 @@ def _in_titles(chunk: Chunk, card: DocumentCard) -> Iterator[NamePlace]:
 
 
 def _mentions(text: str) -> Iterator[NamePlace]:
-    targets = [to for _, to in _LINK.findall(text) if not to.startswith("#")]
-    names = (*_CODE_SPAN.findall(_LINK.sub(r"\1", text)), *chain(*map(link_names, targets)))
+    targets = [to for _, to in LINK.findall(text) if not to.startswith("#")]
+    names = [*_CODE_SPAN.findall(LINK.sub(r"\1", text))]
+    names += (name for target in targets for name in link_names(target))
     for name in filter(is_identifier, dict.fromkeys(names)):
         yield NamePlace(key=name_key(name), text=name, kind="mention")
 
@@ -252,22 +263,27 @@ def _named(text: str, kind: PlaceKind, **at: int) -> Iterator[NamePlace]:
             yield replace(place, key=range_key(name))
 
 
-def _in_table(table: ChunkTable, text: str, above: _Above) -> Iterator[NamePlace]:
-    naming = naming_columns([path.rpartition("›")[2] for path in table.header], table.rows)
-    for row, cells in enumerate(written_rows(table, text)):
-        own = {at: cells[at] for at in naming if at < len(cells) and cells[at].strip()}
-        above[table.id] = own if naming[0] in own else above.get(table.id, {}) | own
-        for column, name in above[table.id].items():
-            yield from _named(name, "row", row=row, column=column)
+def _in_table(table: ChunkTable, text: str) -> Iterator[NamePlace]:
+    labels = [path.rpartition("›")[2] for path in table.header]
+    rows = written_rows(table, text)
+    for column in naming_columns(labels, table.rows):
+        for row, cells in enumerate(rows):
+            if column < len(cells):
+                yield from _named(cells[column], "row", row=row, column=column)
+    for column, label in enumerate(labels):
+        if column and is_telling(label):
+            yield from _named(label, "column", column=column)
+    for cells in (labels, *rows) if len(labels) == 2 else ():
+        if says_alert(cells[0]):
+            yield from _named(cells[1], "field", column=1)
 
 
 def naming_columns(labels: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
     """The columns whose header names an alert, else the first that has more than numbers and
     ratings."""
-    wordy = {at for row in rows for at, cell in enumerate(row) if not _RATING.fullmatch(cell)}
+    wordy = {at for row in rows for at, cell in enumerate(row) if not _NO_NAME.fullmatch(cell)}
     usable = [at for at in range(len(labels)) if at in wordy]
-    last = [_words(label.rpartition(" ")[2]) for label in labels]
-    naming = [at for at in usable if is_naming(labels[at]) or last[at] & _ALERTS]
+    naming = [at for at in usable if is_naming(labels[at]) or says_alert(labels[at])]
     return naming or usable[:1] or [0]
 
 
@@ -275,6 +291,14 @@ def is_naming(label: str) -> bool:
     """Whether a header or field label names an alert: `Alert name`, `Nom de l'alerte`, `Check`."""
     words = _words(label)
     return bool(words) and words <= _ALERTS | _IDS | _EVENTS
+
+
+def says_alert(label: str) -> bool:
+    """Whether it names an alert by such a word: `Alert ID`, `Datadog monitor`, `Name in Zabbix`."""
+    before, _, last = label.strip(_EDGES).rpartition(" ")
+    by_end = _ALERTS | _PRODUCTS if before else _ALERTS
+    own = bool(_words(label) & (_ALERTS | {"name"}))
+    return (is_naming(label) and own) or (bool(_words(last)) and _words(last) <= by_end)
 
 
 def _words(label: str) -> set[str]:
@@ -295,10 +319,10 @@ def written_rows(table: ChunkTable, text: str) -> Sequence[Sequence[str]]:
 def _in_text(text: str) -> Iterator[NamePlace]:
     lines = _FENCED.sub("", text).splitlines()
     for line in (" ".join(line[:1_000].split()) for line in lines):
-        has_words = any(map(str.isalpha, _LINK.sub("", line)))  # a list of links names nothing
-        if has_words and (lead := _LEAD.match(_LINK.sub(r"\1", line))):
+        has_words = any(map(str.isalpha, LINK.sub("", line)))  # a list of links names nothing
+        if has_words and (lead := _LEAD.match(LINK.sub(r"\1", line))):
             name = (lead["marked"] or lead["bare"]).strip(_EDGES)
-            if is_naming(name) and _words(name) & (_ALERTS | {"name"}):
+            if says_alert(name):
                 yield from _named(lead.string[lead.end() :], "field")
             elif (is_telling if lead["item"] or lead["marked"] else is_identifier)(name):
                 yield from _named(lead["name"], "lead")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
 
 from agents.alerts.alert import Alert
 from enrichment.language.words import STOP_WORDS
-from enrichment.names import as_words, is_identifier, link_names, name_key, parts_of_name
+from enrichment.names import as_words, is_identifier, link_names, name_key
 
 JOINT = re.compile(r"[-_./]")
 """Between the parts of an identifier."""
-MAX_TITLE_WORDS, _MAX_NAME_WORDS = 60, 10
+MAX_TITLE_WORDS, _MAX_NAME_WORDS, _MAX_PARTS = 60, 10, 12
 _IN_BRACKETS_AT_END = re.compile(r"\s*(?:\([^()]*\)|\[[^\[\]]*\])$")
 _EDGES = " .,;:!?()[]{}\"'“”`*|<>"
 
@@ -30,7 +31,7 @@ def names_of(alert: Alert, glossary: Mapping[str, Sequence[str]]) -> list[str]:
         names = [*longer, alert.name, shorter, *urls, *_parts_of(shorter)]
     else:
         fields = (one for one in alert.title.split("@") if " " in one or _is_coined(one))
-        names = [alert.title, *sorted(fields, key=lambda one: -len(one.split()))]
+        names = [alert.title, alert.name, *sorted(fields, key=lambda one: -len(one.split()))]
     if not alert.named or len(alert.name.split()) > 1:
         plain = (word for word in alert.title.split() if not _is_coined(bare(word)))
         names.append(" ".join(word for word in plain if not any(map(str.isdigit, word))))
@@ -67,8 +68,14 @@ def _telling(text: str, values: Collection[str]) -> set[str]:
 def _parts_of(name: str) -> list[str]:
     """Names in an identifier: `cart-down` of `web-1/cart-down`, runs of at least half of its parts,
     `api-5xx-errors` of `orders-production-api-5xx-errors`, and `CartDown` of `CartDown-shop`."""
-    size = len(JOINT.split(name))
-    runs = [one for one in parts_of_name(name) if 2 * len(JOINT.split(one)) >= size]
+    parts = list(re.finditer(r"[^-_./]+", name))[:_MAX_PARTS] if is_identifier(name) else []
+    spans = combinations(parts, 2)
+    runs = [name[first.start() : last.end()] for first, last in spans]
+    runs = [
+        one
+        for one in sorted(runs, key=len, reverse=True)[1:]
+        if 2 * len(JOINT.split(one)) >= len(parts)
+    ]
     single = filter(str.isalpha, JOINT.split(name))
     return [*filter(_is_coined, name.split("/")), *runs, *filter(_is_coined, single)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -12,7 +12,7 @@ from typing import Literal
 from agents.runbooks.scopes import NONE, Scope, Values, read_scope
 from agents.runbooks.words import WORDS, is_key
 from enrichment.chunk import Chunk
-from enrichment.names import is_naming
+from enrichment.names import LINK, RATING, is_naming, says_alert
 
 Role = Literal[
     "name", "severity", "step", "escalation", "owner", "link", "meaning", "scope", "related", ""
@@ -23,7 +23,6 @@ TELLING = frozenset[Role](("severity", "step", "escalation", "owner", "scope", "
 MAX_CELL_CHARS = 600
 _WORDY = 12
 """Minimum average characters per cell of a column that may hold the first step."""
-_LINK = re.compile(r"\[([^\[\]]*)\]\(([^()\s]*)\)")
 
 
 def _any_of(words: Iterable[str]) -> re.Pattern[str]:
@@ -46,7 +45,13 @@ def role_of(label: str) -> Role:
     return next(roles, "scope" if is_key(label) else "")
 
 
-def roles_of(header: Sequence[str], columns: Sequence[Sequence[str]]) -> tuple[Role, ...]:
+def role_of_heading(heading: str) -> Role:
+    """As `role_of`; *Symptoms* names an alert above a column, and explains one as a heading."""
+    explains = is_naming(heading) and not says_alert(heading)
+    return "meaning" if explains else role_of(heading)
+
+
+def roles_of(header: Sequence[str], columns: Sequence[Collection[str]]) -> tuple[Role, ...]:
     """The roles of a table's columns by their headers. Where none is the first step, the wordiest
     that may be is. `columns`: cells of each column."""
     roles: list[Role] = [role_of(label) for label in header]
@@ -110,13 +115,15 @@ class RunbookEntry:
 
 def name_cells(name: str, remark: str) -> list[RunbookCell]:
     """The cells of a heading's or cell's name, and of what stands beside it."""
-    scope = RunbookCell(label="", text=plain(remark), role="scope", scope=read_scope(remark, ""))
+    role: Role = "severity" if RATING.fullmatch(remark) else "scope"
+    label = "Severity" if role == "severity" else ""
+    scope = RunbookCell(label=label, text=plain(remark), role=role, scope=read_scope(remark, label))
     return [RunbookCell(label="", text=name, role="name"), *([scope] if remark else [])]
 
 
 def without_links(markdown: str) -> str:
     """Replaces each link with its text."""
-    return _LINK.sub(r"\1", markdown)
+    return LINK.sub(r"\1", markdown)
 
 
 def plain(markdown: str) -> str:
@@ -125,4 +132,4 @@ def plain(markdown: str) -> str:
 
 
 def link_targets(markdown: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(target for _, target in _LINK.findall(markdown)))
+    return tuple(dict.fromkeys(target for _, target in LINK.findall(markdown)))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from agents.runbooks.entries import (
     IS_OF_ALERTS,
@@ -14,24 +13,24 @@ from agents.runbooks.entries import (
     RunbookEntry,
     plain,
     role_of,
+    role_of_heading,
     without_links,
 )
 from agents.runbooks.labels import AlertFacts
 from agents.runbooks.scopes import limit_in, read_scope, verdict
 from agents.runbooks.sections import (
-    EXPLAINING,
     block_entries,
     has_numbered_steps,
     item_entries,
     own_passages,
     passages_of,
-    role_below,
     section_entry,
 )
 from agents.runbooks.tables import RunbookTable, read_table
 from enrichment.chunk import Chunk, DocumentCard, is_out_of_force, says_retired
 from enrichment.language.words import sentences
 from enrichment.names import NamePlace, name_places, numbers_in, range_key
+from index.vectors.search import LruCache
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,9 @@ class RunbookDocument:
     @cached_property
     def _places(self) -> dict[str, list[tuple[Chunk, NamePlace]]]:
         places: dict[str, list[tuple[Chunk, NamePlace]]] = defaultdict(list)
-        for chunk, place in name_places(self.chunks, self.card):
-            places[place.key].append((chunk, place))
+        for chunk in self.chunks:
+            for place in name_places(chunk, self.card):
+                places[place.key].append((chunk, place))
         return places
 
     @cached_property
@@ -79,7 +79,7 @@ class RunbookDocument:
         """What a short name stands for in tables of two columns."""
         for chunk, place in self._places.get(key, ()):
             if place.kind == "row" and chunk.table and len(chunk.table.header) == 2:
-                yield self._tables[chunk.table.id].rows[chunk.id, place.row][1 - place.column]
+                yield self._tables[chunk.table.id].cell(chunk, place.row, 1 - place.column)
 
     def introduces(self, key: str) -> bool:
         """Whether the text above its first subheading mentions the name."""
@@ -123,24 +123,50 @@ class RunbookDocument:
                     yield RunbookCell(label="", text=plain(sentence), role="scope", scope=scope)
 
     def _read(self, chunk: Chunk, place: NamePlace) -> Iterator[RunbookEntry]:
-        if chunk.table and place.kind == "row":
-            yield from self._tables[chunk.table.id].entries(chunk, place)
-        elif place.kind in {"section", "page"}:
+        size = len(chunk.heading_path)
+        if place.kind in {"section", "page"}:
             yield from self._section(chunk, place, place.level + 1)
-        elif place.kind == "field":
-            block = [] if chunk.table else list(block_entries(chunk, place))
-            yield from block or self._section(chunk, place, len(chunk.heading_path))
-        elif role_below(chunk.heading_path) in EXPLAINING:
             return
+        entries = list[RunbookEntry]()
+        if chunk.table:
+            entries += self._tables[chunk.table.id].entries(chunk, place)
+        elif place.kind == "field":
+            entries += block_entries(chunk, place)
         elif place.kind == "lead" and IS_OF_ALERTS.search(chunk.place):
-            # `VapourHigh means that the hood is full.`
-            begins = re.match(rf"`?{re.escape(place.text)}`?\s\w", plain(chunk.text))
-            is_section = begins and len(chunk.heading_path) > 1
-            section = self._section(chunk, place, len(chunk.heading_path))
-            yield from section if is_section else item_entries(chunk, place)
+            entries += item_entries(chunk, place)
+        around = list(self._around(chunk, place, entries))
+        # `VapourHigh means that the hood is full.`
+        begins = plain(chunk.text).lstrip("`").startswith(place.text) and size > 1
+        if not entries and (place.kind == "field" or (place.kind == "lead" and begins)):
+            around = around or list(self._section(chunk, place, size))
+        yield from around or entries
+
+    def _around(
+        self, chunk: Chunk, place: NamePlace, entries: Sequence[RunbookEntry]
+    ) -> Iterator[RunbookEntry]:
+        """The entries of the section around a part that only lists or explains its alerts."""
+        path = chunk.heading_path
+        roles = [role_of_heading(heading) if at else "" for at, heading in enumerate(path)]
+        labels = {role_of(cell.label) for one in entries for cell in one.cells}
+        is_told = any(one.links or one.first("step") for one in entries)
+        if "meaning" in roles and place.kind in {"row", "field"} and "step" not in labels:
+            size = roles.index("meaning")
+        elif "name" in roles and place.kind == "row" and not is_told:
+            size = roles.index("name")
+        else:
+            return
+        own = [one for one in self.chunks if one.heading_path == path]
+        if has_numbered_steps(passages_of(own, len(path))):
+            return
+        more = [cell for one in entries for cell in one.cells if cell.role not in {"name", "step"}]
+        for one in self._section(chunk, replace(place, kind="page"), size):
+            if one.first("step") or place.kind == "field":
+                yield replace(one, cells=(*one.cells, *more))
 
     def _section(self, chunk: Chunk, place: NamePlace, size: int) -> Iterator[RunbookEntry]:
         """The section's entry, or those of its table's rows, if it has steps and no names."""
+        if size == 0 and len({one.heading_path[:1] for one in self.chunks}) == 1:
+            size = 1  # below the title
         path = chunk.heading_path[:size]
         chunks = [
             one for one in self.chunks
@@ -175,20 +201,12 @@ def _holds(place: NamePlace, name: str) -> bool:
     return verdict(read_scope(place.remark), AlertFacts(labels=(("", name),))) != "no"
 
 
-@dataclass(frozen=True)
-class _Cached:
-    """Equals every other of the same ids: the cache goes by them alone."""
-
-    ids: tuple[str, ...]
-    document: RunbookDocument = field(compare=False)
-
-
-@lru_cache(maxsize=64)
-def _first(cached: _Cached) -> RunbookDocument:
-    return cached.document
+_DOCUMENTS: LruCache[tuple[object, ...], RunbookDocument] = LruCache(64)
 
 
 def read_document(chunks: Sequence[Chunk], card: DocumentCard) -> RunbookDocument:
     """Chunk ids are hashes of their content: a document is read once while it stays the same."""
-    own = (card.title, card.path, card.status, card.superseded_by, *(one.id for one in chunks))
-    return _first(_Cached(own, RunbookDocument(chunks, card)))
+    key = (card.title, card.path, card.status, card.superseded_by, *(one.id for one in chunks))
+    document = _DOCUMENTS.get(key) or RunbookDocument(chunks, card)
+    _DOCUMENTS.put(key, document)
+    return document

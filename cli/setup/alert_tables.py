@@ -61,7 +61,7 @@ def lint_rows(documents: Iterable[RunbookDocument]) -> list[RowFinding]:
         rows = defaultdict[object, list[tuple[NamePlace, RunbookEntry]]](list)
         for place, entry in document.alert_rows():
             if not entry.retired:
-                rows[entry.chunk.id, place.row].append((place, entry))
+                rows[entry.chunk.id, entry.quote].append((place, entry))
         for places in rows.values():
             row = max(places, key=lambda one: len(one[0].text))[1]  # named by its whole cell
             findings += _of_row(row, [place.text for place, _ in places])

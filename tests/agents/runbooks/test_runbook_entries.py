@@ -250,3 +250,45 @@ def test_a_storm_over_a_large_table_reads_it_once() -> None:
     assert [one.first("step") for match in found for one in match.entries] == [
         f"Fix number {at}" for at in range(100)
     ]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "| | PumpDry | TankFull |\n|---|---|---|\n| Owner | P | T |\n| First step | Fill it | No |",
+        "| Alert | PumpDry |\n|---|---|\n| Owner | Water |\n| First step | Fill it |",
+        "| | |\n|---|---|\n| Alarm | PumpDry |\n| Remedio | Fill it right up again |",
+        "| Service in Checkmk | Step |\n|---|---|\n| PumpDry | Fill it |\n| TankFull | No |",
+    ],
+)
+def test_a_table_may_stand_on_its_side(table: str) -> None:
+    (step,) = steps(matched(snapshot(page("rows", "## Halls", table)), alert("PumpDry")))
+    assert step.startswith("Fill it")
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        "## 1. Symptoms\n\n### Alerts\n\n| Alert | Graph |\n|---|---|\n| PumpDry | [Water](g.md) |",
+        "## Symptoms\n\n- Pager alert: *PumpDry*\n- no water",
+        "## Alerts\n\n| Alert | Severity |\n|---|---|\n| PumpDry | P2 |",
+    ],
+)
+def test_a_part_that_only_lists_the_alerts_of_a_page_leads_to_the_pages_steps(section: str) -> None:
+    known = snapshot(page("water", section, "## Mitigation\n\n1. Fill it", title="No water"))
+    assert steps(matched(known, alert("PumpDry"))) == ["Fill it"]
+
+
+def test_two_pages_of_one_name_are_both_shown() -> None:
+    known = snapshot(
+        page("one", "## Steps\n\n1. Fill it.", title="Runbook: PumpDry"),
+        page("two", "## Pump\n\n### PumpDry\n\n- Look at it\n- Fill it"),
+    )
+    match = matched(known, alert("PumpDry"))
+    assert (match.outcome, sorted(steps(match))) == ("several", ["Fill it", "Look at it"])
+
+
+def test_a_rating_behind_a_name_chooses_by_severity() -> None:
+    sections = ("## PumpDry warning\n\n1. Wait.", "## PumpDry critical\n\n1. Fill it.")
+    match = matched(snapshot(page("water", *sections)), alert("PumpDry", "severity=critical"))
+    assert steps(match) == ["Fill it"]

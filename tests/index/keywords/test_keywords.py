@@ -35,14 +35,14 @@ IT doesn't tell the US team, afaik; read/write access to C++ or R&D needs Zoë's
 def test_other_search_terms_are_another_format() -> None:
     """Published folders hold the terms of their day, and are asked with today's."""
     held = {
-        5: "on-call oncal call engin key sec-1234 sec 1234 rotat p0 host hbr-eu1 hbr eu1 v1.2 v1 "
+        6: "on-call oncal call engin key sec-1234 sec 1234 rotat p0 host hbr-eu1 hbr eu1 v1.2 v1 "
         "90 max_age maxag max age it us team read/write read write access c++ r&d zoë 暗号 号鍵 2fa"
     }
     assert " ".join(search_terms(SAID)) == held[FORMAT]
 
 
 def test_other_stop_words_are_another_format() -> None:
-    held = {5: "8ab8cf5565b6e07f"}
+    held = {6: "8ab8cf5565b6e07f"}
     assert sha256(" ".join(sorted(STOP_WORDS)).encode()).hexdigest()[:16] == held[FORMAT]
 
 
