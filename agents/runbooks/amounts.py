@@ -37,6 +37,7 @@ _BEFORE_LIMIT = re.compile(
     rf"(?:\b{alternatives('above', 'below', 'limits')}|[<>≤≥]=?)(?: (?:the|of|is|at))?[ :=>(]*$",
     re.IGNORECASE,
 )
+_WINDOW = re.compile(rf"\W{{0,2}}{alternatives('windows')}\b", re.IGNORECASE)
 _ORDINALS = frozenset(WORDS["ordinals"])
 _VALUE = re.compile(rf"\b{alternatives('value')}\W{{0,4}}$", re.IGNORECASE)
 _URL = re.compile(r"https?://\S+")
@@ -47,7 +48,7 @@ MAX_AMOUNTS = 20
 class Amount:
     value: float
     measure: str
-    """`%`, `s` (seconds), `b` (bytes); '' for a count."""
+    """`%`, `s` (seconds), `b` (bytes); '' for a count, `?` where the message may mean any."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +56,15 @@ class Range:
     low: float
     high: float
     measure: str
+    holds: frozenset[Amount] = frozenset()
+    """Of an alert's amounts, those in it."""
 
     def contains(self, amount: Amount) -> bool:
-        return amount.measure == self.measure and self.low <= amount.value <= self.high
+        return amount.measure in {self.measure, "?"} and self.low <= amount.value <= self.high
 
     def is_part_of(self, other: Range) -> bool:
-        """Whether it is a proper part of the other range, in the same measure."""
-        same = self.measure == other.measure and self != other
+        """Whether it is narrower than the other range, and holds the same amounts."""
+        same = self.measure == other.measure and other.holds <= self.holds
         return same and other.low <= self.low and self.high <= other.high
 
 
@@ -84,19 +87,21 @@ def range_in(text: str) -> Range | None:
 
 
 def amounts_in(text: str) -> tuple[Amount, ...]:
-    """Measured values of an alert's text, without thresholds, dates and identifying numbers. A
-    *value* without a unit may be a percentage."""
-    amounts = dict[Amount, None]()
+    """Measured values of an alert's text, without thresholds, windows of time, dates and
+    identifying numbers. Where some are called values, they are all; one without a unit may be an
+    amount of anything, in its base unit."""
+    amounts, values = dict[Amount, None](), dict[Amount, None]()
     text = _URL.sub(" ", text[:4_000])
     for match in _MEASURED.finditer(text):
         before = text[max(0, match.start() - 24) : match.start()]
         words = {*before.split()[-1:], match[1] or "", match[3] or ""}
-        if not _BEFORE_LIMIT.search(before) and _ORDINALS.isdisjoint(map(str.casefold, words)):
+        is_limit = _BEFORE_LIMIT.search(before) or _WINDOW.match(text, match.end())
+        if not is_limit and _ORDINALS.isdisjoint(map(str.casefold, words)):
             amount = _amount(match[2], match[3])
             amounts[amount] = None
-            if not amount.measure and 1 < amount.value <= 100 and _VALUE.search(before):
-                amounts[Amount(amount.value, "%")] = None
-    return tuple(amounts)[:MAX_AMOUNTS]
+            if _VALUE.search(before):
+                values[amount if amount.measure else Amount(amount.value, "?")] = None
+    return tuple(values or amounts)[:MAX_AMOUNTS]
 
 
 def _amount(number: str, unit: str | None) -> Amount:

@@ -1,4 +1,4 @@
-"""An alert's labels in the words of tables."""
+"""What an alert's message says, in the words of tables."""
 
 from __future__ import annotations
 
@@ -9,98 +9,125 @@ from functools import cached_property
 
 from agents.alerts.alert import Label
 from agents.runbooks.amounts import Amount
-from agents.runbooks.words import (
-    WORDS,
-    alike,
-    group_of,
-    is_key,
-    kind_of,
-    larger_regions,
-    normal_key,
-    spelled,
-    without_port,
-)
+from agents.runbooks.words import WORDS, group_of, is_key, kind_of, meanings, normal_key, spelled
 from enrichment.language.words import STOP_WORDS
-from enrichment.names import stem_and_number
 
 _POSTED_FOR = "Service"
 """Of the product that posts: a name of its own for whom it tells."""
 _FIELD = re.compile(r"([^\W\d]\w+)\s?[:=]\s?([^\s,;()\[\]|:=]+)")
-_BRACKETS = re.compile(r"[(\[]([^()\[\]]*)[)\]]")
-_ADDRESS = re.compile(r"(?<=\w)\s*[(\[](?i:IP\W+)?((?:\d+\.){3}\d+|[\da-f]*:[\da-f:]+)[)\]]$")
+_GROUP = re.compile(r"[^()\[\]{}|@,;]+")
+_WORD = re.compile(r"/?[^\W\d][\w.:/-]*")
+_TOKEN = re.compile(r"[^\s,;()\[\]{}|@\"'“”<>=]+")
+_ADDRESS = re.compile(r"(?<=\w)\s*[(\[](?i:IP\W+)?(?:(?:\d+\.){3}\d+|[\da-f]*:[\da-f:]+)[)\]]$")
 """After the name of a host."""
-_WORD = re.compile(r"[^\W\d][\w.:/-]*")
 _PARTICLES = STOP_WORDS.union(WORDS["articles"])
-_WITH_PARTS = frozenset(("host", "pod", "region", "environment"))
-"""Keys of values whose beginning is one too: `cart-7f9`, `eu-west-1a`."""
+_MAX_TEXT, _MAX_RUN = 4_000, 6
 
 
 @dataclass(frozen=True)
-class AlertLabel:
+class Mention:
+    """A label, or the whole text."""
+
     key: str
-    """Normalized; for a value alone, what kind of value it is, else ''. `word`: may be any word."""
+    """Normalized; of a value alone, what kind of value it is, else ''."""
     value: str
-    spellings: frozenset[str]
-    """The value, what means the same, and what it is a part of."""
+    words: frozenset[str]
+    """Its words and their runs as spelled, what means the same, and what they are a part of."""
+    names: tuple[str, ...]
+    """Its words as written."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlertFacts:
     labels: Sequence[Label]
-    words: Sequence[str] = ()
-    """Words of the title around the name, and runs of them."""
+    text: str = ""
+    """The title without the name, and all lines and labels."""
     amounts: Sequence[Amount] = ()
     glossary: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @cached_property
-    def read_labels(self) -> tuple[AlertLabel, ...]:
-        # In a title, `in` and `de` are no countries.
-        pairs = [*self.labels, *(("word", one) for one in self.words if one not in _PARTICLES)]
-        return tuple(
-            AlertLabel(_label_key(key, name), name, self._spellings(key, value))
-            for key, value in pairs
-            for name in _ADDRESS.split(value)[:1]
-        )
-
-    def under(self, keys: Collection[str]) -> list[AlertLabel]:
-        """The labels of one of these keys, else of one with the same meaning."""
-        groups = set(map(group_of, keys))
-        same = [one for one in self.read_labels if one.key in keys]
-        return same or [one for one in self.read_labels if group_of(one.key) in groups]
+    def mentions(self) -> list[Mention]:
+        """The labels. A part of a value counts as it, `orders` in `orders-prod-eu`, except where
+        the whole is one of a kind: `non-prod`."""
+        return [
+            Mention(_label_key(key, value), _ADDRESS.sub("", value), self._words(parts), names)
+            for key, value in self.labels
+            for names in [tuple(_tokens(value))]
+            for parts in [[value] if kind_of([value]) else re.findall(r"[^\W_]+", value[:300])]
+        ]
 
     @cached_property
-    def elsewhere(self) -> list[AlertLabel]:
-        """The labels that may be of any key."""
-        return [one for one in self.read_labels if group_of(one.key) not in {"severity", "team"}]
+    def whole(self) -> Mention:
+        """The text. In it, small words are no values: `in` and `de` are no countries."""
+        tokens = _tokens(self.text[:_MAX_TEXT])
+        words = self._words(tokens) - {spelled(one) for one in tokens if _is_small(one)}
+        return Mention("", "", words, tuple(tokens))
 
-    def _spellings(self, key: str, value: str) -> frozenset[str]:
-        whole, *address = map(without_port, _ADDRESS.split(value[:300]))
-        names = [whole, *address, *re.split(r"\s*[,;]\s*", whole)]
-        if group_of(normal_key(key)) in _WITH_PARTS and "//" not in whole:
-            names += [whole[: match.start()] for match in re.finditer(r"[-_./:]", whole)]
-        same = alike(set(map(spelled, names)), self.glossary)
-        return frozenset(same | larger_regions(same)) - {""}
+    def under(self, keys: Collection[str]) -> list[Mention]:
+        """The labels of one of these keys, else of one with the same meaning or last word."""
+
+        def alike(key: str, other: str) -> bool:
+            is_longer = f"_{key}".endswith(f"_{other}") or f"_{other}".endswith(f"_{key}")
+            return group_of(key) == group_of(other) or (is_longer and bool(key and other))
+
+        same = [one for one in self.mentions if one.key in keys]
+        return same or [one for one in self.mentions if any(alike(one.key, key) for key in keys)]
+
+    @cached_property
+    def bare(self) -> list[Mention]:
+        """The values that stand alone, and are of no kind."""
+        keyed = {one.value for one in self.mentions if one.key}
+        return [one for one in self.mentions if not one.key and one.value not in keyed]
+
+    def loose(self, key: str) -> list[Mention]:
+        """The labels that may be of this key, which none has: values alone, but not as environment
+        or region; of a key that is not known, also those of such a key."""
+        if group_of(key) in WORDS["values"]:
+            return []
+        others = [one for one in self.mentions if one.key and not is_key(one.key)]
+        return self.bare + ([] if is_key(key) else others)
+
+    @cached_property
+    def elsewhere(self) -> list[Mention]:
+        """The labels that may be of any key."""
+        return [one for one in self.mentions if group_of(one.key) not in {"severity", "team"}]
+
+    def _words(self, parts: Sequence[str]) -> frozenset[str]:
+        spans = (
+            "".join(parts[at : at + size])
+            for size in range(1, _MAX_RUN + 1) for at in range(len(parts) - size + 1)
+        )  # fmt: skip
+        words = set(map(spelled, spans))
+        for short, long in self.glossary.items():
+            same = set(map(spelled, (short, *long)))
+            words |= same if same & words else set()
+        return frozenset(words.union(*map(meanings, words))) - {""}
 
 
 def labels_in(text: str) -> list[Label]:
     """Fields within lines, by a key that tables use or a value as of an environment or region:
     `97 % used (plateforme : production)`."""
-    fields = _FIELD.findall(text[:4_000])
+    fields = _FIELD.findall(text[:_MAX_TEXT])
     return [(key, value) for key, value in fields if is_key(key) or kind_of([value])]
 
 
-def bracketed(title: str) -> list[Label]:
-    """The values in a title's brackets, `(checkout-api prod critical)`; none of a sentence."""
-    groups = [one.split() for one in _BRACKETS.findall(title)]
+def values_in(title: str) -> list[Label]:
+    """The values that a title lists, `(checkout-api prod critical)`; none of a sentence."""
+    groups = [one.split() for one in _GROUP.findall(title)]
     listed = [
         one for one in groups if all(map(_WORD.fullmatch, one)) and _PARTICLES.isdisjoint(one)
     ]
     return [("", word) for words in listed for word in words]
 
 
+def _tokens(text: str) -> list[str]:
+    return [one for one in (each.strip(".:!?*`") for each in _TOKEN.findall(text)) if one]
+
+
+def _is_small(token: str) -> bool:
+    return len(token) == 1 or token in _PARTICLES or token.isdecimal()
+
+
 def _label_key(key: str, value: str) -> str:
-    is_word = key in {"word", _POSTED_FOR} or (not normal_key(key) and stem_and_number(value))
-    if normal_key(key) and not is_word:
-        return normal_key(key)
-    kind = "severity" if spelled(value) in WORDS["ratings"] else kind_of([value])
-    return "host" if without_port(value) != value else kind or ("word" if is_word else "")
+    own = "sender" if key == _POSTED_FOR else normal_key(key)
+    return own or kind_of([value]) or ("host" if re.search(r"\w:\d{2,5}$", value) else "")

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from agents.alerts.alert import Alert, Label
-from agents.runbooks.alert_names import JOINT, MAX_TITLE_WORDS, bare, names_of, runs
+from agents.alerts.alert import Alert
+from agents.runbooks.alert_names import JOINT, names_of
 from agents.runbooks.amounts import amounts_in
 from agents.runbooks.entries import RunbookCell, RunbookEntry
-from agents.runbooks.labels import AlertFacts, bracketed, labels_in
+from agents.runbooks.labels import AlertFacts, labels_in, values_in
 from agents.runbooks.lookup import RunbookDocument, read_document
-from agents.runbooks.scopes import NONE, Verdict, has_amounts, verdict, verdicts
-from agents.runbooks.words import normal_key
+from agents.runbooks.scopes import (
+    Value,
+    Values,
+    Verdict,
+    goes_beyond,
+    has_amounts,
+    hits,
+    together,
+    verdict,
+)
+from agents.runbooks.words import is_key, normal_key, spelled
 from config.domain import Domain
-from enrichment.language.words import STOP_WORDS, stems
+from enrichment.language.words import stems
 from enrichment.names import (
     SHORT_NAME,
     as_words,
-    is_identifier,
     is_telling,
     link_names,
     name_key,
@@ -32,6 +41,7 @@ MAX_ENTRIES = 6
 MAX_NEAREST = 8
 _MAX_DOCUMENTS = 12
 _MAX_SEARCHES = 5
+_RATINGS = frozenset(("severity", "owner"))
 _RANKS = {"row": 3, "section": 2, "page": 1, "item": 0}
 
 
@@ -129,21 +139,22 @@ class _Lookup:
 
     def _facts(self, alert: Alert, name: str) -> AlertFacts:
         """`name`: the one that is documented; other parts of the alert's name are labels."""
-        rest = re.sub(re.escape(name), "|", alert.title, flags=re.IGNORECASE)
-        around = [one for part in re.split(r"[|,;@()\[\]{}]", rest) for one in runs(part, 3)]
-        rest_of_name = alert.name.replace(name, "-") if is_identifier(alert.name) else ""
-        parts = [("", one) for one in JOINT.split(rest_of_name) if one]
-        words = (bare(word) for line in alert.lines for word in line.split())
-        named = list(filter(is_identifier, words))[:MAX_TITLE_WORDS]
+        rest = re.sub(
+            rf"([\w./-]*){re.escape(name)}([\w./-]*)",
+            lambda match: " | ".join(("", *JOINT.split(f"{match[1]}-{match[2]}"), "")),
+            f"{alert.title} | {alert.name}", flags=re.IGNORECASE,
+        )  # fmt: skip
+        # A key of several words is the beginning of a sentence.
+        pairs = (f"{key if ' ' in key else ''} {value}" for key, value in alert.labels)
+        lines = "\n".join((*alert.lines, *pairs))
         severity = [("severity", alert.severity)] if alert.severity else []
-        fields = labels_in("\n".join((*alert.lines, *(value for _, value in alert.labels))))
-        own = (*alert.labels, *bracketed(f"{alert.title} {alert.name}"), *severity, *fields, *parts)
-        labels: dict[Label, None] = dict.fromkeys(own)
-        texts = (alert.title, *alert.lines, *(f"{key}={value}" for key, value in alert.labels))
+        own = (*alert.labels, *values_in(rest), *severity, *labels_in(lines))
+        stated = "\n".join((alert.title, *(f"{key}={value}" for key, value in alert.labels), lines))
         # A recovered alert states the amounts of now, not those that raised it.
-        amounts = () if alert.status == "resolved" else amounts_in("\n".join(texts))
+        amounts = () if alert.status == "resolved" else amounts_in(stated)
         return AlertFacts(
-            labels=tuple(labels), words=(*around, *named), amounts=amounts, glossary=self._glossary
+            labels=tuple(dict.fromkeys(own)), text=f"{rest}\n{lines}", amounts=amounts,
+            glossary=self._glossary,
         )  # fmt: skip
 
     def _nearest(self, alert: Alert) -> Iterator[RunbookEntry]:
@@ -198,45 +209,52 @@ def _keys(*names: str) -> set[str]:
 @dataclass(frozen=True)
 class _Rated:
     entry: RunbookEntry
-    verdicts: tuple[tuple[RunbookCell, Verdict], ...]
-
-    @property
-    def yes(self) -> int:
-        """How many of its scopes hold that are not for every alert."""
-        confirmed = (cell for cell, answer in self.verdicts if answer == "yes")
-        return sum(any(one.holds_for != "all" for one in cell.scope or ()) for cell in confirmed)
-
-    @property
-    def rank(self) -> tuple[bool, int]:
-        return bool(self.entry.first("step")), _RANKS[self.entry.kind]
+    cells: tuple[tuple[RunbookCell, Verdict], ...]
+    """The cells that say for which alerts it is."""
+    signs: tuple[Values, ...]
+    """Values of the alert in its scopes, in its title and headings, in its severity and owner."""
 
     @property
     def unknown(self) -> list[RunbookCell]:
-        return [cell for cell, answer in self.verdicts if answer == "unknown" and cell.scope]
+        return [cell for cell, answer in self.cells if answer == "unknown" and cell.scope]
 
-    def beats(self, other: _Rated) -> bool:
-        """Whether more of its scopes hold, and it leaves nothing open where the two differ."""
-        texts = {cell.text for cell, _ in other.verdicts}
-        return self.yes > other.yes and all(cell.text in texts for cell in self.unknown)
+    def beats(self, other: _Rated, by: int, *, strictly: bool) -> bool:
+        """Whether it has values of the alert that the other lacks, and not the other way around.
+        `strictly`: what it leaves open in a column of a known key has to be the other's, too."""
+        texts = {cell.text for cell, _ in other.cells}
+        is_open = any(is_key(cell.label) and cell.text not in texts for cell in self.unknown)
+        ahead, behind = self.contradicts(other), other.contradicts(self)
+        if by or ahead == behind:
+            ahead = goes_beyond(self.signs[by], other.signs[by])
+            behind = goes_beyond(other.signs[by], self.signs[by])
+        return ahead and not behind and not (is_open and strictly)
+
+    def contradicts(self, other: _Rated) -> bool:
+        """Whether the alert has its value in a column, and not the other's."""
+        labels = {cell.label for cell, answer in self.cells if answer == "yes"}
+        return any(cell.label in labels for cell in other.unknown)
 
 
 def _choose(alert: Alert, entries: Sequence[RunbookEntry], facts: AlertFacts) -> RunbookMatch:
     rated = _rated(entries, facts)
-    preferred = _preferred(rated)
-    possible = [one for one in rated if all(answer != "no" for _, answer in one.verdicts)]
-    left = [one for one in possible if one in preferred and not _is_left_out(one, preferred)]
+    preferred = _preferred(entries)
+    possible = [one for one in rated if all(answer != "no" for _, answer in one.cells)]
+    left = [one for one in possible if one.entry in preferred]
     if not left:
         others = tuple(entries[:MAX_ENTRIES])
         return RunbookMatch(alert=alert, outcome="other_scope", entries=others)
-    left = [one for one in left if not any(other.beats(one) for other in left)]
-    for narrower in (_by_place, _by_severity):
-        left = (narrower(left, facts) if len(left) > 1 else left) or left
+    # A value alone may be one of another row: severity is no reason to think otherwise.
+    for by, strictly in enumerate((True, False, bool(facts.bare))):
+        left = [
+            one for one in left
+            if not any(other.beats(one, by, strictly=strictly) for other in left)
+        ]  # fmt: skip
     best = left[0]
     steps = {one.entry.first("step").casefold().rstrip(".") for one in left}
     if len(left) > 1 and (len(steps) > 1 or not best.entry.first("step")):
         several = tuple(one.entry for one in left[:MAX_ENTRIES])
         return RunbookMatch(alert=alert, outcome="several", entries=several, on=_deciding(left))
-    also = next((one.entry for one in possible if one not in preferred), None)
+    also = next((one.entry for one in possible if one.entry not in preferred), None)
     unknown = (cell.label for cell in best.unknown if cell.role == "scope" and len(left) == 1)
     return RunbookMatch(
         alert=alert, outcome="found", entries=(best.entry,), also=also,
@@ -244,79 +262,47 @@ def _choose(alert: Alert, entries: Sequence[RunbookEntry], facts: AlertFacts) ->
     )  # fmt: skip
 
 
-def _is_left_out(one: _Rated, others: Sequence[_Rated]) -> bool:
-    """Whether another is for all alerts but such, and this one doesn't say that it is for them."""
-    excepted = {
-        key for other in others for cell, answer in other.verdicts if answer == "no"
-        for part in cell.scope or () if part.but != NONE for key in (cell.label, *part.keys)
-    }  # fmt: skip
-    confirmed = {
-        key for cell, answer in one.verdicts if answer == "yes"
-        for part in cell.scope or () for key in (cell.label, *part.keys)
-    }  # fmt: skip
-    return bool(excepted) and not excepted & confirmed
-
-
-def _preferred(rated: Sequence[_Rated]) -> list[_Rated]:
+def _preferred(entries: Sequence[RunbookEntry]) -> list[RunbookEntry]:
     """The best of each document, a row before a section before its page, and of these the rows if
     there are any. Entries that say what to do come before all others."""
+    rank = {id(one): (bool(one.first("step")), _RANKS[one.kind]) for one in entries}
     best: dict[str, tuple[bool, int]] = {}
-    for one in rated:
-        document = one.entry.chunk.document_id
-        best[document] = max(one.rank, best.get(document, one.rank))
+    for one in entries:
+        document = one.chunk.document_id
+        best[document] = max(rank[id(one)], best.get(document, rank[id(one)]))
     top = max(best.values())
     lowest = (top[0], top[1] if top[1] == _RANKS["row"] else min(top[1], _RANKS["page"]))
-    of_documents = (one for one in rated if one.rank == best[one.entry.chunk.document_id])
-    return [one for one in of_documents if one.rank >= lowest]
+    return [one for one in entries if rank[id(one)] >= max(lowest, best[one.chunk.document_id])]
 
 
 def _rated(entries: Sequence[RunbookEntry], facts: AlertFacts) -> list[_Rated]:
-    cells = [list(_scope_cells(entry)) for entry in entries]
-    return [
-        _Rated(entry, tuple(zip(own, answers, strict=True)))
-        for entry, own, answers in zip(entries, cells, verdicts(cells, facts), strict=True)
-    ]
+    columns = defaultdict[str, list[Values]](list)
+    for cell in (cell for entry in entries for cell in entry.cells):
+        columns[cell.label].append(together(one.values for one in cell.scope or ()))
+    labels = {spelled(one.value) for one in facts.elsewhere}
 
+    def rated(entry: RunbookEntry) -> _Rated:
+        signs: tuple[set[Value], ...] = (set(), set(), set())
+        cells = list[tuple[RunbookCell, Verdict]]()
+        for cell in entry.cells:
+            is_rating = cell.role in _RATINGS
+            if cell.role in {"scope", ""} or (cell.role == "meaning" and has_amounts(cell.scope)):
+                rivals = together(columns[cell.label])
+                answer = verdict(cell.scope, facts, cell.column | rivals, rivals)
+                cells.append((cell, answer))
+                signs[0].update(hits(cell.scope, facts) or ([cell.text] if answer == "yes" else []))
+            elif is_rating and entry.kind == "row":
+                signs[2].update(hits(cell.scope, facts))
+        signs[1].update(one for one in re.findall(r"[\w-]+", entry.place) if spelled(one) in labels)
+        return _Rated(entry, tuple(cells), tuple(map(frozenset, signs)))
 
-def _scope_cells(entry: RunbookEntry) -> Iterator[RunbookCell]:
-    """The cells that say for which alerts it is: of a meaning, only amounts."""
-    for cell in entry.cells:
-        if (cell.role in {"scope", ""} and cell.text) or (
-            cell.role == "meaning" and has_amounts(cell.scope)
-        ):
-            yield cell
-
-
-def _texts(entry: RunbookEntry, but: str = "-") -> list[str]:
-    return [one.text.casefold() for one in _scope_cells(entry) if one.label != but]
-
-
-def _by_place(left: Sequence[_Rated], facts: AlertFacts) -> list[_Rated]:
-    """Those whose title or heading has a value of the alert that the others' lack."""
-    words = [{name_key(word) for word in re.findall(r"[\w-]+", one.entry.place)} for one in left]
-    values = {name_key(one.value) for one in facts.elsewhere} - STOP_WORDS
-    values = values.difference(words[0].intersection(*words))
-    return [one for one, own in zip(left, words, strict=True) if values & own]
-
-
-def _by_severity(left: Sequence[_Rated], facts: AlertFacts) -> list[_Rated]:
-    """Where they differ in nothing else, those with the alert's severity or owner."""
-    if len({tuple(_texts(one.entry)) for one in left}) > 1:
-        return []
-    rating_cells = {
-        id(one): [cell for cell in one.entry.cells if cell.role in {"severity", "owner"}]
-        for one in left
-    }
-    return [
-        one for one in left
-        if any(cell.scope and verdict(cell.scope, facts) == "yes" for cell in rating_cells[id(one)])
-    ]  # fmt: skip
+    return [rated(entry) for entry in entries]
 
 
 def _deciding(left: Sequence[_Rated]) -> tuple[str, ...]:
     """Labels of the columns in which they differ and that an alert can decide."""
     texts: dict[str, set[str]] = {}
-    for cell in (cell for one in left for cell, _ in one.verdicts if cell.scope or not cell.text):
+    for cell in (cell for one in left for cell, _ in one.cells if cell.scope or not cell.text):
         if normal_key(cell.label) or (cell.label and has_amounts(cell.scope)):
             texts.setdefault(cell.label, set()).add(cell.text.casefold())
     return tuple(label for label, cells in texts.items() if len(cells) > 1)

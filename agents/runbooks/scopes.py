@@ -23,28 +23,30 @@ The words are those of `words.yaml`, in several languages.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Literal, Protocol
+from typing import Literal
 
 from agents.runbooks.amounts import Range, range_in
-from agents.runbooks.labels import AlertFacts, AlertLabel
+from agents.runbooks.labels import AlertFacts, Mention
 from agents.runbooks.words import (
     WORDS,
     alternatives,
     group_of,
+    is_key,
     is_name,
     kind_of,
     may_be,
+    meanings,
     normal_key,
     spelled,
 )
 from enrichment.names import numbers_in, stem_and_number
 
-Verdict = Literal["yes", "no", "unknown"]
+Verdict = Literal["yes", "no", "unknown", "any"]
+"""`any`: it is for every alert."""
 Value = str | Range | tuple[str, int, int]
 """A name or glob as written, a range of amounts, or (stem, first, last) of numbered names."""
 Values = frozenset[Value]
@@ -58,7 +60,10 @@ def _pattern(text: str) -> re.Pattern[str]:
 _ALL = _pattern(rf"{alternatives('all')}(?: (\w+))?|\*|[-–—]*")
 _REST = _pattern(rf"(?:{alternatives('all', 'articles')} )*{alternatives('rest')}(?: \w+)?")
 _EXCEPT = _pattern(rf"(?:^|[\s,(]+){alternatives('except')}\.?[\s-]+(?=\S)")
-_LIST = _pattern(rf"\s*[,;&|+\n]\s*|\s*/(?!(?:s|min|h|day)\b)\s*|\s+{alternatives('and_or')}\s+")
+_LIST = _pattern(
+    rf"\s*[,;&|+\n]\s*|(?<=\w)/(?=\w)(?!(?:s|min|h|day)\b)|\s/\s"
+    rf"|\s+(?!{alternatives('and_more')}\b){alternatives('and_or')}\s+"
+)
 _ONLY = _pattern(rf"\b{alternatives('only')}\b")
 _LIMIT = _pattern(
     rf"\b{alternatives('only')}(?: (?!{alternatives('conditions')}\b)[\w']+){{0,3}} §"
@@ -68,11 +73,12 @@ _OF_PAGES = _pattern(rf"\b{alternatives('pages')}\b")
 _REMARK = _pattern(rf"\((?!{alternatives('except')}\b)([^()]*)\)")
 _PAIRS = re.compile(r"\s*[;\n]\s*|[\s,]+(?=[^\W\d]+\s*[:=](?!//)\s*\S)")
 _KEYED = re.compile(r"([^\W\d][^\d:=]{0,30}?)\s*[:=](?!//)\s*(.+)")
+_KEY_BEFORE = re.compile(r"([^\W\d]+) (\S*[-_.*/]\S*)")
+"""`topic orders.*`"""
 _LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 _MARKED = re.compile(r"\*\*([^*]+)\*\*|`([^`]+)`")
 _PROSE = _pattern(rf"[<>=≥≤?!%]|[.:](?:\s|$)|\d (?:{'|'.join(WORDS['units'])})\b")
 _MARKS = " \"'“”„«»[]()"
-_DOTTED = frozenset(("job", "queue", "service", "namespace"))
 _MAX_WORDS, _MAX_CHARS = 4, 300
 
 
@@ -89,21 +95,12 @@ Scope = tuple[Condition, ...]
 """All of them have to hold."""
 
 
-class ScopeCell(Protocol):
-    @property
-    def label(self) -> str: ...
-    @property
-    def scope(self) -> Scope | None: ...
-    @property
-    def column(self) -> Values: ...
-
-
 def together(values: Iterable[Values]) -> Values:
     return NONE.union(*values)
 
 
 def has_amounts(scope: Scope | None) -> bool:
-    return any(_ranges(one.values) for one in scope or ())
+    return any(isinstance(value, Range) for one in scope or () for value in one.values)
 
 
 def read_scope(cell: str, header: str = "") -> Scope | None:
@@ -112,7 +109,7 @@ def read_scope(cell: str, header: str = "") -> Scope | None:
         return None
     text = re.sub(r"<br\s*/?>", "\n", re.sub(r"\*\*|`", "", _LINK.sub(r"\1", cell))).strip()
     text = text[1:-1] if _REMARK.fullmatch(text) else text
-    keyed = [_KEYED.fullmatch(part) for part in _PAIRS.split(text)]
+    keyed = [_KEYED.fullmatch(part) or _key_before(part) for part in _PAIRS.split(text)]
     pairs = [(one[1], one[2]) for one in keyed if one]
     conditions: list[Condition] = []
     for key, value in pairs if all(keyed) else [(header, text)]:
@@ -122,6 +119,11 @@ def read_scope(cell: str, header: str = "") -> Scope | None:
         remarks = (_condition(one, "") for one in _REMARK.findall(value))
         conditions += [own, *(one for one in remarks if one and one.keys)]
     return tuple(conditions)
+
+
+def _key_before(text: str) -> re.Match[str] | None:
+    match = _KEY_BEFORE.fullmatch(text)
+    return match if match and is_key(match[1]) else None
 
 
 def _condition(text: str, key: str) -> Condition | None:
@@ -146,7 +148,8 @@ def _values(text: str) -> Values | None:
     if whole := range_in(text):
         return frozenset((whole,))
     values = set[Value]()
-    for part in filter(None, (one.strip(_MARKS) for one in _LIST.split(text))):
+    parts = text.split() if "://" in text else _LIST.split(text)
+    for part in filter(None, (one.strip(_MARKS) for one in parts)):
         value = range_in(part) or numbers_in(part) or part
         is_long = len(part.split()) > _MAX_WORDS
         if value == part and "*" not in part and (is_long or _PROSE.search(part)):
@@ -169,118 +172,118 @@ def limit_in(sentence: str) -> Scope | None:
     return (Condition(keys=keys, holds_for="listed", values=values),)
 
 
-def verdicts(rows: Sequence[Sequence[ScopeCell]], facts: AlertFacts) -> list[list[Verdict]]:
-    """Of each cell in an alert's rows, whether the alert is in its scope. Amounts are compared only
-    between rows that differ in nothing else that can be read."""
-    listed, ranges = defaultdict[str, Values](frozenset), defaultdict[object, Values](frozenset)
-    for row in rows:
-        for cell in row:
-            values = together(one.values for one in cell.scope or ())
-            listed[cell.label] |= values - _ranges(values)
-            ranges[_like(cell, row)] |= _ranges(values)
+def hits(scope: Scope | None, facts: AlertFacts) -> Values:
+    """The values of a scope that stand in the alert: in a label of its key, else in any label, else
+    in the text, there also behind the key, as `site A`; of ranges, those that hold an amount."""
+    found = set[Value]()
+    for one in scope or ():
+        for mentions in (facts.under(one.keys), facts.elsewhere, [facts.whole]):
+            keys = ("", *one.keys) if mentions == [facts.whole] else ("",)
+            own = {
+                value for value in one.values for mention in mentions
+                if any(_has(mention, value, key) for key in keys)
+            }  # fmt: skip
+            if own:
+                found |= own
+                break
+        for each in (value for value in one.values if isinstance(value, Range)):
+            if amounts := frozenset(filter(each.contains, facts.amounts)):
+                found.add(replace(each, holds=amounts))
+    return frozenset(found)
 
-    def answer(cell: ScopeCell, row: Sequence[ScopeCell]) -> Verdict:
-        rivals = listed[cell.label] | ranges[_like(cell, row)]
-        # A column without a key lists values of any kind.
-        column = cell.column | rivals if normal_key(cell.label) else rivals
-        return verdict(cell.scope, facts, column, rivals)
 
-    return [[answer(cell, row) for cell in row] for row in rows]
+def goes_beyond(own: Values, other: Values) -> bool:
+    """Whether it has a value that the other lacks, and that is no part of one of the other's: of
+    two ranges the narrower counts, of `EU` and `eu-west-1` the second."""
+    return any(not any(_is_part(value, one) for one in other) for value in own - other)
 
 
-def _like(cell: ScopeCell, row: Sequence[ScopeCell]) -> object:
-    """Equal for cells of one column in rows whose other cells say the same."""
-    others = ((one.label, part) for one in row for part in one.scope or ())
-    return cell.label, frozenset(
-        (label, part) for label, part in others
-        if label != cell.label and (part.holds_for != "all" or part.but)
-    )  # fmt: skip
+def _is_part(value: Value, of: Value) -> bool:
+    if isinstance(value, Range):
+        return isinstance(of, Range) and of.is_part_of(value)
+    if isinstance(value, str) and isinstance(of, str):
+        return spelled(value) in spelled(of) or spelled(value) in meanings(spelled(of))
+    return False
 
 
 def verdict(
     scope: Scope | None, facts: AlertFacts, column: Values = NONE, rivals: Values = NONE
 ) -> Verdict:
     """Whether the alert is in the scope. `column`: values of the table's column; `rivals`: those of
-    the alert's other rows, with their ranges where nothing else differs."""
+    the alert's other rows."""
     whole = together(one.values for one in scope or ())
-    answers = {_decide(one, facts, column, rivals, whole) for one in scope or ()}
+    answers = {_decide(one, facts, column - whole, rivals) for one in scope or ()}
     answers |= {"unknown"} if scope is None else set()
-    return "no" if "no" in answers else "unknown" if "unknown" in answers else "yes"
+    return next((one for one in ("no", "unknown", "yes") if one in answers), "any")
 
 
-def _decide(
-    one: Condition, facts: AlertFacts, column: Values, rivals: Values, whole: Values
-) -> Verdict:
-    """`whole`: all that the cell lists, of which another part may be for a label."""
-    if ranges := _ranges(one.values):
-        return _of_amounts(ranges, facts, _ranges(rivals))
+def _decide(one: Condition, facts: AlertFacts, column: Values, rivals: Values) -> Verdict:
+    """`column`: without what the cell itself lists."""
     own = facts.under(one.keys)
-    around = own if any(label.key in one.keys for label in own) else facts.elsewhere
-    is_named = any(is_name(label.value) for label in own)
-    if any(_has(one.but, label) for label in around):
+    around = own or facts.elsewhere
+    if _any_has(around, one.but):
         return "no"
-    if one.holds_for == "all":
-        return "yes" if is_named or not one.but else "unknown"
-    if one.holds_for == "rest":
-        is_theirs = any(_has(rivals, label) for label in around)
-        return "no" if is_theirs else "yes" if is_named else "unknown"
-    if any(_has(one.values, label) for label in around):
-        return "yes"
-    if own and all(_has(column, label) or _exclude(one.values, label) for label in own):
+    if one.holds_for == "all" and not one.but:
+        return "any"
+    if one.holds_for != "listed":
+        if one.holds_for == "rest" and _any_has(around, rivals):
+            return "no"
+        is_theirs = not own and _any_has([facts.whole], rivals | one.but)
+        names = own or facts.loose("".join(one.keys[:1]))
+        is_named = any(is_name(label.value) for label in names)
+        return "yes" if is_named and not is_theirs else "unknown"
+    listed = {spelled(value) for value in column if isinstance(value, str)}
+    groups = set(map(group_of, one.keys))
+    others = [
+        label for label in own or facts.bare
+        if spelled(label.value) in listed
+        or (group_of(label.key) in groups and _excludes(one.values, label))
+    ]  # fmt: skip
+    is_other = own == others != [] and not _any_has(own, one.values)
+    if is_other and own[0].key in one.keys:
         return "no"
-    if any(_has(one.values, label) for label in facts.elsewhere):
+    if hits((one,), facts):
         return "yes"
-    rest = [label for label in facts.elsewhere if not _has(whole, label)]
-    is_other = any(_has(column, label) or _resemble(one.values, label) for label in rest)
-    return "no" if is_other else "unknown"
+    others += [label for label in facts.elsewhere if _resembles(one.values, label)]
+    return "no" if is_other or (others and not own) else "unknown"
 
 
-def _of_amounts(own: frozenset[Range], facts: AlertFacts, rivals: frozenset[Range]) -> Verdict:
-    """Amounts that no range holds say nothing. Of several ranges, the narrowest counts."""
-    answers = set[bool]()
-    for amount in facts.amounts:
-        holding = [one for one in own | rivals if one.contains(amount)]
-        best = {one for one in holding if not any(other.is_part_of(one) for other in holding)}
-        answers |= {bool(best & own)} if best else set()
-    return "unknown" if len(answers) != 1 else "yes" if True in answers else "no"
+def _any_has(mentions: Iterable[Mention], values: Iterable[Value]) -> bool:
+    return any(_has(mention, value) for mention in mentions for value in values)
 
 
-def _has(values: Values, label: AlertLabel) -> bool:
-    return any(_compared(one, label) == "yes" for one in values)
-
-
-def _resemble(values: Values, label: AlertLabel) -> bool:
-    """Whether a value that is not among them is of the same form."""
-    return any(_compared(one, label) == "no" for one in values)
-
-
-def _compared(value: Value, label: AlertLabel) -> Verdict:
-    """`no` for a value of the same form: `fe01–fe08` and `fe14`, `orders.*` and `telemetry.raw`."""
+def _has(mention: Mention, value: Value, key: str = "") -> bool:
     if isinstance(value, Range):
-        return "unknown"
+        return False
     if isinstance(value, tuple):
-        stem, number = stem_and_number(label.value) or ("", 0)
-        is_same = value[1] <= number <= value[2]
-        return "unknown" if stem != value[0] else "yes" if is_same else "no"
-    if spelled(value) in label.spellings or fnmatchcase(label.value.casefold(), value.casefold()):
-        return "yes"
-    is_dotted = "." in label.value and is_name(label.value) and group_of(label.key) in _DOTTED
-    return "no" if is_dotted and value.endswith(".*") else "unknown"
+        numbered = filter(None, map(stem_and_number, mention.names))
+        return any(stem == value[0] and value[1] <= at <= value[2] for stem, at in numbered)
+    if "*" in value:
+        return any(fnmatchcase(name.casefold(), value.casefold()) for name in mention.names)
+    return spelled(key + value) in mention.words
 
 
-def _exclude(values: Values, label: AlertLabel) -> bool:
+def _excludes(values: Values, label: Mention) -> bool:
     """Whether a value of the same key, which is not among them, is another of the same kind."""
     names = _names(values)
     if any(may_be(label.value, one) for one in names):
-        return _resemble(values, label)
+        return False
     if kind := kind_of(names):
-        return kind == kind_of([label.value])
-    return is_name(label.value) and all(map(is_name, names))
+        return kind == kind_of([label.value]) != "severity"
+    is_host = not label.key and stem_and_number(label.value)
+    return is_name(label.value) and all(map(is_name, names)) and not is_host
+
+
+def _resembles(values: Values, label: Mention) -> bool:
+    """Whether it is formed as they are, and not among them: `fe14` for `fe01–fe08`, and, of a key
+    of what alerts are about, `telemetry.raw` for `orders.*`."""
+    stem, _ = stem_and_number(label.value) or ("", 0)
+    is_dotted = "." in label.value and group_of(label.key) in WORDS["subjects"]
+    return any(
+        one[0] == stem if isinstance(one, tuple) else is_dotted and str(one).endswith(".*")
+        for one in values
+    )
 
 
 def _names(values: Values) -> list[str]:
     return [one for one in values if isinstance(one, str) and "*" not in one]
-
-
-def _ranges(values: Values) -> frozenset[Range]:
-    return frozenset(one for one in values if isinstance(one, Range))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +16,6 @@ _CLOUD_REGION = re.compile(
     r"(us|eu|ap|sa|ca|me|af|il|mx|uk|asia|europe)(?:(?:north|south|east|west|central|gov)+\d+)+"
 )
 _NAME = re.compile(r"(?!.*//|.*\d{5})[^\W\d_](?:[\w.:/-]*\w)?")
-_WITH_PORT = re.compile(r"([^\W\d][\w.-]*):\d{2,5}")
 
 
 def words_of(*names: str) -> list[str]:
@@ -35,8 +34,9 @@ def alternatives(*names: str) -> str:
 
 @lru_cache(maxsize=20_000)
 def spelled(value: str) -> str:
-    """Equal for `e-commerce` and `eCommerce`, `Contractor` and `contractors`."""
-    return _singular(re.sub(r"[\W_]+", "", _folded(value)))
+    """Equal for `e-commerce` and `eCommerce`, `Contractor` and `contractors`, and for a URL and its
+    host and path."""
+    return _singular(re.sub(r"^\w+://|[\W_]+", "", _folded(value)))
 
 
 @lru_cache(maxsize=20_000)
@@ -56,18 +56,13 @@ def group_of(key: str) -> str:
     return _GROUPS.get(key, key)
 
 
-def without_port(value: str) -> str:
-    match = _WITH_PORT.fullmatch(value)
-    return match[1] if match else value
-
-
 def is_name(value: str) -> bool:
     """Whether it is one word as things are called: no number, address, hash or text."""
-    return bool(_NAME.fullmatch(without_port(value)))
+    return bool(_NAME.fullmatch(re.sub(r":\d{2,5}$", "", value)))
 
 
 def kind_of(values: Iterable[str]) -> str:
-    """`environment`, `region` or `provider` where all values are one; else ''."""
+    """`environment`, `region`, `provider` or `severity` where all values are one; else ''."""
     kinds = {
         _KINDS.get(one, "region" if _CLOUD_REGION.fullmatch(one) else "")
         for one in map(spelled, values)
@@ -75,27 +70,23 @@ def kind_of(values: Iterable[str]) -> str:
     return kinds.pop() if len(kinds) == 1 else ""
 
 
-def alike(names: Collection[str], glossary: Mapping[str, Sequence[str]] | None = None) -> set[str]:
-    """The values and those that mean the same, as spelled."""
-    own = (frozenset(map(spelled, (short, *long))) for short, long in (glossary or {}).items())
-    return set(names).union(*(same for same in (*_SAME, *own) if not same.isdisjoint(names)))
-
-
-def larger_regions(names: Iterable[str]) -> set[str]:
-    """The larger regions that values, as spelled, are in: `euwest1` → `eu`, `europe`, `emea`."""
-    clouds = {one: match[1] for one in names if (match := _CLOUD_REGION.fullmatch(one))}
-    return alike({_LARGER[one] for one in names if one in _LARGER} | set(clouds.values()))
+@lru_cache(maxsize=20_000)
+def meanings(name: str) -> frozenset[str]:
+    """A value, as spelled, what means the same, and the regions that it is in: `euwest1` →
+    `ireland`, `ie`, `eu`, `europe`."""
+    cloud = _CLOUD_REGION.fullmatch(name)
+    same = _SAME.get(name, frozenset((name,)))
+    larger = {_LARGER[one] for one in same if one in _LARGER} | {cloud[1] if cloud else name}
+    return same.union(*map(meanings, larger - same))
 
 
 def may_be(value: str, name: str) -> bool:
-    """Whether two that differ may mean the same: one holds the other, or they are a region and one
-    in it, or a cloud's region and a country of the same part of the world."""
+    """Whether two that differ may mean the same: a region and one in it, or one holds the other."""
     own, other = spelled(value), spelled(name)
     kind = kind_of([own])
-    if not kind or kind != kind_of([other]):
-        return own in other or other in own
-    near = own[-1].isdigit() != other[-1].isdigit() and larger_regions([own])
-    return own in larger_regions([other]) or bool(near and near & larger_regions([other]))
+    if kind and kind == kind_of([other]):
+        return own in meanings(other)
+    return own in other or other in own
 
 
 def _folded(text: str) -> str:
@@ -110,8 +101,11 @@ def _singular(word: str) -> str:
 _GROUPS: dict[str, str] = {
     normal_key(one): key for key, words in WORDS["keys"].items() for one in (key, *words)
 }
-_SAME = [frozenset(map(spelled, same)) for kind in WORDS["values"].values() for same in kind]
 _LARGER = {spelled(one): larger for larger, parts in WORDS["parts"].items() for one in parts}
+_SAME = {
+    one: frozenset(map(spelled, same))
+    for kind in WORDS["values"].values() for same in kind for one in map(spelled, same)
+}  # fmt: skip
 _KINDS = dict.fromkeys(_LARGER, "region") | {
     spelled(one): kind for kind, same in WORDS["values"].items() for each in same for one in each
 }

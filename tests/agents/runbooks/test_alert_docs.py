@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from agents.alerts.reader import alerts_in
-from agents.runbooks.amounts import amounts_in
 from agents.runbooks.answer import runbook_answer
-from agents.runbooks.labels import AlertFacts
 from agents.runbooks.matching import match_alerts, worth_answering
-from agents.runbooks.scopes import Verdict, read_scope, together, verdict
+from agents.runbooks.scopes import read_scope
 from tests.agents.corpus import domain, snapshot
+from tests.agents.runbooks.lookups import alert, matched, steps
 
 PAGE = (Path(__file__).parents[3] / "docs" / "alerts.md").read_text(encoding="utf-8")
 
@@ -38,19 +37,20 @@ CATALOGUE = re.findall(r"^```markdown\n(.*?)^```", PAGE, re.DOTALL | re.MULTILIN
 def test_a_cell_is_for_the_alerts_that_the_page_names(
     text: str, column: str, others: str, holds_for: str, not_for: str
 ) -> None:
-    scope = read_scope(text, column)
-    assert (scope is None) == (not holds_for)
-    rivals = together(
-        one.values for other in in_code(others) for one in read_scope(other, column) or ()
-    )
+    assert (read_scope(text, column) is None) == (not holds_for)
+    rows = [(text, "this"), *((other, "that") for other in in_code(others))]
+    lines = (f"| Up | {cell.replace('|', '')} | {step} |" for cell, step in rows)
+    table = "\n".join((f"| Alert | {column} | First step |", "|---|---|---|", *lines))
+    known = snapshot(f"---\nid: a\n---\n{table}")
 
-    def says(labels: str) -> Verdict:
-        pairs = [(key, value) for key, value in re.findall(r"(\w+)=(\S+)", labels)]
-        return verdict(scope, AlertFacts(labels=pairs, amounts=amounts_in(labels)), rivals, rivals)
+    def found(labels: str) -> list[str]:
+        pairs = [one for one in labels.split() if "=" in one]
+        match = matched(known, alert("Up", *pairs, says="" if pairs else labels))
+        return steps(match) if match.outcome in {"found", "several"} else []
 
-    assert {says(labels) for labels in in_code(holds_for)} <= {"yes"}
-    assert {says(labels) for labels in in_code(not_for)} <= {"no"}
-    assert says("") in {"unknown", "yes"}
+    assert all(found(labels) == ["this"] for labels in in_code(holds_for))
+    assert not any("this" in found(labels) for labels in in_code(not_for))
+    assert "this" in found("")
 
 
 @pytest.mark.parametrize(("source", "message", "expected"), SHOWN)

@@ -157,15 +157,6 @@ def test_words_about_other_things_retire_nothing(text: str) -> None:
     assert not says_retired(text)
 
 
-def test_a_row_that_excepts_the_alert_speaks_for_a_row_that_says_nothing() -> None:
-    row = "| Alert | Hall | First step |\n|---|---|---|\n| PumpDry | {} |"
-    known = snapshot(
-        page("one", row.format("except Oslo | Fill it")), page("two", row.format(" | Fill it"))
-    )
-    assert matched(known, alert("PumpDry", "hall=oslo")).outcome == "other_scope"
-    assert matched(known, alert("PumpDry", "hall=bern")).outcome == "found"
-
-
 def test_a_limit_in_an_introduction_holds_for_the_rows_below() -> None:
     rows = "| Alert | First step |\n|---|---|\n| PumpDry | Fill it |"
     limit = "This page is for the service **tanks** only."

@@ -199,6 +199,7 @@ def test_what_nobody_can_tell_is_left_open(name: str, labels: str, count: int) -
             "Open a ticket for",
         ),
         ("KeyOverdue", "Restricted us page", "", "Open a ticket"),
+        ("KeyOverdue", "region=sg severity=SEV1", "", "Freeze the key in Singapore"),
         ("KeyAge", "class=RC region=jp", "", "Tell the owner"),
         ("DiskFull", "env=prod", "Usage: 97 %", "Extend the volume now"),
         ("DiskFull", "prod", "83 % used", "Delete old logs"),
@@ -251,7 +252,6 @@ def test_where_every_row_is_for_others_it_is_said(name: str, labels: str) -> Non
     [
         ("KeyOverdue", "class=RC", "", 2, ("Region",)),
         ("KeyOverdue", "", "", 4, ("Class", "Region")),
-        ("KeyOverdue", "region=sg severity=SEV1", "", 2, ("Class",)),
         ("HostDown", "host=db-1", "", 2, ("Environment",)),
         ("ProviderTimeout", "", "", 2, ()),
         ("ConnectionsHigh", "prod", "85% used", 2, ("Cluster", "Threshold")),
@@ -276,14 +276,13 @@ def test_amounts_of_a_recovery_choose_nothing() -> None:
         ("mill-eye: KX-231 PAPER", "Load paper"),
         ("RollerHot in oslo (night)", "Slow the roller"),
         ("2026.11.24@03:12@High@oslo@roller hot@night", "Slow the roller"),
-        ("Basket latency p95 on shop:nl", ""),
+        ("Basket latency p95 on shop:nl", "Note it"),
         ("Connections high on core: 97 % used", "Switch to the standby"),
     ],
 )
 def test_a_guessed_name_is_looked_for_in_the_whole_title(title: str, step: str) -> None:
     match = matched(snapshot(MILL, CATALOGUE, RUNBOOKS), alert("guess", title=title))
-    assert match.outcome == ("found" if step else "several")
-    assert not step or steps(match) == [step]
+    assert (match.outcome, steps(match)) == ("found", [step])
 
 
 def test_a_stated_name_is_not_replaced_by_words_around_it() -> None:
