@@ -6,8 +6,8 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import dropwhile
-from textwrap import dedent, shorten
+from itertools import dropwhile, pairwise
+from textwrap import shorten
 
 from agents.alerts.reader import alerts_in
 from agents.answer import Answer, Ask, AskWrapper, Citation, Question
@@ -20,6 +20,8 @@ from agents.runbooks.matching import (
     match_alerts,
     worth_answering,
 )
+from agents.runbooks.step import lines_in
+from agents.runbooks.words import group_of, normal_key
 from agents.steps import Progress
 from config.domain import Domain
 from config.models import ChatModel
@@ -28,27 +30,19 @@ from enrichment.references import linked_path
 from index.permissions.rules import visible_to
 from index.search import Snapshot
 
-CONFIDENCE_ONE_ENTRY = 0.95
+CONFIDENCE_ONE_ENTRY, CONFIDENCE_SEVERAL_ENTRIES = 0.95, 0.7
+CONFIDENCE_UNSURE = 0.8
+"""Of one entry, whose scope the labels neither confirm nor exclude, or that a model chose."""
 CONFIDENCE_NO_RUNBOOK = 0.9
 """Confidence that the documents name no such alert."""
-CONFIDENCE_CHOSEN = 0.85
-"""A model chose the entry among those with other names."""
-CONFIDENCE_UNKNOWN_SCOPE = 0.8
-"""One entry whose scope the labels neither confirm nor exclude."""
-CONFIDENCE_SEVERAL_ENTRIES = 0.7
 MAX_ALERTS = 5
 """Kinds of alerts that one answer covers."""
-MAX_STEPS = 3
-"""Steps that the answer shows; its link and the checklist hold the rest."""
-MAX_PERHAPS = 3
+MAX_STEPS, MAX_PERHAPS, MAX_LABELS = 3, 3, 6
 MAX_CODE = 500
-"""Characters of a block of commands that a step introduces; a longer one is left to the link."""
+"""Characters of the code below a step; longer code is left to the link."""
 MAX_QUOTE = 240
 """Characters of prose for each of several entries."""
 _STEP_NUMBER = re.compile(r"\bstep (\d+)", re.IGNORECASE)
-_NUMBERED = re.compile(r"^\s*\d+[.)]\s+(\S.*)$", re.MULTILINE)
-_ITEM = re.compile(r"^(\d+[.)]|[-*•])\s+(\S.*)$", re.MULTILINE)
-_CODE = re.compile(r"\s*\n *```[^\n]*\n(.*?)\n *```", re.DOTALL)
 _ANY = re.compile(r"(?:all|any|every\w*|n/?a|none|[-–—]|\*|)", re.IGNORECASE)
 
 
@@ -105,19 +99,24 @@ def runbook_answer(
     matches: Sequence[RunbookMatch], snapshot: Snapshot, titles: Sequence[str]
 ) -> Answer:
     """The answer for the alerts of one message. `titles`: titles of the searched domains."""
-    kinds = _kinds(matches)
-    answerable = [one for one in kinds if one.outcome in {"found", "several"}][:MAX_ALERTS]
-    unanswered = [one for one in kinds if one.outcome in {"other_scope", "none"}]
+    # One match per kind of alert, although each alert fired somewhere else.
+    kinds = {f"{one.key}/{'' if one.entries else one.alert.name}": one for one in matches[::-1]}
+    ordered = list(kinds.values())[::-1]
+    answerable = [one for one in ordered if one.outcome in {"found", "several"}][:MAX_ALERTS]
+    unanswered = [one for one in ordered if one.outcome in {"other_scope", "none"}][:MAX_ALERTS]
     draft, nearest = _Draft(snapshot), _Draft(snapshot)
     parts = [_entries_text(one, draft) for one in answerable]
-    parts += [_no_runbook_text(one, titles, nearest) for one in unanswered[:MAX_ALERTS]]
-    if more := len(kinds) - len(answerable) - len(unanswered[:MAX_ALERTS]):
+    parts += [_no_runbook_text(one, titles, nearest) for one in unanswered]
+    if more := len(kinds) - len(answerable) - len(unanswered):
         parts.append(f"And {more} more kinds of alerts in this message: ask me for them by name.")
+    # The first alert's name and labels find the same runbook again.
+    alert = matches[0].alert
+    labels = (f"{key}={value}" for key, value in alert.labels if key and " " not in value)
     answer = Answer(
         text="\n\n".join(parts), path="no_answer_found", refusal="nothing_found",
         confidence=CONFIDENCE_NO_RUNBOOK, nearest=tuple(nearest.citations),
-        generation=snapshot.generation, standalone_question=_question_text(matches),
-        restated_from=frozenset(),
+        generation=snapshot.generation, restated_from=frozenset(),
+        standalone_question=" ".join(filter(None, (alert.name, *labels)))[:300],
     )  # fmt: skip
     if not answerable:
         return answer
@@ -128,32 +127,15 @@ def runbook_answer(
     )  # fmt: skip
 
 
-def no_runbook(name: str, titles: Sequence[str]) -> str:
-    names = ", ".join(titles[:-1]) + (" or " if titles[:-1] else "") + "".join(titles[-1:])
-    return f"No runbook for `{_plain_name(name)}` in {names or 'these documents'}."
-
-
-def _kinds(matches: Sequence[RunbookMatch]) -> list[RunbookMatch]:
-    """One match per kind of alert, although each alert fired somewhere else."""
-    kinds: dict[str, RunbookMatch] = {}
-    for one in matches:
-        kinds.setdefault(f"{one.key}/{'' if one.entries else one.alert.name}", one)
-    return list(kinds.values())
-
-
-def _question_text(matches: Sequence[RunbookMatch]) -> str:
-    """The first alert's name and labels as a question that finds the same runbook."""
-    first = matches[0].alert
-    labels = " ".join(f"{key}={value}" for key, value in first.labels if key and " " not in value)
-    return " ".join(filter(None, (first.name, labels)))[:300]
-
-
 def _confidence(match: RunbookMatch) -> float:
     if match.outcome == "several":
         return CONFIDENCE_SEVERAL_ENTRIES
-    if match.chosen:
-        return CONFIDENCE_CHOSEN
-    return CONFIDENCE_UNKNOWN_SCOPE if match.unknown else CONFIDENCE_ONE_ENTRY
+    return CONFIDENCE_UNSURE if match.chosen or match.unknown else CONFIDENCE_ONE_ENTRY
+
+
+def no_runbook(name: str, titles: Sequence[str]) -> str:
+    names = ", ".join(titles[:-1]) + (" or " if titles[:-1] else "") + "".join(titles[-1:])
+    return f"No runbook for `{_plain_name(name)}` in {names or 'these documents'}."
 
 
 def _entries_text(match: RunbookMatch, draft: _Draft) -> str:
@@ -166,35 +148,48 @@ def _entries_text(match: RunbookMatch, draft: _Draft) -> str:
             "the alert doesn't say which one holds"
         )  # fmt: skip
         title = f"**{_plain_name(alert.name)}**{state} has {len(match.entries)} entries: {says}."
-        return "\n".join((title, "", *(_entry_line(one, match.on, draft) for one in match.entries)))
+        for_whom = _differences(match.entries, match.on)
+        lines = [_entry_line(*each, draft) for each in zip(match.entries, for_whom, strict=True)]
+        return "\n".join((title, "", *lines))
     severity = entry.first("severity") or alert.severity
     lines = [f"**{_plain_name(entry.name)}**{f' · {severity}' if severity else ''}{state}"]
     if match.chosen and alert.named:
         name = _plain_name(alert.name)
         lines.append(f"No entry is named `{name}`; by its words this one is for it.")
-    steps = _linked_steps(match, draft.snapshot)
     lines.append(_first_steps(entry, draft))
-    if steps:
-        first = _NUMBERED.search(steps.text)
-        quote = first[0].strip() if first else steps.text[:200]
-        number = draft.cite(steps, quote)
-        lines.append(f"**Steps:** {steps.place}: {without_links(quote)} [{number}]")
+    if steps := _linked_steps(match, draft.snapshot):
+        chunk, step = steps
+        lines.append(f"**Steps:** {chunk.place}: {without_links(step)} [{draft.cite(chunk, step)}]")
     lines += _contact_lines(entry, draft.snapshot)
     for label, text in _conditions(entry):
         unsure = " (the alert doesn't say whether that is so)" if label in match.unknown else ""
         lines.append(f"**{label}:** {text}{unsure}")
-    if (also := match.also) and (steps is None or also.chunk.id != steps.id):
+    if (also := match.also) and (steps is None or also.chunk.id != steps[0].id):
         step, number = _sentence(also.first("step")), draft.cite(also.chunk, also.quote)
-        lines.append(f"**Also:** {step} {also.place} [{number}]".replace("  ", " "))
+        lines.append(f"**Also:** {step} {_place(also)} [{number}]".replace("  ", " "))
     return "\n".join(f"{line}  " for line in lines).rstrip()
 
 
-def _entry_line(entry: RunbookEntry, on: Sequence[str], draft: _Draft) -> str:
+def _differences(entries: Sequence[RunbookEntry], on: Sequence[str]) -> list[str]:
+    """What tells each of several entries from the others: the columns that decide, else its place,
+    else the cells in which they differ."""
+    places = ["; ".join(text for _, text in _conditions(one, on)) or _place(one) for one in entries]
+    if len(set(places)) == len(entries):
+        return places
+    cells = [
+        [cell.display_text for cell in one.cells if cell.role not in {"step", "name"}]
+        for one in entries
+    ]
+    same = set(cells[0]).intersection(*cells)
+    own = ["; ".join(text for text in texts if text and text not in same) for texts in cells]
+    return [text or place for text, place in zip(own, places, strict=True)]
+
+
+def _entry_line(entry: RunbookEntry, for_whom: str, draft: _Draft) -> str:
     """One of several entries, with what it is for."""
-    for_whom = "; ".join(text for _, text in _conditions(entry, of=on)) or entry.place
     severity, escalation = entry.first("severity"), entry.first("escalation")
-    rating = f" · {severity}" if severity else ""
-    more = f" If not cleared: {escalation}." if escalation else ""
+    rating = f" · {severity}" if severity and severity not in for_whom else ""
+    more = f" If not cleared: {escalation}." if escalation and escalation not in for_whom else ""
     number = draft.cite(entry.chunk, entry.quote)
     step = _sentence(entry.first("step") or shorten(entry.quote, MAX_QUOTE, placeholder=" …"))
     return f"- **{for_whom}**{rating}: {step}{more} [{number}]"
@@ -205,21 +200,23 @@ def _first_steps(entry: RunbookEntry, draft: _Draft) -> str:
     number, step = draft.cite(entry.chunk, entry.quote), entry.first("step")
     if not step:
         return f"{entry.quote} [{number}]"
-    text = "" if entry.kind == "row" else entry.chunk.text
-    items = ((one[1], plain(one[2]), _code_after(text, one.end())) for one in _ITEM.finditer(text))
-    steps = list(dropwhile(lambda item: item[1] not in {step, f"{step}."}, items))
+    items = _items("" if entry.kind == "row" else entry.chunk.text)
+    steps = list(dropwhile(lambda item: item[1].rstrip(".") != step.rstrip("."), items))
     if len(steps) < 2:
         return f"**First step:** {_sentence(step)} [{number}]{steps[0][2] if steps else ''}"
     total = max(len(steps), *(run.total for run in entry.chunk.runs if run.what == "items"), 0)
     of = f" of {total}" if total > MAX_STEPS else ""
-    lines = "\n".join(f"{mark} {item}{code}" for mark, item, code in steps[:MAX_STEPS])
+    lines = "\n".join(f"{mark} {text}{code}" for mark, text, code in steps[:MAX_STEPS])
     return f"**First steps{of}:** [{number}]\n\n{lines}\n"
 
 
-def _code_after(text: str, end: int) -> str:
-    """The block of code that an item introduces, on lines of its own; '' without one."""
-    block = _CODE.match(text, end) if text[:end].rstrip(" *").endswith(":") else None
-    return f"\n```\n{dedent(block[1])}\n```" if block and len(block[1]) <= MAX_CODE else ""
+def _items(text: str) -> Iterator[tuple[str, str, str]]:
+    """Marker and text of each outermost item, and the block of code directly below it."""
+    for line, below in pairwise([*lines_in(text), None]):
+        if line and line.item and not line.indent:
+            code = below.markdown if below and below.is_code else ""
+            block = f"\n```\n{code}\n```" if 0 < len(code) <= MAX_CODE else ""
+            yield line.item["marker"], plain(line.text), block
 
 
 def _contact_lines(entry: RunbookEntry, snapshot: Snapshot) -> Iterator[str]:
@@ -232,15 +229,14 @@ def _contact_lines(entry: RunbookEntry, snapshot: Snapshot) -> Iterator[str]:
         yield f"**Owner:** {owner}"
 
 
-def _linked_steps(match: RunbookMatch, snapshot: Snapshot) -> Chunk | None:
-    """The numbered list that the entry links to, or of the runbook that mentions the alert: at the
-    link's anchor, else the first that has the step number of the entry's first step."""
+def _linked_steps(match: RunbookMatch, snapshot: Snapshot) -> tuple[Chunk, str] | None:
+    """The numbered list that the entry links to, or of the runbook that mentions the alert, and its
+    first item: at the link's anchor, else the first that has the step number of the first step."""
     entry = match.entries[0]
     number = _STEP_NUMBER.search(entry.first("step"))
     here = entry.chunk.document_id
     own = next(iter(snapshot.cards([here])), None)
-    targets = entry.links or filter(None, [introducing(match.name, snapshot, but=here)])
-    for target in targets:
+    for target in entry.links or filter(None, [introducing(match.name, snapshot, but=here)]):
         where, _, anchor = target.removeprefix("doc:").partition("#")
         file = linked_path(where, own.path) if own else ""
         documents = (
@@ -253,8 +249,9 @@ def _linked_steps(match: RunbookMatch, snapshot: Snapshot) -> Chunk | None:
         chunks = snapshot.chunks(document)
         at_anchor = [one for one in chunks if anchor and one.url.partition("#")[2] == anchor]
         for chunk in at_anchor or chunks:
-            if len(_NUMBERED.findall(chunk.text)) >= (int(number[1]) if number else 1):
-                return chunk
+            steps = [one.markdown.strip() for one in lines_in(chunk.text) if one.number]
+            if len(steps) >= (int(number[1]) if number else 1):
+                return chunk, steps[0]
     return None
 
 
@@ -273,18 +270,29 @@ def _no_runbook_text(match: RunbookMatch, titles: Sequence[str], nearest: _Draft
     for entry in (*match.entries, *match.perhaps)[:MAX_PERHAPS]:
         nearest.cite(entry.chunk, entry.quote)
     if match.outcome == "other_scope":
-        whose = dict.fromkeys(f"{a}: {b}" for one in match.entries for a, b in _conditions(one))
-        where = f"Its entry there is for others: {'; '.join(whose)}." if whose else ""
-        return f"{text[:-1]} with these labels. {where}".rstrip()
+        conditions = dict.fromkeys(pair for one in match.entries for pair in _conditions(one))
+        keys = {group_of(normal_key(label)) for label, _ in conditions}
+        labels = [
+            f"`{_plain_name('='.join(filter(None, label)))}`" for label in match.alert.labels
+            if not label[0] or group_of(normal_key(label[0])) in keys
+        ]  # fmt: skip
+        whose = "; ".join(f"{label}: {text}" for label, text in conditions)
+        where = f" Its entry there is for others: {whose}." if whose else ""
+        return f"{text[:-1]} with {', '.join(labels[:MAX_LABELS]) or 'these labels'}.{where}"
     if match.entries:
         retired = dict.fromkeys(one.place.split(" › ")[0] for one in match.entries)
         text = f"{text} What {' and '.join(retired)} says of it holds no more."
     if match.perhaps:
         places = dict.fromkeys(
-            f"**{_plain_name(one.name)}** ({one.place})" for one in match.perhaps[:MAX_PERHAPS]
+            f"**{_plain_name(one.name)}** ({_place(one)})" for one in match.perhaps[:MAX_PERHAPS]
         )
         text = f"{text} Perhaps: {'; '.join(places)}."
     return text
+
+
+def _place(entry: RunbookEntry) -> str:
+    """Once where the heading is the title."""
+    return " › ".join(dict.fromkeys(entry.place.split(" › ")))
 
 
 def _sentence(text: str) -> str:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby, pairwise
 
 from agents.answer import Answer, Citation
-from agents.runbooks.step import ITEM, NOTE, StepSection, steps_in
+from agents.runbooks.entries import link_targets
+from agents.runbooks.step import FENCE, ITEM, NOTE, StepSection, steps_in
 from enrichment.chunk import Chunk
 from enrichment.language.words import stems
 from index.search import Snapshot
-from loaders.text.plain import markdown_parser, plain_text
+from loaders.text.plain import plain_text
 
 ResolveUrl = Callable[[str], tuple[str, str] | None]
 """URL → (document id, heading; '' for the whole document) in this domain; None outside it."""
@@ -27,18 +29,13 @@ def cited_steps(answer: Answer, snapshot: Snapshot, resolve: ResolveUrl) -> Step
     """Steps of the first citation that has some; a cited section comes before a linked runbook."""
     citations = [one for one in answer.citations if one.document and not one.from_picture]
     for citation in citations:
-        for section in sections_of(snapshot.chunks(citation.document)):
-            if _is_cited(citation, section) and (steps := _with_steps(section)):
-                return steps
+        for steps in _with_steps(snapshot, citation.document, partial(_is_cited, citation)):
+            return steps
     about = stems(" ".join((answer.standalone_question, *(one.quote for one in citations))))
     for citation in citations:
         for document, heading in _linked_places(citation, snapshot, resolve):
-            sections = [
-                steps
-                for section in sections_of(snapshot.chunks(document))
-                if heading in ("", section[0].heading) and (steps := _with_steps(section))
-            ]
-            if sections:
+            all_steps = _with_steps(snapshot, document, lambda _: True)
+            if sections := [one for one in all_steps if heading in ("", one.heading)]:
                 return max(sections, key=lambda one: len(about & stems(one.heading)))
     return None
 
@@ -47,10 +44,11 @@ def section_steps(
     snapshot: Snapshot, document: str, heading_path: Sequence[str], tab: str = ""
 ) -> StepSection | None:
     """The current steps of the section with exactly this heading path."""
-    for section in sections_of(snapshot.chunks(document)):
-        if section[0].heading_path == tuple(heading_path) and section[0].tab == tab:
-            return _with_steps(section)
-    return None
+    place = (tuple(heading_path), tab)
+    sections = _with_steps(
+        snapshot, document, lambda one: place == (one[0].heading_path, one[0].tab)
+    )
+    return next(sections, None)
 
 
 def _is_cited(citation: Citation, section: Sequence[Chunk]) -> bool:
@@ -70,34 +68,28 @@ def _linked_places(
         if not chunk.table or not quote or not (by_heading or chunk.id == citation.chunk_id):
             continue
         header = stems(" ".join(chunk.table.header))
-        urls = [
-            str(token.attrs.get("href", ""))
-            for row in chunk.text.split("\n")
-            if row.startswith("|")
+        rows = (row for row in chunk.text.split("\n") if row.startswith("|"))
+        of_quote = (
+            row for row in rows
             if len(quote & (header | stems(plain_text(row)))) >= _QUOTED_SHARE * len(quote)
-            for token in markdown_parser().parseInline(row)[0].children or ()
-            if token.type == "link_open"
-        ]
-        places = {place for url in urls if (place := resolve(url))}
+        )  # fmt: skip
+        places = set(filter(None, map(resolve, link_targets("\n".join(of_quote)))))
         if len(places) == 1 and citation.document not in dict(places):
             return list(places)
     return []
 
 
-def _with_steps(section: Sequence[Chunk]) -> StepSection | None:
-    steps = steps_in(joined_text(section))
-    first = section[0]
-    if not steps:
-        return None
-    return StepSection(
-        document=first.document_id,
-        title=first.document_title,
-        heading=first.heading,
-        heading_path=first.heading_path,
-        tab=first.tab,
-        url=first.url,
-        steps=steps,
-    )
+def _with_steps(
+    snapshot: Snapshot, document: str, fits: Callable[[Sequence[Chunk]], bool]
+) -> Iterator[StepSection]:
+    """The sections of a document that fit and have steps."""
+    for section in filter(fits, sections_of(snapshot.chunks(document))):
+        if steps := steps_in(joined_text(section)):
+            first = section[0]
+            yield StepSection(
+                document=first.document_id, title=first.document_title, heading=first.heading,
+                heading_path=first.heading_path, tab=first.tab, url=first.url, steps=steps,
+            )  # fmt: skip
 
 
 def sections_of(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
@@ -109,7 +101,6 @@ def sections_of(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
 
 
 _PART = re.compile(r"^\(part \d+ of \d+\)\n\n", re.M)
-_FENCE = re.compile(r"`{3,}")
 
 
 def joined_text(section: Sequence[Chunk]) -> str:
@@ -134,7 +125,7 @@ def joined_text(section: Sequence[Chunk]) -> str:
             fresh[0] = rest if _stands_apart(lines[-1]) else f"{lines.pop()} {rest}"
         elif same_table and fresh[0].startswith("|"):
             fresh = fresh[2:]
-        elif "lines" in runs and _FENCE.match(fresh[0]) and _FENCE.fullmatch(lines[-1]):
+        elif "lines" in runs and FENCE.match(fresh[0]) and FENCE.fullmatch(lines[-1]):
             lines.pop()
             fresh = fresh[1:]
         elif "items" not in runs or _stands_apart(fresh[0]):
@@ -188,4 +179,4 @@ def _open_path(lines: Sequence[str]) -> list[str]:
 
 
 def _stands_apart(line: str) -> bool:
-    return bool(_FENCE.match(line) or line.startswith("|") or NOTE.match(line))
+    return bool(FENCE.match(line) or line.startswith("|") or NOTE.match(line))

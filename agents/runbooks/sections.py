@@ -20,6 +20,7 @@ from agents.runbooks.entries import (
     role_of,
 )
 from agents.runbooks.scopes import read_scope
+from agents.runbooks.step import Line, lines_in
 from agents.runbooks.words import is_key
 from enrichment.chunk import Chunk, says_retired
 from enrichment.language.words import sentences
@@ -29,12 +30,12 @@ _FIELD = re.compile(
     r"(?:^|(?<=[.;|,*] ))[\s>*_•+-]*([^\W\d_][\w-]{1,20}(?: [\w-]{1,15}){0,3})[*_`]*:[*_`]*\s+",
     re.MULTILINE,
 )
-_NUMBERED = re.compile(r"^1[.)]\s+(\S.*)", re.MULTILINE)
-_ITEM = re.compile(r"\s*(?:[-*•+]|\d+[.)])\s+(\S.*)")
-_LEAD_LINE = re.compile(r"\s*(?:[*_]{2}([^*_]+)[*_]{2}\W*|(\w[^.:|]{2,40}):)\s*")
-_ONLY_LINKS = re.compile(
-    r"(?:\W*[^\W\d_][\w -]{0,40}:)?(?:\W*(?:\[[^\[\]]*\]\([^()\s]*\)|https?://\S+))+\W*"
+_LEAD = re.compile(r"(?:[*_]{2}([^*_]+)[*_]{2}\W*|(\w[^\s.:|]*(?: [^\s.:|]+){0,2}):)")
+_NO_PROSE = re.compile(
+    r"\s*(?:\||\$ |<\d+>).*|\W*"
+    r"|(?:\W*[^\W\d_][\w -]{0,40}:)?(?:\W*(?:\[[^\[\]]*\]\([^()\s]*\)|https?://\S+))+\W*"
 )
+"""Rows, console lines and their call-outs, rules, and links alone."""
 _MAX_QUOTE_CHARS = 500
 EXPLAINING = frozenset[Role](("meaning", "related", "link", *TELLING)) - {"step", "scope"}
 """Roles of headings below which nothing says what to do."""
@@ -42,11 +43,11 @@ EXPLAINING = frozenset[Role](("meaning", "related", "link", *TELLING)) - {"step"
 
 @dataclass(frozen=True)
 class Passage:
-    """The text below a heading, or below a line such as `**Next steps**`."""
+    """What stands below a heading, or below a line such as `**Next steps**`."""
 
     chunk: Chunk
     role: Role
-    text: str
+    lines: Sequence[Line]
 
 
 def section_entry(chunks: Sequence[Chunk], size: int, place: NamePlace) -> RunbookEntry:
@@ -108,26 +109,28 @@ def item_entries(chunk: Chunk, place: NamePlace) -> Iterator[RunbookEntry]:
 
 def role_below(headings: Sequence[str]) -> Role:
     """The role of the outermost heading that has one; a numbered heading is a step."""
-    roles = (role_of(one) or ("step" if _NUMBERED.match(one) else "") for one in headings)
+    roles = (role_of(one) or ("step" if re.match(r"1[.)]\s", one) else "") for one in headings)
     return next(filter(None, roles), "")
 
 
 def passages_of(chunks: Sequence[Chunk], size: int) -> list[Passage]:
-    """`size`: length of the section's heading path."""
+    """`size`: length of the section's heading path. A page's title says nothing of its parts."""
     passages: list[Passage] = []
+    size = size or len({one.heading_path[:1] for one in chunks}) == 1
     for _, section in groupby(chunks, key=lambda one: one.heading_path):
         role: Role | None = None
         for chunk in section:
-            lines, role = list[str](), role or role_below(chunk.heading_path[size:])
-            for line in chunk.text.splitlines():
-                lead = _LEAD_LINE.fullmatch(line) if chunk.kind == "text" else None
+            lines, role = list[Line](), role or role_below(chunk.heading_path[size:])
+            for line in lines_in(chunk.text):
+                is_lead = chunk.kind == "text" and not line.indent and not line.number
+                lead = _LEAD.fullmatch(line.text) if is_lead else None
                 if lead and (its_role := role_of(lead[1] or lead[2])):
-                    passages.append(Passage(chunk, role, "\n".join(lines)))
+                    passages.append(Passage(chunk, role, lines))
                     lines, role = [], its_role
                 else:
                     lines.append(line)
-            passages.append(Passage(chunk, role, "\n".join(lines)))
-    return [one for one in passages if one.text.strip()] or passages
+            passages.append(Passage(chunk, role, lines))
+    return [one for one in passages if one.lines] or passages
 
 
 def own_passages(passages: Sequence[Passage]) -> list[Passage]:
@@ -138,7 +141,7 @@ def own_passages(passages: Sequence[Passage]) -> list[Passage]:
 
 
 def has_numbered_steps(passages: Sequence[Passage]) -> bool:
-    return any(_NUMBERED.search(one.text) for one in passages)
+    return any(line.number for one in passages for line in one.lines)
 
 
 def _labeled(passage: Passage) -> Iterator[RunbookCell]:
@@ -152,7 +155,7 @@ def _labeled(passage: Passage) -> Iterator[RunbookCell]:
         yield from (_field(label, text) for label, text in rows if role_of(label) in TELLING)
     head = chunk.text.strip().partition("\n\n")[0]
     is_read = chunk.kind == "text" and role not in EXPLAINING
-    for line in passage.text.splitlines() if is_read else ():
+    for line in (one.markdown for one in passage.lines if is_read and not one.is_code):
         fields = [
             one for one in _FIELD.finditer(line)
             if line in head or role_of(one[1]) in TELLING or is_key(one[1])
@@ -169,59 +172,51 @@ def _field(label: str, text: str) -> RunbookCell:
 
 
 def _first_step(passages: Sequence[Passage]) -> tuple[Chunk, str] | None:
-    """The first item, of a numbered list before others; below a heading of steps, also the first
-    sentence or command. Of the first section that has one."""
+    """The first item; below a heading of steps, else the first sentence or command. Of the first
+    section that has one."""
     for _, group in groupby(passages, key=lambda one: (one.chunk.heading_path, one.role)):
-        section = list(group)
-        for one in section:
-            if numbered := _NUMBERED.search(one.text):
-                return one.chunk, plain(numbered[1])
-        for one, line in ((part, line) for part in section for line in _lines(part.text)):
-            item = _ITEM.match(line)
-            if item or (one.role == "step" and not line.endswith(":")):
-                text = plain(item[1] if item else line)
-                return one.chunk, text if item else next(iter(sentences(text)), "")
-        for one in section:
-            if one.role == "step" and (command := _first_command(one.text)):
-                return one.chunk, command
+        lines = [(one, line) for one in group for line in one.lines]
+        for text_of in (_item, _sentence, _command):
+            for one, line in lines:
+                if text := text_of(one, line):
+                    return one.chunk, text
     return None
 
 
-def _first_command(text: str) -> str:
-    """The first command of a block, after the comments above it."""
+def _item(_: Passage, line: Line) -> str:
+    return plain(line.text) if line.item and _is_prose(line) else ""
+
+
+def _sentence(passage: Passage, line: Line) -> str:
+    """None that leads in to something."""
+    is_step = passage.role == "step" and _is_prose(line) and not line.text.endswith(":")
+    return next(iter(sentences(plain(line.text))), "") if is_step else ""
+
+
+def _command(passage: Passage, line: Line) -> str:
+    """The first command of a block, after the comments above it, which say what it is for."""
     words: list[str] = []
-    block = "\n".join(text.split("```")[1:2]).partition("\n")[2]
-    for line in filter(str.strip, block.splitlines()):
-        if not line.lstrip().startswith("#"):
-            return " ".join((*words, f"`{line.strip()}`"))
-        words.append(line.strip(" #"))
+    for each in filter(str.strip, line.markdown.splitlines() if line.is_code else ()):
+        if not each.lstrip().startswith("#"):
+            is_step = words or passage.role == "step"
+            return " ".join((*words, f"`{each.strip()}`")) if is_step else ""
+        words.append(each.strip(" #"))
     return ""
 
 
 def _prose(passages: Sequence[Passage]) -> str:
     """Whole sentences from the beginning, without code and data."""
     quote = ""
-    for line in (line for one in passages for line in _lines(one.text)):
-        for sentence in sentences(plain(line)):
+    for line in (line for one in passages for line in one.lines if _is_prose(line)):
+        for sentence in sentences(plain(line.markdown)):
             if quote and len(quote) + len(sentence) > _MAX_QUOTE_CHARS:
                 return quote
             quote = f"{quote} {sentence[:_MAX_QUOTE_CHARS]}".strip()
     return quote
 
 
-def _lines(text: str) -> Iterator[str]:
-    """Paragraphs and list items, without fences, tables, links alone and fields such as
-    `Severity: P3`."""
-    is_code, paragraph = False, ""
-    for line in (*text.splitlines(), ""):
-        fence = line.lstrip().startswith(("```", "~~~"))
-        is_code ^= fence
-        field = _FIELD.match(line)
-        is_data = field is not None and role_of(field[1]) in {*TELLING, "name"} - {"step"}
-        is_data |= bool(_ONLY_LINKS.fullmatch(line))
-        starts = bool(_ITEM.match(line)) or not re.search(r"\w", line) or is_data
-        if paragraph and (starts or fence):
-            yield paragraph
-            paragraph = ""
-        if not (is_code or fence or is_data or line.lstrip().startswith("|")) and line.strip():
-            paragraph = f"{paragraph} {line.strip()}" if paragraph else line
+def _is_prose(line: Line) -> bool:
+    """Neither code nor data such as `Severity: P3`."""
+    field = _FIELD.match(line.markdown)
+    is_data = field is not None and role_of(field[1]) in {*TELLING, "name"} - {"step"}
+    return not (line.is_code or is_data or _NO_PROSE.fullmatch(line.markdown))

@@ -10,12 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from textwrap import dedent
 from typing import Literal
-
-from markdown_it import MarkdownIt
-
-from loaders.text.plain import markdown_parser, read_blocks, shared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,18 +64,66 @@ ITEM = re.compile(
 )
 """A list item in a chunk: three spaces per level, then the visible marker."""
 NOTE = re.compile(r"\[\^[^\[\]]+\]: ")
+FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 MIN_STEPS = 2
 """Minimum outermost numbered items of a procedure."""
 _INTRODUCES = (":", "：", "—")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A list item, another line of text, a table's row, or a block of code."""
+
+    start: int
+    end: int
+    """Of its lines in the section."""
+    markdown: str
+    """As written; for code without the fence."""
+    item: re.Match[str] | None = None
+    is_code: bool = False
+
+    @property
+    def text(self) -> str:
+        """Without the marker of an item."""
+        return self.item["text"] if self.item else self.markdown.strip()
+
+    @property
+    def number(self) -> str:
+        """`2.` of a numbered item, else ''."""
+        return self.item["digits"] or "" if self.item else ""
+
+    @property
+    def indent(self) -> int:
+        return len(self.markdown) - len(self.markdown.lstrip(" "))
+
+
+def lines_in(text: str) -> Iterator[Line]:
+    """What a section says, in reading order, without blank lines."""
+    lines = text.split("\n")
+    end = 0
+    for start, line in enumerate(lines):
+        if start < end or not line.strip():
+            continue
+        end = start + 1
+        if fence := FENCE.match(line):
+            closing = re.compile(rf"\s*{fence[1]}{fence[1][0]}*\s*")
+            while end < len(lines) and not closing.fullmatch(lines[end]):
+                end += 1
+            code = "\n".join(lines[start + 1 : end])
+            end += 1
+            code = dedent(code) if line.startswith(" ") else code
+            yield Line(start=start, end=end, markdown=code, is_code=True)
+        else:
+            yield Line(start=start, end=end, markdown=line, item=ITEM.fullmatch(line))
 
 
 @dataclass(kw_only=True)
 class _Item:
     number: str
     level: int
-    indent: int
     lead: str
-    lines: list[str]
+    first: Line
+    end: int
 
 
 def steps_in(text: str) -> tuple[RunbookStep, ...]:
@@ -88,64 +132,57 @@ def steps_in(text: str) -> tuple[RunbookStep, ...]:
     items = [item for one in lists for item in one]
     numbers = {item.number for item in items}
     distinct = numbers if len(numbers) == len(items) else set[str]()
-    return tuple(_step(item, distinct - {item.number}) for item in items)
+    lines = text.split("\n")
+    return tuple(_step(item, lines, distinct - {item.number}) for item in items)
 
 
 def _lists(text: str) -> Iterator[list[_Item]]:
     """Outermost numbered lists, as their items in reading order. Bullets and text below an item
     belong to it; text that stands apart does so only if the list goes on after it."""
-    fences = (token.map for token in read_blocks(text) if token.type == "fence")
-    code = {at for fence in fences if fence for at in range(*fence)}
     items: list[_Item] = []
-    size = 0  # of the last item in lines, without those that wait for the list to go on
-    above, notes = "", set[str]()
-    for at, line in enumerate(text.split("\n")):
-        item = None if at in code else ITEM.fullmatch(line)
-        indent = len(item["indent"]) if item else 0
-        if item and (item["digits"] or (indent and item["letters"])) and (items or not indent):
-            if items and not indent and not _goes_on(items, item["marker"]):
-                del items[-1].lines[size:]
+    above, is_apart = "", False
+    for line in lines_in(text):
+        is_numbered = line.number or (line.indent and line.item and line.item["letters"])
+        if line.item and is_numbered and (items or not line.indent):
+            number = line.item["marker"].strip("().")
+            if items and not line.indent and _last(number) != _last(_outermost(items)) + 1:
                 yield items
                 items = []
-            items.append(_item(items, item, above))
-            size, above = 1, ""
-            continue
-        if is_note := at not in code and bool(NOTE.match(line)):
-            if line in notes:  # repeated by another chunk
-                continue
-            notes.add(line)
-        own = items[-1].lines if items else []
-        apart = line.startswith("|") or bool(item and not indent)
-        inside = at in code or not line or line.startswith(" ") or bool(own and own[-1])
-        if is_note or (items and size == len(own) and inside and not apart):
-            size += size == len(own)
+            elif items:
+                items[-1].end = line.start
+            items.append(_item(items, line, number, above))
+            above, is_apart = "", False
+        elif items and not is_apart and _is_below(line, items[-1]):
+            items[-1].end = line.end
         else:
-            above = line or above
-        own.append(line)
+            above, is_apart = line.markdown, True
     if items:
-        del items[-1].lines[size:]
         yield items
 
 
-def _item(items: Sequence[_Item], match: re.Match[str], above: str) -> _Item:
-    indent, own = len(match["indent"]), match["marker"].strip("().")
-    parent = next((one for one in reversed(items) if one.indent < indent), None)
+def _is_below(line: Line, item: _Item) -> bool:
+    """Whether it belongs to the item that it follows."""
+    is_text = not line.item and not line.markdown.startswith("|")
+    directly = is_text and line.start == item.end
+    return line.is_code or line.indent > 0 or directly or bool(NOTE.match(line.markdown))
+
+
+def _item(items: Sequence[_Item], line: Line, number: str, above: str) -> _Item:
+    parent = next((one for one in reversed(items) if one.first.indent < line.indent), None)
     return _Item(
-        number=own if parent is None or "." in own else f"{parent.number}.{own}",
+        number=number if parent is None or "." in number else f"{parent.number}.{number}",
         level=parent.level + 1 if parent else 0,
-        indent=indent,
         lead=above if parent is None and above.rstrip().endswith(_INTRODUCES) else "",
-        lines=[match["text"]],
+        first=line,
+        end=line.end,
     )
 
 
-def _goes_on(items: Sequence[_Item], marker: str) -> bool:
-    """Whether the number is the next one of the outermost items."""
-    before = next(item.number for item in reversed(items) if not item.level)
-    return _last_number(marker.strip("().")) == _last_number(before) + 1
+def _outermost(items: Sequence[_Item]) -> str:
+    return next(item.number for item in reversed(items) if not item.level)
 
 
-def _last_number(number: str) -> int:
+def _last(number: str) -> int:
     return int(number.rpartition(".")[2])
 
 
@@ -167,8 +204,10 @@ _STEP = re.compile(
 """Steps of this section: `step 3 of the failover runbook` is of another one."""
 
 
-def _step(item: _Item, other_numbers: set[str]) -> RunbookStep:
-    parts = _parts("\n".join(item.lines).strip("\n"))
+def _step(item: _Item, lines: Sequence[str], other_numbers: set[str]) -> RunbookStep:
+    below = lines[item.first.start + 1 : item.end]
+    all_parts = _parts("\n".join((item.first.text, *below)).strip("\n"))
+    parts = [one for one in all_parts if one.text.strip()]
     words = " ".join(part.text for part in parts if part.kind == "words")
     condition = ""
     end = condition_end(parts[0].text) if parts and parts[0].kind == "words" else 0
@@ -200,55 +239,42 @@ _ENUMERATION = re.compile(r",\s+(?:(?:or|and|but)\b|[^.!?:]*,\s+(?:or|and)\s[^,.
 
 def condition_end(text: str) -> int:
     """Length of a leading `If …,` or `If …:` in characters; 0 where there is none."""
-    for start, end, _ in _code_spans(text):  # its punctuation doesn't count
-        text = f"{text[:start]}{'x' * (end - start)}{text[end:]}"
+    text = _CODE.sub(lambda code: "x" * len(code[0]), text)  # its punctuation doesn't count
     match = _CONDITION.match(text)
     if not match or (match[0].endswith(",") and _ENUMERATION.match(text, match.end() - 1)):
         return 0
     return match.end()
 
 
+_CODE = re.compile(r"(?<!`)(`+)(?!`) ?(.+?) ?(?<!`)\1(?!`)", re.DOTALL)
 _RUN = re.compile(r"\b(?:run|execute|enter|type|issue|invoke)(?: the command)?\s*$", re.I)
 _PROGRAM_NAME = re.compile(r"[\w./~$@-]*[\w./~](?: |$)(?!=)")
 """A program's name; an assignment such as `lag_bytes=0` is none."""
 _SENTENCE_END = re.compile(r"[.!?](?:\s|$)")
 
 
-def _parts(markdown: str) -> list[StepPart]:
+def _parts(markdown: str) -> Iterator[StepPart]:
     """All parts of a step's text, in order."""
-    parts: list[StepPart] = []
     lines = markdown.split("\n")
     at = 0
-    for token in read_blocks(markdown):
-        if token.type == "fence" and token.map:
-            parts += _sentences("\n".join(lines[at : token.map[0]]))
-            parts.append(StepPart(kind="command", text=token.content.removesuffix("\n")))
-            at = token.map[1]
-    parts += _sentences("\n".join(lines[at:]))
-    return [part for part in parts if part.text.strip()]
+    for line in lines_in(markdown):
+        if line.is_code:
+            yield from _sentences("\n".join(lines[at : line.start]))
+            yield StepPart(kind="command", text=line.markdown)
+            at = line.end
+    yield from _sentences("\n".join(lines[at:]))
 
 
 def _sentences(markdown: str) -> Iterator[StepPart]:
     markdown = markdown.strip("\n")
     position = 0
-    for start, end, code in _code_spans(markdown):
-        before = markdown[position:start]
-        if _is_command(before, code):
+    for code in _CODE.finditer(markdown):
+        before = markdown[position : code.start()]
+        if _is_command(before, code[2]):
             yield StepPart(kind="words", text=before.strip())
-            yield StepPart(kind="command", text=code)
-            position = end
+            yield StepPart(kind="command", text=code[2])
+            position = code.end()
     yield StepPart(kind="words", text=markdown[position:].strip())
-
-
-def _code_spans(markdown: str) -> Iterator[tuple[int, int, str]]:
-    """(start, end, content) of each inline code, as the parser reads it."""
-    at = 0
-    for token in _inline().parseInline(markdown)[0].children or ():
-        if token.type == "code_inline":
-            source = rf"{token.markup} ?{re.escape(token.content)} ?{token.markup}"
-            if match := re.compile(source).search(markdown, at):
-                at = match.end()
-                yield match.start(), at, token.content
 
 
 def _is_command(before: str, code: str) -> bool:
@@ -257,8 +283,3 @@ def _is_command(before: str, code: str) -> bool:
         return False
     introduced = sentence.rstrip().endswith((":", "：")) and " " in code.strip()
     return introduced or bool(_RUN.search(sentence))
-
-
-@cache
-def _inline() -> MarkdownIt:
-    return shared(markdown_parser())

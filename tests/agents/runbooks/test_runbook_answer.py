@@ -90,7 +90,9 @@ def test_no_runbook_is_said_with_the_name_and_cites_nothing() -> None:
 def test_a_row_for_others_is_named_as_such_and_not_given() -> None:
     answer = answered("KeyOverdue class=RC region=jp")
     assert answer.found_nothing
-    assert "No runbook for `KeyOverdue`" in answer.text
+    assert (
+        "No runbook for `KeyOverdue` in Security help with `class=RC`, `region=jp`" in answer.text
+    )
     assert "Region: sg" in answer.text
     assert "Freeze" not in answer.text
 
@@ -109,6 +111,14 @@ def test_of_several_rows_all_are_shown_with_what_would_tell() -> None:
     assert "Freeze the key" in answer.text
     assert "Rotate within the hour" in answer.text
     assert len(answer.citations) == 2
+
+
+def test_rows_that_no_column_of_theirs_decides_are_told_apart_by_what_differs() -> None:
+    rows = "| PumpDry | Low flow | Prime it |\n| PumpDry | No flow | Swap it |"
+    page = f"# Pumps\n\n| Alert | Meaning | First step |\n|---|---|---|\n{rows}\n"
+    answer = answered("FIRING PumpDry", snapshot(f"---\nid: pumps\ntitle: Pumps\n---\n{page}"))
+    assert "- **Low flow**: Prime it." in answer.text
+    assert "- **No flow**: Swap it." in answer.text
 
 
 def test_several_alerts_of_one_message_are_told_each_once() -> None:
@@ -238,6 +248,19 @@ def test_a_step_comes_with_the_command_that_it_introduces() -> None:
     text = answered("[FIRING:1] DjangoDown", snapshot(COMMANDS)).text
     command = "kubectl rollout restart deploy/django --selector='app in (**)'"
     assert f"1. Restart the service:\n```\n{command}\n```\n2. Watch it come back." in text
+
+
+@pytest.mark.parametrize(
+    ("page", "step"),
+    [
+        ("# Fixing PumpDry\n\n## Overview\n\nIt is dry.\n\n## Steps\n\n1. Prime it.", "Prime it"),
+        ("# PumpDry\n\nIt is dry.\n\n```sh\n# Prime it\npump prime\n```", "Prime it `pump prime`"),
+        ("# PumpDry\n\n- Meaning:\n  - It is dry.\n- Solution:\n  - Prime it.", "Prime it"),
+    ],
+)
+def test_a_page_s_first_step_is_the_first_that_somebody_does(page: str, step: str) -> None:
+    known = snapshot(f"---\nid: pumps\ntitle: PumpDry\n---\n{page}\n")
+    assert f"**First step:** {step}." in answered("FIRING PumpDry", known).text
 
 
 def test_the_steps_of_the_runbook_whose_introduction_names_the_alert_are_told() -> None:
