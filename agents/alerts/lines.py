@@ -16,9 +16,12 @@ _LINK = re.compile(r"<((?:https?|mailto):[^<>|\s]+)(?:\|([^<>\n]*))?>")
 _MENTION = re.compile(r"<[!@#][^<>\n]{1,200}>|(?<!\S)@(?:here|channel|everyone)\b")
 _LINK_AFTER = re.compile(r" ?\(https?://[^\s()]+\)")
 _URL = re.compile(r"https?://(?:[^\s<>|]*[?&](?:host|service)=)?([^\s<>|?&]+)[^\s<>|]*")
-_PARAMETER = re.compile(r"[?&](region|host|service|cluster|namespace|env)=([\w.-]+)")
+PARAMETER = re.compile(r"[?&](region|host|service|cluster|namespace|env)=([\w.-]+)")
+"""A label in a link's query: `https://console.example/alarm?region=eu-west-1`."""
 _KEY_AND_URL = re.compile(rf"\W*(?:[\w ]{{1,40}}: ?)?<?{_URL.pattern}>?\W*")
-_RUNBOOK = re.compile(r"(?:runbook|playbook)[^\n]{0,60}?(https?://[^\s<>|)\"'`*]+)", re.IGNORECASE)
+RUNBOOK = re.compile(
+    r"(?:runbook|playbook)[^\n]{0,60}?(https?://[^\s<>|)\"'`*]*[^\s<>|)\"'`*.,;])", re.IGNORECASE
+)
 _UNFILLED = re.compile(
     r"\{\{[^{}\n]{0,200}\}\}|\{[A-Z]+\.[A-Z\d.]+\}|<no value>|\[no value\]|%!\w\([^()\n]{0,80}\)"
 )
@@ -48,9 +51,8 @@ _BETWEEN = re.compile(" [|·•] ")
 _IN_BRACKETS = re.compile(r" (?:\[[^\[\]]*\]|\(IP[^()]*\))$")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[T ]")
 KEYS = WORDS["keys"]
-KNOWN_KEYS = SEVERITY_KEYS.union(INSTANCE_KEYS, *KEYS.values())
-"""Of fields that alerts of many kinds have."""
 FIELD_KEYS = SEVERITY_KEYS.union(INSTANCE_KEYS, KEYS["names"], KEYS["states"], KEYS["titles"])
+"""Of fields that alerts of many kinds have."""
 _KEY_INSIDE = "|".join(sorted(FIELD_KEYS, key=len, reverse=True))
 _NEXT_FIELD = re.compile(rf"(?<=: )([^|·•]+?),? +(?=(?:{_KEY_INSIDE}) ?: )", re.IGNORECASE)
 
@@ -82,15 +84,6 @@ def is_url(line: str) -> bool:
     return bool(_KEY_AND_URL.fullmatch(line))
 
 
-def runbooks_in(text: str) -> list[str]:
-    return [one.rstrip(".,;") for one in _RUNBOOK.findall(text)]
-
-
-def parameters(text: str) -> list[Label]:
-    """Labels in the queries of links: `https://console.example/alarm?region=eu-west-1`."""
-    return _PARAMETER.findall(text)
-
-
 def fields(line: str) -> Iterator[Label]:
     """The pairs of a line that holds nothing else; a value is '' where it may be in the next
     line. `Service: payments | Urgency: High`, `Host: db-1 State: DOWN`."""
@@ -112,7 +105,7 @@ def pairs(text: str) -> list[Label]:
 
 
 def without_pairs(text: str) -> str:
-    return " ".join(_PAIR.sub(" ", text).replace("{}", "").split())
+    return " ".join(re.sub(r"\{[ ,;]*\}", " ", _PAIR.sub(" ", text)).split())
 
 
 def tags(text: str) -> Iterator[Label]:
@@ -139,5 +132,4 @@ def label(key: str, value: str) -> list[Label]:
 
 
 def unquoted(value: str) -> str:
-    value = _QUOTED.sub(r"\2", value.strip().rstrip(",;:"))
-    return value.replace('\\"', '"')
+    return _QUOTED.sub(r"\2", value.strip().rstrip(",;:"))

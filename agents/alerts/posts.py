@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from agents.alerts import lines as text
 from agents.alerts import titles
@@ -15,9 +16,8 @@ from agents.alerts.titles import is_level, is_notice, status_by_sign, status_of
 from enrichment.names import is_identifier
 
 MAX_ALERTS = 50
-_MAX_FORM_LINE, _FORM_LINES, _DEPTH = 400, 12, 4
+_MAX_FORM_LINE, _FORM_LINES = 400, 12
 _COLOR = re.compile(r"\[(FIRING|RESOLVED)\] (?=\S)")
-_BOLD = re.compile(r"[*`]+([^*`\n]+)[*`]")
 _CONDITION = re.compile("[<>=]")
 _NAMING = frozenset((*KEYS["names"], *KEYS["named_by"]))
 
@@ -25,7 +25,6 @@ _NAMING = frozenset((*KEYS["names"], *KEYS["named_by"]))
 @dataclass
 class Draft:
     title: str = ""
-    name: str = ""
     status: AlertStatus = ""
     severity: str = ""
     form: str = "plain"
@@ -34,8 +33,7 @@ class Draft:
     height: int = 1
     """Lines that its title was read from."""
     names: dict[str, str] = field(default_factory=dict)
-    """By the keys of fields that may hold a sentence as well."""
-    keys: set[str] = field(default_factory=set)
+    """By the keys of the fields that state them; '' is a form's."""
     labels: list[Label] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     runbooks: list[str] = field(default_factory=list)
@@ -65,7 +63,7 @@ class Post:
         head, rating = self._drafts[0], SEVERITY_KEYS.union(INSTANCE_KEYS)
         rated = any(key.casefold() in rating for key, _ in head.labels)
         by_form = head.form != "plain" and (rated or not head.loose)
-        return by_form or any("alertname" in one.keys for one in self._drafts)
+        return by_form or any("alertname" in one.names for one in self._drafts)
 
     def _head(self, raw: Sequence[str]) -> tuple[Draft | None, int]:
         """The draft of the first alert, and the line that it begins in; none where the message
@@ -74,58 +72,48 @@ class Post:
         lines = [self._lines[0][color.end() if color else 0 :], *self._lines[1:]]
         signs = [status_by_sign(one) for one in raw[:3]]
         self._sign = status_of(color[1]) if color else next(filter(None, signs), "")
-        above: AlertStatus = ""
-        opens = True
-        for at in range(min(len(lines), _FORM_LINES)):
-            if draft := draft_by_form(lines[at:]):
-                break
-            opens = opens and titles.says_no_more(" ".join(lines[at].split()[:3]))
-            above = above or (status_of(lines[at]) if opens else "")
-        else:
-            by_color = color and not titles.says_no_more(lines[0])
-            at, draft = 0, draft_by_form(self._lines) if by_color else None
+        drafts = ((at, draft_by_form(lines[at:])) for at in range(min(len(lines), _FORM_LINES)))
+        at, draft = next((one for one in drafts if one[1]), (0, None))
+        if draft is None and color and not titles.says_no_more(lines[0]):
+            at, draft = 0, draft_by_form(self._lines)
         if draft is None:
-            at = _title_line(raw, lines)
-            draft = _plain(lines[at]) if at >= 0 else Draft(height=0)
-            at = max(at, 0)
-        draft.status = above or draft.status
-        fires = (draft.status or self._sign) == "firing" and not titles.tells_of_build(lines[at])
-        draft.sure = fires or not (draft.loose or draft.form == "plain")
-        below = lines[at + draft.height] if at + draft.height < len(lines) else ""
-        nameless = titles.is_group(draft.title) and not titles.best_name(draft.title)[1]
-        works = is_notice(lines[at]) or is_notice(below)
-        if draft.form == "notice" or (works and not draft.sure):
+            at, draft = _by_title(raw, lines)
+        opening = takewhile(
+            lambda line: titles.says_no_more(" ".join(line.split()[:3])), lines[:at]
+        )
+        draft.status = next(filter(None, map(status_of, opening)), draft.status)
+        fires = (draft.status or self._sign) == "firing"
+        draft.sure = draft.sure or fires or not (draft.loose or draft.form == "plain")
+        below = next(iter(lines[at + draft.height :]), "")
+        if draft.form == "notice" or (not draft.sure and any(map(is_notice, (lines[at], below)))):
             return None, 0
-        if nameless and not draft.name and below and not any(fields(below)):
-            bold = _BOLD.match(raw[at + draft.height].lstrip())
+        nameless = (
+            not draft.names
+            and titles.is_group(draft.title)
+            and not titles.best_name(draft.title)[1]
+        )
+        if nameless and below and not any(fields(below)):
             draft.labels += text.tags(draft.title)
-            draft.title = clean(bold[1]) if bold else below
+            draft.title = below
         return draft, at
 
     def _add(self, raw: str, line: str) -> None:
-        self._drafts[-1].runbooks += text.runbooks_in(raw)
-        self._drafts[-1].labels += text.parameters(raw)
-        if titles.says_no_more(line) and status_of(line) and not any(fields(line)):
+        draft, pairs = self._drafts[-1], list(fields(line))
+        draft.runbooks += text.RUNBOOK.findall(raw)
+        draft.labels += text.PARAMETER.findall(raw)
+        if not pairs and titles.says_no_more(line) and status_of(line):
             self._status = status_of(line)
-            self._drafts[-1].status = self._drafts[-1].status or self._status
+            draft.status = draft.status or self._status
+        elif text.is_url(raw) and pairs and pairs[0][0].casefold() not in text.FIELD_KEYS:
+            pass  # a link
         elif not self._is_next_title(line):
-            pairs = list(fields(line))
-            if text.is_url(raw) and pairs and pairs[0][0].casefold() not in text.FIELD_KEYS:
-                return  # a link
             for one, value in pairs:
                 self._add_field(one, value)
             if not pairs or text.is_prose(*pairs[0]):
-                first, begin = " ".join(line.split()[:2]), " ".join(line.split()[:4])
-                if titles.says_no_more(first):
-                    self._drafts[0].status = self._drafts[0].status or status_of(begin)
+                if titles.says_no_more(" ".join(line.split()[:2])):
+                    begin = status_of(" ".join(line.split()[:4]))
+                    self._drafts[0].status = self._drafts[0].status or begin
                 self._drafts[-1].lines.append(line)
-
-    def _draft_for(self, key: str) -> Draft:
-        """The current one, or another where it has the key already."""
-        if key in self._drafts[-1].keys:
-            self._drafts.append(Draft(status=self._status, labels=list(self._shared)))
-        self._drafts[-1].keys.add(key)
-        return self._drafts[-1]
 
     def _is_next_title(self, line: str) -> bool:
         """Whether another title begins here; one that is here again is passed over."""
@@ -137,20 +125,20 @@ class Post:
         return True
 
     def _add_field(self, key: str, value: str) -> None:
-        name, draft = key.casefold().replace("-", " "), self._drafts[-1]
-        if name in KEYS["names"] and value:
-            draft = self._draft_for(name)
-            draft.name, draft.sure = value, True
-        elif name in KEYS["named_by"] and not _CONDITION.search(value):
-            if not titles.says_no_more(value):
-                draft = self._draft_for(name) if name == "alert" else draft
-                draft.names.setdefault(name, value)
+        name, head, draft = key.casefold().replace("-", " "), self._drafts[0], self._drafts[-1]
+        states_it, bare = name in KEYS["names"] and value, text.without_pairs(value)
+        if states_it or (name in KEYS["named_by"] and not _CONDITION.search(bare)):
+            draft.labels += text.pairs(value)
+            if name in draft.names and (states_it or name == "alert"):
+                draft = Draft(status=self._status, labels=list(self._shared), form=head.form)
+                self._drafts.append(draft)
+            if states_it or not titles.says_no_more(value):
+                draft.names.setdefault(name, value if states_it else bare)
+                draft.sure = draft.sure or bool(states_it)
         elif name in KEYS["states"] and (status := status_of(value)):
             draft.status = draft.status or status
             draft.sure = draft.sure or status == "firing"
             draft.severity = draft.severity or titles.level_of(value)
-        elif name == "labels" and not value:
-            self._draft_for(name)
         elif name in KEYS["tags"]:
             draft.labels += text.tags(value)
         else:
@@ -163,78 +151,70 @@ class Post:
 
     def _alert(self, draft: Draft) -> Alert | None:
         head = self._drafts[0]
-        title = draft.title or head.title
-        keys = (*KEYS["named_by"], *KEYS["titles"])
-        key = next((key for key in keys if key in draft.names), "")
-        title = title or (draft.names[key] if key in KEYS["titles"] else "")
+        keys = (key for kind in ("names", "named_by", "titles") for key in KEYS[kind])
+        key = next((key for key in ("", *keys) if key in draft.names), None)
+        stated = "" if key is None else draft.names[key]
+        title = draft.title or head.title or (stated if key in KEYS["titles"] else "")
         name, named = titles.best_name(titles.split_state(title)[0])
-        if draft.name:
-            name, named = draft.name, True
+        if key == "" or key in KEYS["names"]:
+            name, named = stated, True
         elif key in KEYS["named_by"] and not named:
-            name = draft.names[key]
-            named, title = len(name.split()) <= 6, title or name
+            name, named, title = stated, len(stated.split()) <= 6, title or stated
         status = draft.status or head.status or self._sign
-        scripted = text.without_pairs(title) == name != title and is_identifier(name)
-        sure = draft.sure or head.sure or (named and bool(status)) or scripted
+        sure = draft.sure or head.sure or (named and bool(status))
         sure = sure and (named or not titles.is_group(title))
         labels = (
             pair for one in draft.labels for pair in text.label(*one)
             if pair[0] != "alertname" and pair[1] != name
         )  # fmt: skip
-        coined = any(one.isalpha() and is_identifier(one) for one in title.split())
-        is_title = sure or status or coined or titles.may_be_title(title)
-        if not text.tells(name) or not is_title:
+        if not text.tells(name) or not (sure or titles.may_be_title(title)):
             return None
         return Alert(
-            name=name[:200], named=named, title=title[:400] if sure or coined else name[:200],
-            lines=tuple(draft.lines[:60]) if sure else (), status=status,
-            severity=draft.severity or head.severity, form=draft.form if draft.title else head.form,
+            name=name[:200], named=named, title=title[:400], lines=tuple(draft.lines[:60]),
+            status=status, severity=draft.severity or head.severity, form=draft.form,
             labels=tuple(dict.fromkeys(labels))[:MAX_LABELS],
             runbooks=tuple(dict.fromkeys(draft.runbooks)), certain=sure,
         )  # fmt: skip
 
 
-def _title_line(raw: Sequence[str], lines: Sequence[str]) -> int:
-    """The number of the first line that may be a title: it tells something, and stands above the
-    fields that alerts have; -1 where none may be, or a field states the name."""
-    seen_field = False
+def _by_title(raw: Sequence[str], lines: Sequence[str]) -> tuple[int, Draft]:
+    """The first line that may be a title, and the draft by it: it tells something, and is no field
+    that alerts have; without a title where none may be, or a field states the name."""
     for at, line in enumerate(lines):
-        keys = [key.casefold() for key, _ in fields(line)]
-        if not _NAMING.isdisjoint(keys):
+        key = next((key.casefold() for key, _ in fields(line.split(" | ")[0])), "")
+        if key in _NAMING:
             break
-        begins = any(fields(line.split(" | ")[0]))
-        seen_field = seen_field or (begins and not text.KNOWN_KEYS.isdisjoint(keys[:1]))
-        is_plain = not (seen_field and begins) and not text.is_url(raw[at])
         is_sender = at + 1 < len(lines) and titles.names_sender(line)
-        if is_plain and not is_sender and not titles.says_no_more(line):
-            return at
-    return -1
+        is_other = key in text.FIELD_KEYS or is_sender or text.is_url(raw[at])
+        if not is_other and not titles.says_no_more(line):
+            return at, _plain(line)
+    return 0, Draft(height=0)
 
 
 def _plain(line: str) -> Draft:
     title, status, severity = titles.read_title(line)
     sides = (pair for side in line.split(" | ")[1:] for pair in fields(side) if pair[1])
     labels = [*text.pairs(line), *sides]  # `PodDown team=a | Cluster: prod-eu`
-    return Draft(title=title, status=status, severity=severity, labels=labels)
+    name = text.without_pairs(title)
+    sure = name != title and is_identifier(name)  # with labels alone
+    return Draft(title=title, status=status, severity=severity, labels=labels, sure=sure)
 
 
-def draft_by_form(lines: Sequence[str], depth: int = 0) -> Draft | None:
+def draft_by_form(lines: Sequence[str]) -> Draft | None:
     """The draft by the form that matches where the lines begin; of form `notice` where the product
     tells of something that does not fire. A title in a title is read, too."""
-    if len(lines[0]) > _MAX_FORM_LINE or depth > _DEPTH:
-        return None
     block = "\n".join(one[:_MAX_FORM_LINE] for one in lines[:_FORM_LINES])
     for form in READ:
         if match := form.compiled.match(block):
-            return _draft(form, match, depth)
+            return _draft(form, match)
     title, status, severity = titles.split_lead(lines[0], 1)
-    inner = draft_by_form([title, *lines[1:]], depth + 1) if title != lines[0] else None
+    inner = draft_by_form([title, *lines[1:]]) if title != lines[0] else None
     if inner:
         inner.severity, inner.status = inner.severity or severity, inner.status or status
     return inner
 
 
-def _draft(form: Form, match: re.Match[str], depth: int) -> Draft:
+def _draft(form: Form, match: re.Match[str]) -> Draft:
     parts = match.groupdict(default="").items()
     groups = [(k.rpartition("_")[0].strip("_"), v.strip()) for k, v in parts if text.tells(v)]
     by_key = dict(groups)
@@ -249,12 +229,12 @@ def _draft(form: Form, match: re.Match[str], depth: int) -> Draft:
             draft.lines.append(value)
         elif key not in {"name", "title", "state"}:
             draft.labels += text.tags(value) if key == "on" else [(key, value)]
-    draft.name = draft.title = by_key.get("name") or dict(draft.labels).get("alertname", "")
+    draft.title = by_key.get("name") or dict(draft.labels).get("alertname", "")
+    draft.names = {"": draft.title} if draft.title else {}
     if title := by_key.get("title"):
-        inner = draft_by_form([title], depth + 1) or _plain(title)
-        draft.name, draft.title = inner.name, inner.title
+        inner = draft_by_form([title]) or _plain(title)
+        draft.names, draft.title = inner.names, inner.title
         draft.status = draft.status or inner.status
         draft.severity = draft.severity or inner.severity
-        draft.loose = draft.loose and (inner.loose or inner.form == "plain")
         draft.labels += inner.labels
     return draft

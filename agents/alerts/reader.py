@@ -7,13 +7,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import islice
 from typing import Any
 
 from agents.alerts import titles
 from agents.alerts.alert import MAX_LABELS, Alert
 from agents.alerts.forms import WORDS
-from agents.alerts.lines import clean, fields, lines_of, only_pairs
+from agents.alerts.lines import clean, fields, lines_of
 from agents.alerts.posts import MAX_ALERTS, Post
 from enrichment.language.words import STOP_WORDS, tokens
 
@@ -24,15 +24,19 @@ _BODIES = WORDS["bodies"]
 _GENERIC = STOP_WORDS | frozenset(WORDS["passing_on"])
 """Words with which people pass on an alert. A question with other words asks something else."""
 _BINARY = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd]")
+_FIRING = r"firing|alerting|red|in alarm"
 _FIRES = re.compile(
-    r"\b(?:firing|alerting|red|in alarm|fired|triggered|popped up|went off|going off|paged)\b",
-    re.IGNORECASE,
+    rf"\b(?:{_FIRING}|fired|triggered|popped up|went off|going off|paged)\b", re.IGNORECASE
 )
 _NOW_AFTER = re.compile(
-    r"[\"”]?\s+(?:(?:alert|alarm|is|are|just|now|again) )*(?:firing|alerting|red|in alarm)\b",
-    re.IGNORECASE,
+    rf"[\"”]?\s+(?:(?:alert|alarm|is|are|just|now|again) )*(?:{_FIRING})\b", re.IGNORECASE
 )
 _SIGN = re.compile(r"\b(?:alert|alarm)s?\b", re.IGNORECASE)
+_COINED = re.compile(
+    r"(?:[\w.-]+: )?(?!\w*(?:Error|Exception)\b)"
+    r"(?:[A-Z]+[a-z0-9]+[A-Z]\w*|[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+)"
+    r"(?=$| \(| (?:on|in|for|at) |[ {]+\w+=)"
+)
 _IDENTIFIER = (
     r"[A-Za-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+|[A-Za-z0-9]+(?:[-_./][A-Za-z0-9]+)+|[A-Z][A-Z0-9]{1,6}"
 )
@@ -40,23 +44,17 @@ _NAMES = re.compile(
     rf"[\"“](?P<words>[^\"“”\n]{{2,80}})[\"”]|(?<![\w.=-])(?:{_IDENTIFIER})(?![\w=-])"
 )
 _PLAIN_NAME = re.compile(
-    r"(?P<words>[A-Za-z0-9][^,;?!:=\n]{1,80}?) (?:alert |alarm )?(?:is|are|just|has)\b"
+    r"(?P<words>[A-Za-z0-9][^,;?!:=\n]{1,80}?)(?= (?:alert |alarm )?(?:is|are|just|has)\b)"
 )
-_SPEAKER = re.compile(r"[\w.-]+: ")
 _ON = re.compile(
-    r"\b(?:on|for|in|at) (?:the )?(?:(?:host|node|server|service|cluster|pod) )?([\w./:-]{0,60}\w)"
+    r"\b(?:on|in|at|for(?= the )) (?:the )?(?:(?:host|node|server|service|cluster|pod) )?"
+    r"([\w./:-]{0,60}\w)"
 )
-_BODY_PAIR = re.compile(r"""(["'])(\w+)\1\s*:\s*(?:(["'])(.*?)(?:\3|$)|([\w.-]+))""", re.MULTILINE)
-_BEFORE_PLACE = re.compile(r"\b(?:on|in|at) (?:the )?$")
 _PARTS = re.compile(r"(?<=[.!?;,])\s+| [-–—] |\n")
-_COINED = re.compile(
-    r"([A-Z]+[a-z0-9]+[A-Z]\w*|[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+)(?=$| \(| (?:on|in|for|at) )(.*)"
-)
-_BESIDE = re.compile(r"(?:[,;()\[]| -) ?(?:\w+(?: |: ?|=))?(\w+)(?=$|[,;.)\]]| since )")
-_OF_LOGS = re.compile(r"(?:Error|Exception) | error$", re.IGNORECASE)
 _ASKS = re.compile(
     r"\?|^\s*(?:how|what|when|where|which|who|why|can|could|should|is|does|did)\b", re.IGNORECASE
 )
+_BODY_PAIR = re.compile(r"""(["'])(\w+)\1\s*:\s*(?:(["'])(.*?)(?:\3|$)|([\w.-]+))""", re.MULTILINE)
 
 
 def alerts_in(text: str, *, by_bot: bool = False) -> tuple[Alert, ...]:
@@ -65,12 +63,14 @@ def alerts_in(text: str, *, by_bot: bool = False) -> tuple[Alert, ...]:
 
     `by_bot`: posted by a bot whose purpose is to post alerts. A message of any form may then be
     one; see `Alert.certain`."""
-    head = text[:2_000]
-    if not head.strip() or len(_BINARY.findall(head)) > len(head) / 50:
+    if len(_BINARY.findall(text[:2_000])) > len(text[:2_000]) / 50:
         return ()
-    alerts, words = _alerts_in_json(text, strictly=not by_bot)
-    if alerts and not by_bot and _asks_more(lines_of(words)):
-        return ()
+    body, words = _split_body(text)
+    alerts = list(_body_alerts(body))
+    if not by_bot:  # other bodies have a title and a state, too
+        alerts = [one for one in alerts if one.named]
+        if alerts and _asks_more(lines_of(words)):
+            return ()
     if not alerts and words:
         lines = lines_of(text)
         alerts = Post(lines).alerts if by_bot else _by_person(lines)
@@ -92,97 +92,65 @@ def _asks_more(before: Sequence[str], behind: Sequence[str] = ()) -> bool:
 
 
 def _by_person(raw: Sequence[str]) -> list[Alert]:
+    """What a person pastes: of a product's form, or from a line that begins with a coined name on,
+    with a level or labels, where no empty field begins configuration; else by words."""
     lines = [clean(line) for line in raw]
-    post = Post(raw)
-    if post.alerts and post.has_form:
-        return [] if _asks_more(lines[: post.begin], lines[post.begin :]) else post.alerts
-    readers = (_by_pairs, _by_level, _by_words) if len(lines) <= _MAX_LINES else ()
-    return [one for read in readers if (one := read(lines))][:1]
+    begins = (at for at, line in enumerate(lines) if _COINED.match(titles.split_lead(line)[0]))
+    at = next(begins, len(lines))
+    has_empty = any(not value for line in lines[at:] for _, value in fields(line))
+    for start in (0, at):
+        post = Post(raw[start:])
+        rated = (
+            start == at and not has_empty and any(one.severity or one.labels for one in post.alerts)
+        )
+        begin = start + post.begin
+        if post.alerts and (rated or post.has_form):
+            return [] if _asks_more(lines[:begin], lines[begin:]) else post.alerts
+    return _by_words("\n".join(lines)[:2_000]) if len(lines) <= _MAX_LINES else []
 
 
-def _by_level(lines: Sequence[str]) -> Alert | None:
-    """A coined name that begins a line, with a level beside it or in a field below, where no
-    empty one begins configuration: `PROBLEM: DiskFull on db-1, severity critical`."""
-    for at, line in enumerate(lines):
-        match = _COINED.match(titles.split_lead(line)[0])
-        if match is None or _asks_more(lines[:at], lines[at:]):
-            continue
-        below = (pair for one in lines[at + 1 :] for pair in fields(one))
-        labels = list(takewhile(lambda pair: pair[1], below))
-        stated = (*_BESIDE.findall(match[2]), *(value for _, value in labels))
-        if severity := next(filter(titles.is_level, stated), ""):
-            labels += [("", one) for one in _ON.findall(match[2].split(",")[0])]
-            return Alert(
-                name=match[1], named=True, title=match[0], status="firing", severity=severity,
-                labels=tuple(dict.fromkeys(labels))[:MAX_LABELS], form="person",
-                certain=not _OF_LOGS.search(f"{match[1]} {severity}"),
-            )  # fmt: skip
-    return None
-
-
-def _by_pairs(lines: Sequence[str]) -> Alert | None:
-    """`DiskFull host=db-1`"""
-    for at, line in enumerate(lines):
-        name, _, rest = _SPEAKER.sub("", line, count=1).replace("{", " ", 1).partition(" ")
-        labels = tuple(only_pairs(rest))[:MAX_LABELS]
-        if labels and re.fullmatch(_IDENTIFIER, name):
-            others = all(map(_passes_on, [*lines[:at], *lines[at + 1 :]]))
-            return Alert(name=name, named=True, title=name, labels=labels) if others else None
-    return None
-
-
-def _by_words(lines: Sequence[str]) -> Alert | None:
+def _by_words(text: str) -> list[Alert]:
     """A name beside a word that says it fires, among words that ask nothing else: `DiskFull just
     fired on db-1, where is the runbook?`"""
-    text = "\n".join(lines)[:2_000]
-    plain = _PLAIN_NAME.search(text)
-    for match in filter(None, (*_NAMES.finditer(text), plain)):
-        name, before = match["words"] or match[0], text[: match.start()]
-        after = text[match.start() + len(name if match is plain else match[0]) :]
-        on = _ON.findall(f"{before} {after}")
-        before, after = _ON.sub(" ", before), _ON.sub(" ", f" {after}")
-        now, fires = _NOW_AFTER.match(after), _FIRES.search(f"{before} {after}")
-        parts = _PARTS.split(f"{before} {after[now.end() if now else 0 :]}")
-        questions = [one for one in parts if not now or _ASKS.search(one)]
-        says_so = fires or (match is not plain and _SIGN.search(f"{before} {after}"))
-        is_name = not _passes_on(name) and not _BEFORE_PLACE.search(before)
-        if says_so and is_name and all(map(_passes_on, questions)):
-            quoted = bool(match["words"])
-            return Alert(
-                name=titles.best_name(name)[0] if quoted else name, named=not quoted, title=name,
-                status="firing", form="person", certain=bool(fires) and not quoted,
-                labels=tuple(dict.fromkeys(("", one) for one in on)),
+    labels = tuple(dict.fromkeys(("", one) for one in _ON.findall(text)))
+    text = _ON.sub("", text)
+    for match in filter(None, (*_NAMES.finditer(text), _PLAIN_NAME.search(text))):
+        name, is_coined = match["words"] or match[0], not match["words"]
+        before, after = text[: match.start()], text[match.end() :]
+        now = _NOW_AFTER.match(after)
+        rest = f"{before} {after[now.end() if now else 0 :]}"
+        fires = now or _FIRES.search(rest)
+        questions = [one for one in _PARTS.split(rest) if not now or _ASKS.search(one)]
+        says_so = fires or (match.re is _NAMES and _SIGN.search(rest))
+        if says_so and not _passes_on(name) and all(map(_passes_on, questions)):
+            alert = Alert(
+                name=name if is_coined else titles.best_name(name)[0], named=is_coined, title=name,
+                status="firing", labels=labels, form="person", certain=bool(fires) and is_coined,
             )  # fmt: skip
-    return None
+            return [alert]
+    return []
 
 
-def _alerts_in_json(text: str, *, strictly: bool = False) -> tuple[list[Alert], str]:
-    """The alerts of the body in a text, and the words around it; none where it holds no body or
-    more than one.
-
-    `strictly`: only by a key that no other body has."""
-    begin, end = text.find("{"), text.rfind("}")
+def _split_body(text: str) -> tuple[Mapping[str, Any], str]:
+    """The JSON object in a text, also one that is cut off or not quite JSON, and the words around
+    it; an empty one where there is none, or more than one."""
+    begin, end = text.find("{"), text.rfind("}") + 1
     end = end if end > begin else len(text)
-    body: Any = {}
+    inner = text[begin:end] if begin >= 0 and len(text) <= _MAX_BODY else ""
     try:
-        body = json.loads(text[begin : end + 1]) if begin >= 0 and len(text) <= _MAX_BODY else {}
-    except RecursionError:
-        pass
-    except ValueError:  # cut off, or in another language's notation
-        pairs = _BODY_PAIR.findall(text[begin : end + 1])
-        body = {key: value or number for _, key, _, value, number in reversed(pairs)}
-    if not isinstance(body, dict) or not body:
-        return [], text
-    alerts = [one for one in _body_alerts(body) if one.named or not strictly]
-    around = f"{text[:begin]}\n{text[end + 1 :]}".replace("json", " ")
-    return alerts[:MAX_ALERTS], around.strip(" `[]\n>")
+        body = json.loads(inner)
+    except (ValueError, RecursionError):
+        pairs = reversed(_BODY_PAIR.findall(inner))
+        body = {key: value or number for _, key, _, value, number in pairs}
+    around = f"{text[:begin]}\n{text[end:]}".replace("json", " ")
+    return (body, around.strip(" `[]\n>")) if body and isinstance(body, dict) else ({}, text)
 
 
 def _body_alerts(body: Mapping[str, Any]) -> Iterator[Alert]:
     inner = body.get("Message")
     if isinstance(inner, str):  # a notification in a notification
-        subject = f"{body.get('Subject') or ''}\n{inner}"
-        yield from _alerts_in_json(inner)[0] or Post(lines_of(subject)).alerts
+        subject = lines_of(f"{body.get('Subject') or ''}\n{inner}")
+        yield from list(_body_alerts(_split_body(inner)[0])) or Post(subject).alerts
         return
     items = body.get("alerts")
     for item in items if isinstance(items, list) else [body]:
@@ -192,7 +160,7 @@ def _body_alerts(body: Mapping[str, Any]) -> Iterator[Alert]:
 
 def _body_lines(item: Mapping[str, Any], body: Mapping[str, Any]) -> Iterator[str]:
     """The lines of an item; none where it has neither a name nor a state."""
-    values = [one for _, one in zip(range(_MAX_VALUES), _values(item), strict=False)]
+    values = list(islice(_values(item), _MAX_VALUES))
     by_key: dict[str, str] = {}
     for path, value in values:
         for key in (path[-1], ".".join(path[-2:])):
@@ -202,18 +170,14 @@ def _body_lines(item: Mapping[str, Any], body: Mapping[str, Any]) -> Iterator[st
         for keys in (_BODIES["names"], _BODIES["titles"], _BODIES["states"])
     )
     state = (state or str(body.get("status") or "")).rpartition(".")[2]
-    tells = name or titles.status_of(state)
-    if not tells or titles.is_notice(state) or titles.says_no_more(name or title):
+    if not (name or titles.status_of(state)) or titles.says_no_more(name or title):
         return
     yield by_key.get("msg") or (f"alertname: {name}" if name else title)
     yield f"Status: {state}"
-    stated = {
-        by_key.get(key) for key in (*_BODIES["names"], *_BODIES["titles"], *_BODIES["states"])
-    }
     for path, value in values[:_MAX_BODY_LINES]:
         key = path[-2] if path[-1] in {"value", "summary"} and path[1:] else path[-1]
         is_prose = "annotations" in path or key.casefold() in _BODIES["no_labels"]
-        if "runbook" in key or not (is_prose or value in stated):
+        if "runbook" in key or not (is_prose or value in {name, state}):
             yield f"{key} = {value}"
         elif " " in value and value != name:
             yield value

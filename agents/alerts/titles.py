@@ -18,7 +18,7 @@ _ENDINGS, _NOTICES = frozenset(WORDS["states"]["ends"]), frozenset(WORDS["notice
 _STATES = _FIRING | _RESOLVED | _NOTICES
 _LEVELS = frozenset(WORDS["levels"])
 _RATES = _LEVELS.union(WORDS["quiet_levels"])
-_BUILDS = frozenset(WORDS["builds"])
+_FIRING_SIGNS, _RESOLVED_SIGNS = (frozenset(signs) for signs in WORDS["signs"].values())
 _FILLERS = PRODUCTS.union(WORDS["fillers"])
 _SIGN = re.compile(r":(\w+):|([^\w\s])")
 _WORD = re.compile(r"[^\W\d_]\w*(?:-\w+)*")
@@ -33,6 +33,7 @@ _SUFFIX = re.compile(
     r"(?P<sign>(?: ?[|:–—]| -) | (?:(?:is|has|was|now|been|back|just) ){1,4}| )"
     r"(?P<state>[\w-]+)[.!]?$"
 )
+_APART = re.compile(r"(?:[,;()\[]| -) ?(?:\w+(?: |: ?|=))?(\w+)(?=$|[,;.)\]]| since )")
 _ON = re.compile(r" (?:on|in) [^\s:]+$")
 _CAMEL = re.compile(r"[A-Z]+[a-z0-9]+[A-Z][A-Za-z0-9]*")
 _LONG_CAMEL = re.compile(
@@ -40,17 +41,12 @@ _LONG_CAMEL = re.compile(
 )
 """Hardly a product: `DiskAlmostFull`, `KeyError`; `OpenSearch` may be one."""
 _SPEAKER = re.compile(r"^([a-z][\w.-]*) ?: (?=\S)")
-_AFTER_NAME = re.compile(
-    r"$| ?\(| (?:on|in|for|at|via) | \S+=| :: "
-    r"| (?:is |has )?(?:firing|fired|triggered|resolved|recovered|critical|warning)\b",
-    re.IGNORECASE,
-)  # fmt: skip
+_AFTER_NAME = re.compile(r"$| ?\(| (?:on|in|for|at|via|is|has|firing|resolved) ", re.IGNORECASE)
 _ENDS_NAME = re.compile(
-    r" (?:[|–—>-]|->|::) | (?:on|in|for|at|from|@) (?:(?:the|host|node|server|service) )*"
-    r"(?=\S*[\d_/:{-]|(?-i:[A-Z]{2}))(?![\d.,]+%?(?: |$))\S"
+    r" (?:[|–—>-]|->|::) | (?:on|in|for|at|from|@) (?=\S*[\d_/:{-])(?![\d.,]+%?(?: |$))\S"
     r"|(?:(?: (?:is|at|now|above|below|reached|exceeds))+| [=<>≥≤]{1,2}) ?-?\d\S*(?: \S+){0,2}$",
     re.IGNORECASE,
-)  # fmt: skip
+)
 _SIDES = re.compile(r" ?[:|–—] | -+>? |, ")
 _EDGES = " .,:;!|–—->@"
 
@@ -59,23 +55,16 @@ def status_of(text: str) -> AlertStatus:
     """By its first word that is a state, or level: `Alert resolved`, `is now UP`; '' by none."""
     text = re.split(r"→|->|=>", text[:200])[-1]
     words = _words(re.sub(r"\bno data\b", "nodata", text, flags=re.IGNORECASE))[:6]
-    for word in [one for one in words if one not in _WEAK] or words:
-        if word in _RESOLVED:
-            return "resolved"
-        if word in _FIRING:
-            return "firing"
-        if word in _NOTICES or word in {"not", "no"}:
-            return ""
-    return ""
+    telling = [one for one in words if one not in _WEAK] or words
+    state = next((one for one in telling if one in _STATES or one in {"not", "no"}), "")
+    return "resolved" if state in _RESOLVED else "firing" if state in _FIRING else ""
 
 
 def status_by_sign(line: str) -> AlertStatus:
     """By the first emoji with which a line begins or ends that says one."""
-    for code, sign in _SIGN.findall(f"{line[:60]} {line[-30:]}"):
-        for status in ("firing", "resolved"):
-            if (code or sign) in WORDS["signs"][status]:
-                return status
-    return ""
+    signs = [code or sign for code, sign in _SIGN.findall(f"{line[:60]} {line[-30:]}")]
+    sign = next((one for one in signs if one in _FIRING_SIGNS | _RESOLVED_SIGNS), "")
+    return "resolved" if sign in _RESOLVED_SIGNS else "firing" if sign else ""
 
 
 def is_level(word: str) -> bool:
@@ -92,11 +81,6 @@ def is_notice(text: str) -> bool:
     """Whether the first words report work, or what a person did with an alert."""
     words = frozenset(_words(text[:120])[:8])
     return not words & (_FIRING - _BEGINS) and bool(words & _NOTICES)
-
-
-def tells_of_build(text: str) -> bool:
-    """Whether it tells of a build of software; that one failed is an alert only by its form."""
-    return not _BUILDS.isdisjoint(_words(text[:120]))
 
 
 def says_no_more(text: str) -> bool:
@@ -144,16 +128,10 @@ def split_state(title: str) -> tuple[str, AlertStatus]:
 
 
 def read_title(line: str) -> tuple[str, AlertStatus, str]:
-    """(title, status, severity), by words on both sides of it and without the name of a sender:
-    `Some monitor: [Down] shop`, `Monitor: shop is down`."""
+    """(title, status, severity), by words on both sides of it, or a level apart: `, critical`."""
     title, status, severity = split_lead(line)
-    sender, _, rest = title.partition(": ")
-    is_sender = names_sender(sender) or " " not in sender or rest.startswith("[")
-    if rest and not status and is_sender and not is_identifier(sender):
-        inner = read_title(rest)
-        if inner[1] and not says_no_more(inner[0]):
-            return inner
-    return title, status or split_state(title)[1], severity
+    apart = next(filter(is_level, _APART.findall(title)), "")
+    return title, status or split_state(title)[1] or status_of(apart), severity or apart
 
 
 def best_name(title: str) -> tuple[str, bool]:
@@ -162,24 +140,18 @@ def best_name(title: str) -> tuple[str, bool]:
     base = re.sub(r"^(?:\[[^\[\]]*\] ?)+(?=\S)", "", without_pairs(title) or title)
     base = _SPEAKER.sub("", base.strip("\"“”'‘’ ") or title)  # `disk-watch: DISK_FULL`
     first = re.split(r"[\s:(,|]", base, maxsplit=1)[0]
-    rest, inner = base[len(first) :], re.search(r"\((\w+)", base)
-    is_camel = bool(_CAMEL.fullmatch(first))
-    if inner and inner[1] != first and ("_" in inner[1] or _CAMEL.fullmatch(inner[1])):
-        if is_group(base):
-            return inner[1], True  # values of labels, then the name
-        return first if is_camel else base, False
-    ends = _AFTER_NAME.match(rest) or base.endswith(")")
-    if is_camel and (ends or (_LONG_CAMEL.fullmatch(first) and _SIDES.match(rest))):
+    in_brackets = re.search(r"\((\w*[A-Z_]\w*)", base)
+    if in_brackets and is_group(base):
+        return in_brackets[1], True  # values of labels, then the name
+    ends = _AFTER_NAME.match(base[len(first) :]) or base.endswith(")")
+    if _LONG_CAMEL.fullmatch(first) or (_CAMEL.fullmatch(first) and ends):
         return first, True
     sides = [one for one in _SIDES.split(base)[1:] if _CAMEL.fullmatch(one)]
     if len(sides) == 1:
         return sides[0], True
-    if re.match(r" ?[(\[]", rest) and is_identifier(first):
-        return first, False
-    base = re.sub(r"(?<=\w) ?\([^()]*\)$", "", base)
+    base = re.sub(r"(?<=\w) ?\(.*\)$", "", base)
     end = _ENDS_NAME.search(base)
-    name = base[: end.start()].strip(_EDGES) if end else base
-    return name.rstrip(_EDGES), False
+    return (base[: end.start()] if end else base).strip(_EDGES), False
 
 
 def is_group(title: str) -> bool:
@@ -190,8 +162,10 @@ def is_group(title: str) -> bool:
 
 
 def may_be_title(title: str) -> bool:
-    """Whether words without any sign of an alarm may be an alert's title, and no sentence."""
-    return sum(one in STOP_WORDS for one in title.casefold().split()) <= 2
+    """Whether words without any sign of an alarm may be an alert's title, not a sentence: a coined
+    name is among them, or few words that link others."""
+    coined = any(one.isalpha() and is_identifier(one) for one in title.split())
+    return coined or sum(one in STOP_WORDS for one in title.casefold().split()) <= 2
 
 
 def _words(text: str) -> list[str]:

@@ -98,7 +98,6 @@ def test_what_fires_nothing(text: str) -> None:
     [
         "good morning", "x", "[FIRING:2] shop (monitoring/k8s warning)",
         "snmp01 trap *upsOnBattery* from ups-b: Output source battery, 12 min of runtime left",
-        ":x: Build #88 of shop-api failed", "Pipeline failed: shop-api on main",
     ],
 )  # fmt: skip
 def test_words_without_a_sign_count_only_where_the_documents_name_them(text: str) -> None:
@@ -110,7 +109,8 @@ def test_words_without_a_sign_count_only_where_the_documents_name_them(text: str
     ("text", "named"),
     [
         ("[FIRING:1] shop (CartDown cart http 10.2.3.4:80 monitoring/k8s warning)", True),
-        ("[FIRING:1] PaymentApi (CartDown cart)", False),
+        ("[FIRING:1] CartDown (PaymentApi cart)", True),
+        ("[FIRING:1] CartCacheDown web", True),
         ("[FIRING:1] (CartDown cart-1 warning)", True),
         ("[FIRING:1] Too many dead tuples", False),
         ("Investigating - Errors of CardGateway", False),
@@ -288,7 +288,7 @@ def test_crafted_text_is_read(piece: str, before: str) -> None:
     ],
 )  # fmt: skip
 def test_green_messages_of_other_bots_count_only_where_the_documents_name_them(text: str) -> None:
-    assert not any(one.certain or one.lines for one in posted(text))
+    assert not any(one.certain for one in posted(text))
 
 
 @pytest.mark.parametrize(
@@ -299,10 +299,7 @@ def test_green_messages_of_other_bots_count_only_where_the_documents_name_them(t
         ("Problem: Interface Gi2/0/11(): Link down", "Interface Gi2/0/11(): Link down"),
         (":fire: *PROBLEM* - <https://i.example/show?host=db-9|db-9> / Disk is *CRITICAL*", "Disk"),
         ("Monitor is DOWN: <https://login.example/a> - Reason: 502", "login.example/a"),
-        ("[FIRING:2] (logging eks-main critical)\n*CartDown* no pods", "CartDown"),
-        ("Some Sender: [Down] front page", "front page"),
-        ("Pinger: front page is DOWN", "front page"),
-        ("SunBeams ALERT: Node db-1 is down", "Node db-1"),
+        ("[FIRING:2] (logging eks-main critical)\n*CartCacheDown* no pods", "CartCacheDown"),
         ("[FIRING] Incident started\nfront page", "front page"),
         ("New incident started\nfront page\nCause: Timeout", "front page"),
         ("New incident front page started\nCause: Timeout", "front page"),
