@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
@@ -80,9 +80,9 @@ class NamePlace:
     """A place that a name leads to."""
 
     key: str
-    """`name_key` of the name, or a range's `range_key`."""
+    """`name_key` of the name."""
     text: str
-    """The name as written; a range in full."""
+    """The name as written."""
     kind: PlaceKind
     """row: a cell of a naming column. column: a header of a table that may be set on its side.
     section: a heading (`level`) or, with level -1, the tab. page: title or file, with the first
@@ -257,10 +257,8 @@ def _file_name(path: str) -> str:
 
 def _named(text: str, kind: PlaceKind, **at: int) -> Iterator[NamePlace]:
     for name, remark in name_forms(text):
-        place = NamePlace(key=name_key(name), text=name, kind=kind, remark=remark, **at)
-        yield place
-        if numbers_in(name):
-            yield replace(place, key=range_key(name))
+        for key in (name_key(name), range_key(name) if numbers_in(name) else ""):
+            yield NamePlace(key=key, text=name, kind=kind, remark=remark, **at)
 
 
 def _in_table(table: ChunkTable, text: str) -> Iterator[NamePlace]:

@@ -29,7 +29,7 @@ from agents.runbooks.sections import (
 from agents.runbooks.tables import RunbookTable, read_table
 from enrichment.chunk import Chunk, DocumentCard, is_out_of_force, says_retired
 from enrichment.language.words import sentences
-from enrichment.names import NamePlace, name_places, numbers_in, range_key
+from enrichment.names import NamePlace, name_key, name_places, numbers_in, range_key
 from index.vectors.search import LruCache
 
 
@@ -54,11 +54,11 @@ class RunbookDocument:
                 parts[chunk.table.id].append(chunk)
         return {name: read_table(chunks) for name, chunks in parts.items()}
 
-    def entries(self, name: str, key: str) -> Iterator[RunbookEntry]:
+    def entries(self, name: str) -> Iterator[RunbookEntry]:
         """The entries of a name, and of the ranges that hold it."""
         keys = set[object]()
-        in_range = [one for one in self._places.get(range_key(name), ()) if _holds(one[1], name)]
-        for chunk, place in (*self._places.get(key, ()), *in_range):
+        ranges = (one for one in self._places.get(range_key(name), ()) if _holds(one[1], name))
+        for chunk, place in (*self._places.get(name_key(name), ()), *ranges):
             for entry in self._of_place(chunk, place):
                 same = (entry.chunk.id, entry.quote, entry.first("step"), entry.kind == "row")
                 if same not in keys:
@@ -67,19 +67,19 @@ class RunbookDocument:
 
     def alert_rows(self) -> Iterator[tuple[NamePlace, RunbookEntry]]:
         """The entries of rows in tables whose headers name alerts and first steps, by each name."""
-        roles = {one.id: list(map(role_of, one.table.header)) for one in self.chunks if one.table}
-        if not any({"name", "step"} <= set(each) for each in roles.values()):
-            return  # before all names are read, of many documents
         for chunk, place in (one for places in self._places.values() for one in places):
-            own = roles[chunk.id] if place.kind == "row" else []
-            if "step" in own and own[place.column] == "name":
+            is_row = chunk.table is not None and place.kind == "row"
+            roles = (
+                [role_of(label) for label in chunk.table.header] if chunk.table and is_row else []
+            )
+            if "step" in roles and roles[place.column] == "name":
                 yield from ((place, entry) for entry in self._of_place(chunk, place))
 
     def long_names(self, key: str) -> Iterator[str]:
         """What a short name stands for in tables of two columns."""
         for chunk, place in self._places.get(key, ()):
             if place.kind == "row" and chunk.table and len(chunk.table.header) == 2:
-                yield self._tables[chunk.table.id].cell(chunk, place.row, 1 - place.column)
+                yield self._tables[chunk.table.id].rows[chunk.id, place.row].cells[1 - place.column]
 
     def introduces(self, key: str) -> bool:
         """Whether the text above its first subheading mentions the name."""
@@ -116,52 +116,45 @@ class RunbookDocument:
     def _limits(self, chunk: Chunk) -> Iterator[RunbookCell]:
         """To what the introductions of its page and sections limit them."""
         for one in self.chunks[: chunk.position + 1]:
-            above = one.heading_path == chunk.heading_path[: len(one.heading_path)]
-            text = without_links(one.text).partition("\n|")[0] if above else ""
-            for sentence in sentences(text if one.kind != "code" else ""):
+            is_above = one.heading_path == chunk.heading_path[: len(one.heading_path)]
+            text = without_links(one.text) if one.kind != "code" and is_above else ""
+            for sentence in sentences(text.partition("\n|")[0]):
                 if scope := limit_in(sentence):
                     yield RunbookCell(label="", text=plain(sentence), role="scope", scope=scope)
 
     def _read(self, chunk: Chunk, place: NamePlace) -> Iterator[RunbookEntry]:
-        size = len(chunk.heading_path)
+        entries = list[RunbookEntry]()
         if place.kind in {"section", "page"}:
             yield from self._section(chunk, place, place.level + 1)
-            return
-        entries = list[RunbookEntry]()
-        if chunk.table:
+        elif chunk.table:
             entries += self._tables[chunk.table.id].entries(chunk, place)
         elif place.kind == "field":
             entries += block_entries(chunk, place)
         elif place.kind == "lead" and IS_OF_ALERTS.search(chunk.place):
             entries += item_entries(chunk, place)
         around = list(self._around(chunk, place, entries))
-        # `VapourHigh means that the hood is full.`
-        begins = plain(chunk.text).lstrip("`").startswith(place.text) and size > 1
-        if not entries and (place.kind == "field" or (place.kind == "lead" and begins)):
-            around = around or list(self._section(chunk, place, size))
+        if place.kind == "field" and not entries and not around:
+            yield from self._section(chunk, place, len(chunk.heading_path))
         yield from around or entries
 
     def _around(
         self, chunk: Chunk, place: NamePlace, entries: Sequence[RunbookEntry]
     ) -> Iterator[RunbookEntry]:
         """The entries of the section around a part that only lists or explains its alerts."""
-        path = chunk.heading_path
-        roles = [role_of_heading(heading) if at else "" for at, heading in enumerate(path)]
-        labels = {role_of(cell.label) for one in entries for cell in one.cells}
-        is_told = any(one.links or one.first("step") for one in entries)
-        if "meaning" in roles and place.kind in {"row", "field"} and "step" not in labels:
-            size = roles.index("meaning")
-        elif "name" in roles and place.kind == "row" and not is_told:
-            size = roles.index("name")
-        else:
-            return
-        own = [one for one in self.chunks if one.heading_path == path]
-        if has_numbered_steps(passages_of(own, len(path))):
-            return
-        more = [cell for one in entries for cell in one.cells if cell.role not in {"name", "step"}]
-        for one in self._section(chunk, replace(place, kind="page"), size):
-            if one.first("step") or place.kind == "field":
-                yield replace(one, cells=(*one.cells, *more))
+        roles = list(map(role_of_heading, chunk.heading_path))
+        size = next((at for at, role in enumerate(roles) if at and role in {"meaning", "name"}), 0)
+        own = [one for one in self.chunks if one.heading_path == chunk.heading_path]
+        is_list = size and not has_numbered_steps(passages_of(own, len(roles)))
+        cells = [cell for one in entries for cell in one.cells]
+        known = {role_of(cell.label) for cell in cells}
+        if size and roles[size] == "name":  # *Alerts*, where a row may have a step or link
+            known |= {cell.role for cell in cells}
+            is_list = is_list and place.kind == "row" and "link" not in known
+        if is_list and place.kind in {"row", "field"} and "step" not in known:
+            more = [cell for cell in cells if cell.role not in {"name", "step"}]
+            for one in self._section(chunk, replace(place, kind="page"), size):
+                if one.first("step") or place.kind == "field":
+                    yield replace(one, cells=(*one.cells, *more))
 
     def _section(self, chunk: Chunk, place: NamePlace, size: int) -> Iterator[RunbookEntry]:
         """The section's entry, or those of its table's rows, if it has steps and no names."""
@@ -172,20 +165,16 @@ class RunbookDocument:
             one for one in self.chunks
             if one.heading_path[:size] == path and (place.kind == "page" or one.tab == chunk.tab)
         ]  # fmt: skip
-        entry = section_entry(chunks, size, place)
         passages = own_passages(passages_of(chunks, size))
-        tables = [one.chunk for one in passages if _lists_steps(one.chunk)]
-        before = [one for one in passages if tables and one.chunk.position < tables[0].position]
-        if not tables or has_numbered_steps(before):
-            yield entry
+        at = next((at for at, one in enumerate(passages) if _lists_steps(one.chunk)), 0)
+        tables = [one.chunk for one in passages[at:] if _lists_steps(one.chunk)]
+        if not tables or has_numbered_steps(passages[:at]):
+            yield section_entry(chunks, size, place)
             return
-        more = tuple(cell for cell in entry.cells if cell.role in {"scope", "owner"})
-        rows = {
-            one.quote: replace(one, cells=(*one.cells, *more))
-            for table in tables for at in range(len(table.table.rows) if table.table else 0)
-            for one in self._read(table, replace(place, kind="row", row=at, column=-1))
-        }  # fmt: skip
-        yield from rows.values()
+        for table in tables:
+            for row in range(len(table.table.rows) if table.table else 0):
+                named = replace(place, kind="row", row=row, column=-1)
+                yield from self._tables[table.table.id].entries(table, named)
 
 
 def _lists_steps(chunk: Chunk) -> bool:
@@ -196,9 +185,9 @@ def _lists_steps(chunk: Chunk) -> bool:
 def _holds(place: NamePlace, name: str) -> bool:
     """Whether a range of numbered names holds it, and its remark does not except it."""
     numbers, own = numbers_in(place.text), numbers_in(f"{name} – {name}")
-    if not numbers or not own or not numbers[1] <= own[1] <= numbers[2]:
-        return False
-    return verdict(read_scope(place.remark), AlertFacts(labels=(("", name),))) != "no"
+    is_inside = bool(numbers and own and numbers[1] <= own[1] <= numbers[2])
+    alert = AlertFacts(labels=(("", name),))
+    return is_inside and verdict(read_scope(place.remark), alert) != "no"
 
 
 _DOCUMENTS: LruCache[tuple[object, ...], RunbookDocument] = LruCache(64)

@@ -123,7 +123,7 @@ class _Lookup:
     def _entries(self, name: str, *, is_short: bool = True) -> Iterator[RunbookEntry]:
         """`is_short`: it may stand for a longer name."""
         for document in self._documents(self._named, _keys(name)):
-            entries = list(document.entries(name, name_key(name)))
+            entries = list(document.entries(name))
             yield from entries
             long_names = document.long_names(name_key(name)) if is_short and not entries else ()
             for long_name in (one.strip(" `") for one in long_names):

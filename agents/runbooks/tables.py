@@ -22,10 +22,6 @@ from enrichment.names import DITTO, LINK, NamePlace, is_identifier, says_alert, 
 _SCOPES = frozenset[Role](("scope", "", "meaning", "severity", "owner", "link", "name"))
 
 
-_Key = tuple[str, int]
-"""Chunk id and row; of a table that stands on its side, '' and its column."""
-
-
 @dataclass(frozen=True)
 class TableRow:
     chunk: Chunk
@@ -33,7 +29,7 @@ class TableRow:
     """Empty cells of the name, those before it, and those with a mark such as `"` repeat the row
     above."""
     markdown: tuple[str, ...]
-    """In markdown, without repetition."""
+    """Without repetition."""
 
 
 @dataclass(frozen=True)
@@ -43,26 +39,23 @@ class RunbookTable:
     columns: tuple[Values, ...]
     naming: int
     """The first column of names."""
-    rows: tuple[TableRow, ...]
-    numbers: dict[_Key, int]
-    """The index of each row."""
+    rows: dict[tuple[str, int], TableRow]
+    """By chunk id and row, in order; those of a table that stands on its side, turned, by '' and
+    their column."""
 
     def entries(self, chunk: Chunk, place: NamePlace) -> Iterator[RunbookEntry]:
         """The entries of a name's row and of those below that have no name; none of a register."""
         key = (chunk.id, place.row)
         if place.kind != "row":
             key, place = ("", place.column), replace(place, column=self.naming)
-        if key not in self.numbers or (place.column >= 0 and not self._is_of_alerts(place.column)):
+        if key not in self.rows or (place.column >= 0 and not self._is_of_alerts(place.column)):
             return
-        first, *below = self.rows[self.numbers[key] :]
-        yield self._entry(first, place)
-        for row in below if place.column >= 0 else ():
-            if row.markdown[place.column] or row.markdown[self.naming]:
+        yield self._entry(self.rows[key], place)
+        keys = list(self.rows)
+        for below in map(self.rows.__getitem__, keys[keys.index(key) + 1 :]):
+            if place.column < 0 or below.markdown[place.column] or below.markdown[self.naming]:
                 return
-            yield self._entry(row, place)
-
-    def cell(self, chunk: Chunk, row: int, column: int) -> str:
-        return self.rows[self.numbers[chunk.id, row]].cells[column]
+            yield self._entry(below, place)
 
     def _entry(self, row: TableRow, place: NamePlace) -> RunbookEntry:
         markdown = [part or cell for part, cell in zip(row.markdown, row.cells, strict=True)]
@@ -88,55 +81,59 @@ class RunbookTable:
     def _is_of_alerts(self, naming: int) -> bool:
         """Whether it tells what to do about what its column of names lists: by a header, or by a
         wordy column that does not merely describe."""
-        roles = [role_of(label) for label in self.header]
-        name = roles[naming]
-        steps = {role for role, read in zip(roles, self.roles, strict=True) if read == "step"}
+        name = role_of(self.header[naming])
+        steps = {
+            role_of(label) for label, role in zip(self.header, self.roles, strict=True)
+            if role == "step"
+        }  # fmt: skip
         # Beside things that alerts are about, only a header tells; else a wordy column does.
-        telling = {"step", "escalation", *([""] if name == "" else [])}
+        telling = {"step", "escalation"} if name else {"step", "escalation", ""}
         return name == "name" or (name in {"", "scope", "link"} and bool(steps & telling))
 
 
 def read_table(parts: Sequence[Chunk]) -> RunbookTable:
     """`parts`: the chunks of one table."""
-    tables = sorted(
-        ((one, one.table) for one in parts if one.table), key=lambda one: one[1].first_row
-    )
-    header = tables[0][1].header
+    tables = [(one, one.table) for one in parts if one.table]
+    tables.sort(key=lambda one: one[1].first_row)
+    header: Sequence[str] = tables[0][1].header
     rows = {
         (chunk.id, at): TableRow(chunk, cells, tuple(markdown))
         for chunk, table in tables
-        for at, (cells, markdown) in enumerate(
-            zip(table.rows, written_rows(table, chunk.text), strict=True)
-        )
-        if len(cells) == len(header)
+        for at, cells in enumerate(table.rows)
+        if len(markdown := written_rows(table, chunk.text)[at]) == len(header)
     }
-    if _is_on_its_side(header, [row.cells[0] for row in rows.values() if row.cells]):
-        header, rows = _turned(header, list(rows.values()))
+    if _is_on_its_side(header, [row.cells[0] for row in rows.values()]):
+        first = [header[0], *(row.cells[0] for row in rows.values())]
+        steps = (row.chunk for row in rows.values() if role_of(row.cells[0]) == "step")
+        chunk = next(steps, tables[0][0])
+        rows = {
+            ("", at): TableRow(
+                chunk,
+                (name, *(row.cells[at] for row in rows.values())),
+                (name, *(row.markdown[at] for row in rows.values())),
+            )
+            for at, name in enumerate(header) if at
+        }  # fmt: skip
+        header = first
     naming = next((at for at, label in enumerate(header) if role_of(label) == "name"), 0)
-    filled = tuple(_filled(list(rows.values()), naming))
-    columns = [tuple(dict.fromkeys(row.cells[at] for row in filled)) for at in range(len(header))]
-    prose = [{LINK.sub("", row.markdown[at]) for row in filled} for at in range(len(header))]
-    roles = roles_of(header, prose)
-    values = (
-        together(one.values for cell in cells for one in read_scope(cell, label) or ())
-        if role in _SCOPES else NONE
-        for label, cells, role in zip(header, columns, roles, strict=True)
-    )  # fmt: skip
-    numbers = {key: number for number, key in enumerate(rows)}
-    return RunbookTable(tuple(header), roles, tuple(values), naming, filled, numbers)
-
-
-def _filled(rows: Sequence[TableRow], naming: int) -> Iterator[TableRow]:
-    above: Sequence[str] = ()
-    for row in rows:
-        cells = row.cells
-        start = next((at for at, cell in enumerate(cells) if cell.strip()), 0)
-        start = start if cells[naming].strip() or start > naming else naming + 1
+    above = ("",) * len(header)
+    for key, row in rows.items():
+        start = next((at for at, cell in enumerate(row.cells) if cell.strip()), 0)
+        start = start if row.cells[naming].strip() or start > naming else naming + 1
         above = tuple(
             old if DITTO.fullmatch(cell) or (at < start and not cell) else cell
-            for at, (cell, old) in enumerate(zip(cells, above or [""] * len(cells), strict=True))
+            for at, (cell, old) in enumerate(zip(row.cells, above, strict=True))
         )
-        yield replace(row, cells=above)
+        rows[key] = replace(row, cells=above)
+    prose = [{LINK.sub("", row.markdown[at]) for row in rows.values()} for at in range(len(header))]
+    roles = roles_of(header, prose)
+    values = (
+        together(
+            value.values for row in rows.values() for value in read_scope(row.cells[at], label) or ()
+        ) if roles[at] in _SCOPES else NONE
+        for at, label in enumerate(header)
+    )  # fmt: skip
+    return RunbookTable(tuple(header), roles, tuple(values), naming, rows)
 
 
 def _is_on_its_side(header: Sequence[str], first: Sequence[str]) -> bool:
@@ -148,18 +145,3 @@ def _is_on_its_side(header: Sequence[str], first: Sequence[str]) -> bool:
     is_of_one = len(header) == 2 and any(map(says_alert, (header[0], *first))) and any(down)
     is_down = "step" in down and 2 * len(list(filter(None, down))) > len(first)
     return (is_of_one or is_down) and across <= {"", "link"}
-
-
-def _turned(
-    header: Sequence[str], rows: Sequence[TableRow]
-) -> tuple[tuple[str, ...], dict[_Key, TableRow]]:
-    labels = (header[0], *(row.cells[0] for row in rows))
-    steps = [row.chunk for row in rows if role_of(row.cells[0]) == "step"]
-    return labels, {
-        ("", at): TableRow(
-            (steps or [rows[0].chunk])[0],
-            (name, *(row.cells[at] for row in rows)),
-            (name, *(row.markdown[at] for row in rows)),
-        )
-        for at, name in enumerate(header) if at
-    }  # fmt: skip

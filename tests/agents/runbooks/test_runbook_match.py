@@ -99,7 +99,7 @@ Alert: `ClockInDown`. Owner: Gate.
 
 ## Vapour
 
-`VapourHigh` means that the hood is full.
+Alert: `VapourHigh`
 
 1. Open the hood.
 """
@@ -143,7 +143,6 @@ KNOWN = snapshot(MILL, OLD_MILL)
         ("MotorHot", "motor=cr-17", "Lower the load"),
         ("MotorHot", "belt-spare", "Switch to the spare"),
         ("ClockInDown", "", "Open the gate by hand"),
-        ("VapourHigh", "", "Open the hood"),
     ],
 )
 def test_the_row_that_is_for_it(name: str, labels: str, step: str) -> None:
@@ -275,7 +274,6 @@ def test_amounts_of_a_recovery_choose_nothing() -> None:
     [
         ("mill-eye: KX-231 PAPER", "Load paper"),
         ("RollerHot in oslo (night)", "Slow the roller"),
-        ("2026.11.24@03:12@High@oslo@roller hot@night", "Slow the roller"),
         ("Basket latency p95 on shop:nl", "Note it"),
         ("Connections high on core: 97 % used", "Switch to the standby"),
     ],
