@@ -23,6 +23,7 @@ _ALERTS, _IDS, _EVENTS, _FILLERS, _PRODUCTS = (
     frozenset(_WORDS[about].split(", "))
     for about in ("alert", "identifier", "event", "filler", "product")
 )
+_CONJUNCTIONS = _WORDS["conjunction"].split(", ")
 _ANY_OF = {about: words.replace(", ", "|") for about, words in _WORDS.items()}
 LINK = re.compile(r"\[([^\[\]]*)\]\(<?([^()\s>]*(?:\([^()\s]*\)[^()\s>]*)*)>?\)")
 """A link in markdown: its text and target."""
@@ -37,7 +38,6 @@ _MARKS = re.compile(r"\*\*|~~|[\u2600-\u2bff\U0001f000-\U0001faff\ufe0f]|\B:[a-z
 _EDGES = " `*~\"'“”.,;:–—|-#"
 _LINES = re.compile(r"\n|<br\s*/?>")
 _FENCED = re.compile(r"^\s*(```|~~~).*?^\s*\1", re.DOTALL | re.MULTILINE)
-_LIST = re.compile(rf"\s*[,;/]\s*|\s+(?:{_ANY_OF['conjunction']})\s+")
 _SIDES = re.compile(
     r"[:,;]\s+|(?<!\d)\s+[-–—|/]\s+|\s+[-–—|/]\s+(?!\S*\d)|\s*[|—`()\[\]]\s*"
     rf"|[\s,(]+(?=(?:{_ANY_OF['except']})\s)"
@@ -48,19 +48,16 @@ _REMARKS = re.compile(
     rf"{_BRACKETS.pattern}|\s*(?<!\S)((?:(?:{_ANY_OF['limit']})\s|[<>≤≥]=?)\s*\d[^()]*)$",
     re.IGNORECASE,
 )
-_CODE = re.compile(r"`?([A-Z]{1,6}-?\d{1,5})[.:)]?\s+(?=[^\W\d]|`)")
 _AROUND = re.compile(
     rf"^`?(?:(?:(?:{_ANY_OF['section']})\s+)?(?-i:[A-Z]{{1,6}}-?)?\d+(?:\.\d+)*[.:)]?\s+"
-    r"(?=[^\W\d]|`)"
-    rf"|(?:(?:{_ANY_OF['kind']}|name)\s*)+(?:[:=]|\s[-–—]\s)\s*)+"
-    rf"|\s*[-–—:]?\s+(?:{_ANY_OF['kind']})$",
+    rf"(?=[^\W\d]|`)|(?:(?:{_ANY_OF['kind']}|name)\s*)+(?:[:=]|\s[-–—]\s)\s*)+"
+    rf"|^(?:(?:{_ANY_OF['asking']})\s+)+"
+    rf"|(?:\s*[-–—:]?\s+(?:{_ANY_OF['kind']}|{_ANY_OF['happening']}))+$",
     re.IGNORECASE,
 )
 """What may stand around a name, which is still the whole name."""
-_ASKED = re.compile(
-    rf"^(?:(?:{_ANY_OF['asking']})\s+)+|(?:\s+(?:{_ANY_OF['happening']}))+$", re.IGNORECASE
-)
 _OF_ALERTS = re.compile(r"\bal(?:erts?|arms?|erta|erte|arma|arme)\b", re.IGNORECASE)
+_CODE = re.compile(r"[A-Z]{1,6}-?\d{1,5}")
 _LEAD = re.compile(
     r"(?P<item>(?:[-*•+>]|\d+[.)])\s+(?:\[.\]\s+)?)?"
     r"(?P<name>(?:(?:\*\*|__|`)+(?P<marked>.+?)(?:\*\*|__|`)+"
@@ -122,13 +119,6 @@ def name_key(name: str) -> str:
     return re.sub(r"[^\w<>%+=&]|_", "", apart)
 
 
-def range_key(name: str) -> str:
-    """The key under which a range of numbered names is found: equal for `MSG-1107`, `MSG-13xx` and
-    `MSG-1100 – MSG-1119`, equal to no `name_key`; '' for a name without a number at its end."""
-    match = _NUMBERS.fullmatch(name.strip(" `").casefold())
-    return f"{match[1]}#" if match else ""
-
-
 def as_words(name: str) -> str:
     """`DiskAlmostFull` → `Disk Almost Full`."""
     return " ".join(re.sub(r"[-_./:]+", " ", _HUMP.sub(" ", name)).split())
@@ -150,6 +140,13 @@ def stem_and_number(name: str) -> tuple[str, int] | None:
     return (match[1], int(match[2])) if match and not match[3] and not match[4] else None
 
 
+def range_key(name: str) -> str:
+    """The key under which a range of numbered names is found: equal for `MSG-1107`, `MSG-13xx` and
+    `MSG-1100 – MSG-1119`, equal to no `name_key`; '' for a name without a number at its end."""
+    numbers = numbers_in(name) or stem_and_number(name)
+    return f"{numbers[0]}#" if numbers else ""
+
+
 @lru_cache(maxsize=4_000)  # each chunk of a section has its headings
 def name_forms(text: str) -> Sequence[tuple[str, str]]:
     """(name, remark) of each name that a heading or cell may state, the whole text first."""
@@ -157,10 +154,9 @@ def name_forms(text: str) -> Sequence[tuple[str, str]]:
     forms = dict[str, str]()
     for part, rest in (one for line in (text, *_LINES.split(text)) for one in _parts(line)):
         is_whole = not _plain(_BRACKETS.sub("", rest))
-        own = _AROUND.sub("", part.strip())
-        for name, is_single in ((part, is_whole), (own, is_whole), (_ASKED.sub("", own), False)):
-            if (name := _plain(name)) and (is_single or is_telling(name)):
-                remark = _plain(_BRACKETS.sub(r" \1\2 ", rest))
+        remark = _plain(_BRACKETS.sub(r" \1\2 ", rest))
+        for name in map(_plain, (part, _AROUND.sub("", part.strip()))):
+            if name and (is_whole or is_telling(name)):
                 forms.setdefault(name, "" if is_naming(remark) else remark)
     return list(forms.items())[:_MAX_FORMS]
 
@@ -169,26 +165,13 @@ def _plain(text: str) -> str:
     return " ".join(text.replace("`", "").strip(_EDGES).split())
 
 
-def _without_remarks(text: str) -> tuple[str, str]:
-    remarks = (_plain("".join(filter(None, one.groups()))) for one in _REMARKS.finditer(text))
-    return _REMARKS.sub(" ", text), f"({', '.join(filter(None, remarks))})"
-
-
 def _parts(line: str) -> Iterator[tuple[str, str]]:
-    """(a part that may be a name, the rest): the whole without remarks, members of a list, a code,
-    what signs divide, and the only identifier beside *alert*."""
+    """(a part that may be a name, the rest): the whole, without remarks, identifiers, and what
+    signs divide."""
     yield line, ""
-    yield _without_remarks(line)
-    bare, brackets = _BRACKETS.subn("", line)
-    members = [part.strip(_EDGES) for part in _LIST.split(bare)]
-    if len(members) > 1 and all(map(is_identifier, filter(None, members))):
-        shared = _without_remarks(line)[1]
-        yield from (
-            ((part, shared) for part in _LIST.split(bare)) if brackets < 2
-            else map(_without_remarks, _LIST.split(line))
-        )  # fmt: skip
-    if code := _CODE.match(line):
-        yield code[1], line[code.end() :]
+    remarks = (_plain("".join(filter(None, one.groups()))) for one in _REMARKS.finditer(line))
+    yield _REMARKS.sub(" ", line), f"({', '.join(filter(None, remarks))})"
+    yield from _identifiers(line)
     sides = [match.span() for match in _SIDES.finditer(line)][:_MAX_PARTS]
     for (_, start), (end, _) in combinations([(0, 0), *sides, (len(line), len(line))], 2):
         if line[start:end].count("(") == line[start:end].count(")"):
@@ -197,11 +180,23 @@ def _parts(line: str) -> Iterator[tuple[str, str]]:
     coined = list(filter(is_identifier, words))
     if len(coined) == 1 and _OF_ALERTS.search(line):
         yield coined[0], ""
-    if coined and coined[0] == words[0] and (rest := " ".join(words[1:])):
-        if RATING.fullmatch(rest):
-            yield coined[0], rest
-        elif re.fullmatch(r"[\w-]+", coined[0]) and len(as_words(coined[0]).split()) > 2:
-            yield coined[0], ""
+
+
+def _identifiers(line: str) -> Iterator[tuple[str, str]]:
+    """Those that are all the words of a line, with the brackets behind them, or its first word,
+    with a rating."""
+    words = list(filter(None, map(_plain, re.split(r"[\s,;/]+", _BRACKETS.sub(" ", line)))))
+    others = [word for word in words if not is_identifier(word) and word not in _CONJUNCTIONS]
+    for word in words[: 1 if others else None]:
+        end = line.find(word) + len(word)
+        brackets = _BRACKETS.search(line, end)
+        parts = len(as_words(word).split()) if is_identifier(word) else 0
+        if not others:
+            yield word, brackets[0] if brackets else ""
+        elif _CODE.fullmatch(word) or (parts and RATING.fullmatch(_plain(line[end:]))):
+            yield word, line[end:]
+        elif parts > 2 and re.fullmatch(r"[\w-]+", word):
+            yield word, ""
 
 
 def name_places(chunk: Chunk, card: DocumentCard) -> Iterator[NamePlace]:

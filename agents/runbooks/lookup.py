@@ -146,11 +146,11 @@ class RunbookDocument:
         own = [one for one in self.chunks if one.heading_path == chunk.heading_path]
         is_list = size and not has_numbered_steps(passages_of(own, len(roles)))
         cells = [cell for one in entries for cell in one.cells]
-        known = {role_of(cell.label) for cell in cells}
+        stated = {role_of(cell.label) for cell in cells}
         if size and roles[size] == "name":  # *Alerts*, where a row may have a step or link
-            known |= {cell.role for cell in cells}
-            is_list = is_list and place.kind == "row" and "link" not in known
-        if is_list and place.kind in {"row", "field"} and "step" not in known:
+            stated |= {cell.role for cell in cells}
+            is_list = is_list and place.kind == "row" and "link" not in stated
+        if is_list and place.kind in {"row", "field"} and "step" not in stated:
             more = [cell for cell in cells if cell.role not in {"name", "step"}]
             for one in self._section(chunk, replace(place, kind="page"), size):
                 if one.first("step") or place.kind == "field":

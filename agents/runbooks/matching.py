@@ -291,7 +291,7 @@ def _rated(entries: Sequence[RunbookEntry], facts: AlertFacts) -> list[_Rated]:
                 answer = verdict(cell.scope, facts, cell.column | rivals, rivals)
                 cells.append((cell, answer))
                 signs[0].update(hits(cell.scope, facts) or ([cell.text] if answer == "yes" else []))
-            elif is_rating and entry.kind == "row":
+            elif is_rating and (entry.kind == "row" or cell.text in entry.chunk.heading):
                 signs[2].update(hits(cell.scope, facts))
         signs[1].update(one for one in re.findall(r"[\w-]+", entry.place) if spelled(one) in labels)
         return _Rated(entry, tuple(cells), tuple(map(frozenset, signs)))

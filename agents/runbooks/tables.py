@@ -127,11 +127,11 @@ def read_table(parts: Sequence[Chunk]) -> RunbookTable:
         rows[key] = replace(row, cells=above)
     prose = [{LINK.sub("", row.markdown[at]) for row in rows.values()} for at in range(len(header))]
     roles = roles_of(header, prose)
+    columns = [{row.cells[at] for row in rows.values()} for at in range(len(header))]
     values = (
-        together(
-            value.values for row in rows.values() for value in read_scope(row.cells[at], label) or ()
-        ) if roles[at] in _SCOPES else NONE
-        for at, label in enumerate(header)
+        together(one.values for cell in cells for one in read_scope(cell, label) or ())
+        if role in _SCOPES else NONE
+        for label, cells, role in zip(header, columns, roles, strict=True)
     )  # fmt: skip
     return RunbookTable(tuple(header), roles, tuple(values), naming, rows)
 
