@@ -18,8 +18,6 @@ _FIELD = re.compile(r"([^\W\d]\w+)\s?[:=]\s?([^\s,;()\[\]|:=]+)")
 _GROUP = re.compile(r"[^()\[\]{}|@,;]+")
 _WORD = re.compile(r"/?[^\W\d][\w.:/-]*")
 _TOKEN = re.compile(r"[^\s,;()\[\]{}|@\"'“”<>=]+")
-_ADDRESS = re.compile(r"(?<=\w)\s*[(\[](?i:IP\W+)?(?:(?:\d+\.){3}\d+|[\da-f]*:[\da-f:]+)[)\]]$")
-"""After the name of a host."""
 _PARTICLES = STOP_WORDS.union(WORDS["articles"])
 _MAX_TEXT, _MAX_RUN = 4_000, 6
 
@@ -50,7 +48,7 @@ class AlertFacts:
         """The labels. A part of a value counts as it, `orders` in `orders-prod-eu`, except where
         the whole is one of a kind: `non-prod`."""
         return [
-            Mention(_label_key(key, value), _ADDRESS.sub("", value), self._words(parts), names)
+            Mention(_label_key(key, value), value, self._words(parts), names)
             for key, value in self.labels
             for names in [tuple(_tokens(value))]
             for parts in [[value] if kind_of([value]) else re.findall(r"[^\W_]+", value[:300])]
@@ -64,28 +62,21 @@ class AlertFacts:
         return Mention("", "", words, tuple(tokens))
 
     def under(self, keys: Collection[str]) -> list[Mention]:
-        """The labels of one of these keys, else of one with the same meaning or last word."""
-
-        def alike(key: str, other: str) -> bool:
-            is_longer = f"_{key}".endswith(f"_{other}") or f"_{other}".endswith(f"_{key}")
-            return group_of(key) == group_of(other) or (is_longer and bool(key and other))
-
+        """The labels of one of these keys, else of one with the same meaning."""
+        groups = set(map(group_of, keys))
         same = [one for one in self.mentions if one.key in keys]
-        return same or [one for one in self.mentions if any(alike(one.key, key) for key in keys)]
+        return same or [one for one in self.mentions if group_of(one.key) in groups]
 
-    @cached_property
-    def bare(self) -> list[Mention]:
-        """The values that stand alone, and are of no kind."""
-        keyed = {one.value for one in self.mentions if one.key}
-        return [one for one in self.mentions if not one.key and one.value not in keyed]
-
-    def loose(self, key: str) -> list[Mention]:
-        """The labels that may be of this key, which none has: values alone, but not as environment
-        or region; of a key that is not known, also those of such a key."""
+    def alone(self, key: str) -> list[Mention]:
+        """The values without a key that may be of this one, but no environment or region; of a key
+        that is not known, also those of such a key."""
         if group_of(key) in WORDS["values"]:
             return []
-        others = [one for one in self.mentions if one.key and not is_key(one.key)]
-        return self.bare + ([] if is_key(key) else others)
+        known = {one.value for one in self.mentions if is_key(one.key)}
+        return [
+            one for one in self.mentions
+            if (not one.key or not (is_key(one.key) or is_key(key))) and one.value not in known
+        ]  # fmt: skip
 
     @cached_property
     def elsewhere(self) -> list[Mention]:

@@ -17,7 +17,7 @@ from agents.runbooks.entries import (
     without_links,
 )
 from agents.runbooks.labels import AlertFacts
-from agents.runbooks.scopes import limit_in, read_scope, verdict
+from agents.runbooks.scopes import limit_in, read, read_scope
 from agents.runbooks.sections import (
     block_entries,
     has_numbered_steps,
@@ -187,7 +187,7 @@ def _holds(place: NamePlace, name: str) -> bool:
     numbers, own = numbers_in(place.text), numbers_in(f"{name} – {name}")
     is_inside = bool(numbers and own and numbers[1] <= own[1] <= numbers[2])
     alert = AlertFacts(labels=(("", name),))
-    return is_inside and verdict(read_scope(place.remark), alert) != "no"
+    return is_inside and read(read_scope(place.remark), alert).verdict != "no"
 
 
 _DOCUMENTS: LruCache[tuple[object, ...], RunbookDocument] = LruCache(64)

@@ -15,14 +15,12 @@ from agents.runbooks.entries import RunbookCell, RunbookEntry
 from agents.runbooks.labels import AlertFacts, labels_in, values_in
 from agents.runbooks.lookup import RunbookDocument, read_document
 from agents.runbooks.scopes import (
-    Value,
+    Reading,
     Values,
-    Verdict,
     goes_beyond,
     has_amounts,
-    hits,
+    read,
     together,
-    verdict,
 )
 from agents.runbooks.words import is_key, normal_key, spelled
 from config.domain import Domain
@@ -41,8 +39,9 @@ MAX_ENTRIES = 6
 MAX_NEAREST = 8
 _MAX_DOCUMENTS = 12
 _MAX_SEARCHES = 5
-_RATINGS = frozenset(("severity", "owner"))
-_RANKS = {"row": 3, "section": 2, "page": 1, "item": 0}
+_MAX_SPACES = 3
+_SCOPES, _RATINGS = ("scope", ""), ("severity", "owner")
+_KINDS = ("item", "page", "section", "row")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,16 +143,17 @@ class _Lookup:
             lambda match: " | ".join(("", *JOINT.split(f"{match[1]}-{match[2]}"), "")),
             f"{alert.title} | {alert.name}", flags=re.IGNORECASE,
         )  # fmt: skip
-        # A key of several words is the beginning of a sentence.
-        pairs = (f"{key if ' ' in key else ''} {value}" for key, value in alert.labels)
-        lines = "\n".join((*alert.lines, *pairs))
+        # A key of many words is the beginning of a sentence.
+        labels = [(key, value) for key, value in alert.labels if key.count(" ") < _MAX_SPACES]
+        sentences = (f"{key}: {value}" for key, value in alert.labels if (key, value) not in labels)
+        lines = "\n".join((rest, *alert.lines, *sentences))
         severity = [("severity", alert.severity)] if alert.severity else []
-        own = (*alert.labels, *values_in(rest), *severity, *labels_in(lines))
-        stated = "\n".join((alert.title, *(f"{key}={value}" for key, value in alert.labels), lines))
         # A recovered alert states the amounts of now, not those that raised it.
+        stated = "\n".join((lines, *(f"{key}={value}" for key, value in labels)))
         amounts = () if alert.status == "resolved" else amounts_in(stated)
         return AlertFacts(
-            labels=tuple(dict.fromkeys(own)), text=f"{rest}\n{lines}", amounts=amounts,
+            labels=tuple(dict.fromkeys((*labels, *values_in(rest), *severity, *labels_in(lines)))),
+            text="\n".join((lines, *(value for _, value in labels))), amounts=amounts,
             glossary=self._glossary,
         )  # fmt: skip
 
@@ -209,45 +209,52 @@ def _keys(*names: str) -> set[str]:
 @dataclass(frozen=True)
 class _Rated:
     entry: RunbookEntry
-    cells: tuple[tuple[RunbookCell, Verdict], ...]
-    """The cells that say for which alerts it is."""
-    signs: tuple[Values, ...]
-    """Values of the alert in its scopes, in its title and headings, in its severity and owner."""
+    readings: tuple[tuple[RunbookCell, Reading], ...]
+
+    @property
+    def is_for_others(self) -> bool:
+        return any(one.verdict == "no" for cell, one in self.readings if cell.role in _SCOPES)
 
     @property
     def unknown(self) -> list[RunbookCell]:
-        return [cell for cell, answer in self.cells if answer == "unknown" and cell.scope]
+        cells = [cell for cell, one in self.readings if one.verdict == "unknown" and cell.scope]
+        return [cell for cell in cells if cell.role in _SCOPES or has_amounts(cell.scope)]
 
-    def beats(self, other: _Rated, by: int, *, strictly: bool) -> bool:
+    def values(self, *roles: str) -> Values:
+        """Of the alert's values, those in cells of these roles; without roles, in all others."""
+        cells = ((cell.role in (roles or _RATINGS), one.values) for cell, one in self.readings)
+        return together(values for is_of, values in cells if is_of == bool(roles))
+
+    def beats(self, other: _Rated, *roles: str, strictly: bool) -> bool:
         """Whether it has values of the alert that the other lacks, and not the other way around.
         `strictly`: what it leaves open in a column of a known key has to be the other's, too."""
-        texts = {cell.text for cell, _ in other.cells}
+        texts = {cell.text for cell, _ in other.readings}
         is_open = any(is_key(cell.label) and cell.text not in texts for cell in self.unknown)
         ahead, behind = self.contradicts(other), other.contradicts(self)
-        if by or ahead == behind:
-            ahead = goes_beyond(self.signs[by], other.signs[by])
-            behind = goes_beyond(other.signs[by], self.signs[by])
+        if roles or ahead == behind:
+            ahead = goes_beyond(self.values(*roles), other.values(*roles))
+            behind = goes_beyond(other.values(*roles), self.values(*roles))
         return ahead and not behind and not (is_open and strictly)
 
     def contradicts(self, other: _Rated) -> bool:
         """Whether the alert has its value in a column, and not the other's."""
-        labels = {cell.label for cell, answer in self.cells if answer == "yes"}
+        labels = {cell.label for cell, one in self.readings if one.verdict == "yes"}
         return any(cell.label in labels for cell in other.unknown)
 
 
 def _choose(alert: Alert, entries: Sequence[RunbookEntry], facts: AlertFacts) -> RunbookMatch:
-    rated = _rated(entries, facts)
+    possible = [one for one in _rated(entries, facts) if not one.is_for_others]
     preferred = _preferred(entries)
-    possible = [one for one in rated if all(answer != "no" for _, answer in one.cells)]
     left = [one for one in possible if one.entry in preferred]
     if not left:
         others = tuple(entries[:MAX_ENTRIES])
         return RunbookMatch(alert=alert, outcome="other_scope", entries=others)
-    # A value alone may be one of another row: severity is no reason to think otherwise.
-    for by, strictly in enumerate((True, False, bool(facts.bare))):
+    # A value alone may be one of no row: severity is no reason to think otherwise.
+    alone = bool(facts.alone("service"))
+    for roles, strictly in ((), True), (_RATINGS, alone):
         left = [
             one for one in left
-            if not any(other.beats(one, by, strictly=strictly) for other in left)
+            if not any(other.beats(one, *roles, strictly=strictly) for other in left)
         ]  # fmt: skip
     best = left[0]
     steps = {one.entry.first("step").casefold().rstrip(".") for one in left}
@@ -265,44 +272,40 @@ def _choose(alert: Alert, entries: Sequence[RunbookEntry], facts: AlertFacts) ->
 def _preferred(entries: Sequence[RunbookEntry]) -> list[RunbookEntry]:
     """The best of each document, a row before a section before its page, and of these the rows if
     there are any. Entries that say what to do come before all others."""
-    rank = {id(one): (bool(one.first("step")), _RANKS[one.kind]) for one in entries}
     best: dict[str, tuple[bool, int]] = {}
     for one in entries:
         document = one.chunk.document_id
-        best[document] = max(rank[id(one)], best.get(document, rank[id(one)]))
-    top = max(best.values())
-    lowest = (top[0], top[1] if top[1] == _RANKS["row"] else min(top[1], _RANKS["page"]))
-    return [one for one in entries if rank[id(one)] >= max(lowest, best[one.chunk.document_id])]
+        best[document] = max(_rank(one), best.get(document, _rank(one)))
+    has_step, kind = max(best.values())
+    lowest = (has_step, min(kind, _KINDS.index("page")) if kind < _KINDS.index("row") else kind)
+    return [one for one in entries if _rank(one) >= max(lowest, best[one.chunk.document_id])]
 
 
-def _rated(entries: Sequence[RunbookEntry], facts: AlertFacts) -> list[_Rated]:
-    columns = defaultdict[str, list[Values]](list)
+def _rank(entry: RunbookEntry) -> tuple[bool, int]:
+    return bool(entry.first("step")), _KINDS.index(entry.kind)
+
+
+def _rated(entries: Sequence[RunbookEntry], facts: AlertFacts) -> Iterator[_Rated]:
+    columns = defaultdict[str, Values](frozenset)
     for cell in (cell for entry in entries for cell in entry.cells):
-        columns[cell.label].append(together(one.values for one in cell.scope or ()))
+        columns[cell.label] |= together(one.values for one in cell.scope or ())
     labels = {spelled(one.value) for one in facts.elsewhere}
-
-    def rated(entry: RunbookEntry) -> _Rated:
-        signs: tuple[set[Value], ...] = (set(), set(), set())
-        cells = list[tuple[RunbookCell, Verdict]]()
-        for cell in entry.cells:
-            is_rating = cell.role in _RATINGS
-            if cell.role in {"scope", ""} or (cell.role == "meaning" and has_amounts(cell.scope)):
-                rivals = together(columns[cell.label])
-                answer = verdict(cell.scope, facts, cell.column | rivals, rivals)
-                cells.append((cell, answer))
-                signs[0].update(hits(cell.scope, facts) or ([cell.text] if answer == "yes" else []))
-            elif is_rating and (entry.kind == "row" or cell.text in entry.chunk.heading):
-                signs[2].update(hits(cell.scope, facts))
-        signs[1].update(one for one in re.findall(r"[\w-]+", entry.place) if spelled(one) in labels)
-        return _Rated(entry, tuple(cells), tuple(map(frozenset, signs)))
-
-    return [rated(entry) for entry in entries]
+    for entry in entries:
+        words = (one for one in re.findall(r"[\w-]+", entry.place) if spelled(one) in labels)
+        place = RunbookCell(label="", text=entry.place), Reading("any", frozenset(words))
+        cells = (
+            (cell, columns[cell.label]) for cell in entry.cells
+            if cell.role not in _RATINGS or entry.kind == "row" or cell.text in entry.chunk.heading
+        )  # fmt: skip
+        readings = [(cell, read(cell.scope, facts, cell.column | own, own)) for cell, own in cells]
+        yield _Rated(entry, (*readings, place))
 
 
 def _deciding(left: Sequence[_Rated]) -> tuple[str, ...]:
     """Labels of the columns in which they differ and that an alert can decide."""
-    texts: dict[str, set[str]] = {}
-    for cell in (cell for one in left for cell, _ in one.cells if cell.scope or not cell.text):
-        if normal_key(cell.label) or (cell.label and has_amounts(cell.scope)):
-            texts.setdefault(cell.label, set()).add(cell.text.casefold())
+    texts = defaultdict[str, set[str]](set)
+    for cell in (cell for one in left for cell, _ in one.readings if cell.scope or not cell.text):
+        is_scope = cell.role in _SCOPES and normal_key(cell.label)
+        if is_scope or (cell.label and has_amounts(cell.scope)):
+            texts[cell.label].add(cell.text.casefold())
     return tuple(label for label, cells in texts.items() if len(cells) > 1)

@@ -23,11 +23,11 @@ The words are those of `words.yaml`, in several languages.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from agents.runbooks.amounts import Range, range_in
 from agents.runbooks.labels import AlertFacts, Mention
@@ -35,7 +35,6 @@ from agents.runbooks.words import (
     WORDS,
     alternatives,
     group_of,
-    is_key,
     is_name,
     kind_of,
     may_be,
@@ -51,6 +50,8 @@ Value = str | Range | tuple[str, int, int]
 """A name or glob as written, a range of amounts, or (stem, first, last) of numbered names."""
 Values = frozenset[Value]
 NONE: Values = frozenset()
+_OTHERS: Values = frozenset(("*",))
+_WORST_FIRST: tuple[Verdict, ...] = ("no", "unknown", "yes", "any")
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -59,6 +60,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 _ALL = _pattern(rf"{alternatives('all')}(?: (\w+))?|\*|[-–—]*")
 _REST = _pattern(rf"(?:{alternatives('all', 'articles')} )*{alternatives('rest')}(?: \w+)?")
+_ARTICLE = _pattern(rf"^{alternatives('articles')} ")
 _EXCEPT = _pattern(rf"(?:^|[\s,(]+){alternatives('except')}\.?[\s-]+(?=\S)")
 _LIST = _pattern(
     rf"\s*[,;&|+\n]\s*|(?<=\w)/(?=\w)(?!(?:s|min|h|day)\b)|\s/\s"
@@ -73,7 +75,7 @@ _OF_PAGES = _pattern(rf"\b{alternatives('pages')}\b")
 _REMARK = _pattern(rf"\((?!{alternatives('except')}\b)([^()]*)\)")
 _PAIRS = re.compile(r"\s*[;\n]\s*|[\s,]+(?=[^\W\d]+\s*[:=](?!//)\s*\S)")
 _KEYED = re.compile(r"([^\W\d][^\d:=]{0,30}?)\s*[:=](?!//)\s*(.+)")
-_KEY_BEFORE = re.compile(r"([^\W\d]+) (\S*[-_.*/]\S*)")
+_KEY_BEFORE = _pattern(rf"^({alternatives('keys')}|{'|'.join(WORDS['keys'])}) (?=\S*[-_.*/]\S*$)")
 """`topic orders.*`"""
 _LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 _MARKED = re.compile(r"\*\*([^*]+)\*\*|`([^`]+)`")
@@ -109,7 +111,8 @@ def read_scope(cell: str, header: str = "") -> Scope | None:
         return None
     text = re.sub(r"<br\s*/?>", "\n", re.sub(r"\*\*|`", "", _LINK.sub(r"\1", cell))).strip()
     text = text[1:-1] if _REMARK.fullmatch(text) else text
-    keyed = [_KEYED.fullmatch(part) or _key_before(part) for part in _PAIRS.split(text)]
+    text = _KEY_BEFORE.sub(r"\1: ", text)
+    keyed = [_KEYED.fullmatch(part) for part in _PAIRS.split(text)]
     pairs = [(one[1], one[2]) for one in keyed if one]
     conditions: list[Condition] = []
     for key, value in pairs if all(keyed) else [(header, text)]:
@@ -119,11 +122,6 @@ def read_scope(cell: str, header: str = "") -> Scope | None:
         remarks = (_condition(one, "") for one in _REMARK.findall(value))
         conditions += [own, *(one for one in remarks if one and one.keys)]
     return tuple(conditions)
-
-
-def _key_before(text: str) -> re.Match[str] | None:
-    match = _KEY_BEFORE.fullmatch(text)
-    return match if match and is_key(match[1]) else None
 
 
 def _condition(text: str, key: str) -> Condition | None:
@@ -149,7 +147,7 @@ def _values(text: str) -> Values | None:
         return frozenset((whole,))
     values = set[Value]()
     parts = text.split() if "://" in text else _LIST.split(text)
-    for part in filter(None, (one.strip(_MARKS) for one in parts)):
+    for part in filter(None, (_ARTICLE.sub("", one.strip(_MARKS)) for one in parts)):
         value = range_in(part) or numbers_in(part) or part
         is_long = len(part.split()) > _MAX_WORDS
         if value == part and "*" not in part and (is_long or _PROSE.search(part)):
@@ -172,87 +170,60 @@ def limit_in(sentence: str) -> Scope | None:
     return (Condition(keys=keys, holds_for="listed", values=values),)
 
 
-def hits(scope: Scope | None, facts: AlertFacts) -> Values:
-    """The values of a scope that stand in the alert: in a label of its key, else in any label, else
-    in the text, there also behind the key, as `site A`; of ranges, those that hold an amount."""
-    found = set[Value]()
-    for one in scope or ():
-        for mentions in (facts.under(one.keys), facts.elsewhere, [facts.whole]):
-            keys = ("", *one.keys) if mentions == [facts.whole] else ("",)
-            own = {
-                value for value in one.values for mention in mentions
-                if any(_has(mention, value, key) for key in keys)
-            }  # fmt: skip
-            if own:
-                found |= own
-                break
-        for each in (value for value in one.values if isinstance(value, Range)):
-            if amounts := frozenset(filter(each.contains, facts.amounts)):
-                found.add(replace(each, holds=amounts))
-    return frozenset(found)
+class Reading(NamedTuple):
+    verdict: Verdict
+    values: Values = NONE
+    """Those that stand in the alert, and of ranges those that hold an amount; `*` for others."""
 
 
-def goes_beyond(own: Values, other: Values) -> bool:
-    """Whether it has a value that the other lacks, and that is no part of one of the other's: of
-    two ranges the narrower counts, of `EU` and `eu-west-1` the second."""
-    return any(not any(_is_part(value, one) for one in other) for value in own - other)
-
-
-def _is_part(value: Value, of: Value) -> bool:
-    if isinstance(value, Range):
-        return isinstance(of, Range) and of.is_part_of(value)
-    if isinstance(value, str) and isinstance(of, str):
-        return spelled(value) in spelled(of) or spelled(value) in meanings(spelled(of))
-    return False
-
-
-def verdict(
+def read(
     scope: Scope | None, facts: AlertFacts, column: Values = NONE, rivals: Values = NONE
-) -> Verdict:
-    """Whether the alert is in the scope. `column`: values of the table's column; `rivals`: those of
+) -> Reading:
+    """What a scope says of the alert. `column`: values of the table's column; `rivals`: those of
     the alert's other rows."""
-    whole = together(one.values for one in scope or ())
-    answers = {_decide(one, facts, column - whole, rivals) for one in scope or ()}
-    answers |= {"unknown"} if scope is None else set()
-    return next((one for one in ("no", "unknown", "yes") if one in answers), "any")
+    own = together(one.values for one in scope or ())
+    readings = [_read(one, facts, column - own, rivals) for one in scope or ()]
+    verdicts: list[Verdict] = ["unknown"] if scope is None else [one.verdict for one in readings]
+    worst = min(verdicts, key=_WORST_FIRST.index)
+    return Reading(worst, together(one.values for one in readings))
 
 
-def _decide(one: Condition, facts: AlertFacts, column: Values, rivals: Values) -> Verdict:
+def _read(one: Condition, facts: AlertFacts, column: Values, rivals: Values) -> Reading:
     """`column`: without what the cell itself lists."""
-    own = facts.under(one.keys)
-    around = own or facts.elsewhere
-    if _any_has(around, one.but):
-        return "no"
+    own, is_rest = facts.under(one.keys), one.holds_for == "rest"
+    theirs = one.but | (rivals if is_rest else NONE)
+    alone = facts.alone("".join(one.keys[:1]))
+    if _standing(theirs, own or facts.elsewhere):
+        return Reading("no")
     if one.holds_for == "all" and not one.but:
-        return "any"
+        return Reading("any")
     if one.holds_for != "listed":
-        if one.holds_for == "rest" and _any_has(around, rivals):
-            return "no"
-        is_theirs = not own and _any_has([facts.whole], rivals | one.but)
-        names = own or facts.loose("".join(one.keys[:1]))
-        is_named = any(is_name(label.value) for label in names)
-        return "yes" if is_named and not is_theirs else "unknown"
-    listed = {spelled(value) for value in column if isinstance(value, str)}
-    groups = set(map(group_of, one.keys))
-    others = [
-        label for label in own or facts.bare
-        if spelled(label.value) in listed
-        or (group_of(label.key) in groups and _excludes(one.values, label))
-    ]  # fmt: skip
-    is_other = own == others != [] and not _any_has(own, one.values)
-    if is_other and own[0].key in one.keys:
-        return "no"
-    if hits((one,), facts):
-        return "yes"
+        is_named = any(is_name(label.value) for label in own or alone)
+        is_theirs = not own and _standing(theirs, [facts.whole])
+        return Reading("yes", _OTHERS) if is_named and not is_theirs else Reading("unknown")
+    values = _standing(one.values, own)
+    if not values and not any(label.key in one.keys for label in own):
+        values = _standing(one.values, facts.elsewhere)
+        values = values or _standing(one.values, [facts.whole], ("", *one.keys))
+    if values := values | _holding(one.values, facts):
+        return Reading("yes", values)
+    names = {spelled(value) for value in column if isinstance(value, str)}
+    is_other = [spelled(label.value) in names or _excludes(one.values, label) for label in own]
+    others = [label for label in alone if spelled(label.value) in names]
     others += [label for label in facts.elsewhere if _resembles(one.values, label)]
-    return "no" if is_other or (others and not own) else "unknown"
+    return Reading("no" if (all(is_other) if own else others) else "unknown")
 
 
-def _any_has(mentions: Iterable[Mention], values: Iterable[Value]) -> bool:
-    return any(_has(mention, value) for mention in mentions for value in values)
+def _standing(values: Values, mentions: Iterable[Mention], keys: Sequence[str] = ("",)) -> Values:
+    """The values that one of the mentions has; `keys`: before the value, as in `site A`."""
+    stand = (
+        value for mention in mentions for value in values
+        if any(_has(mention, value, key) for key in keys)
+    )  # fmt: skip
+    return frozenset(stand)
 
 
-def _has(mention: Mention, value: Value, key: str = "") -> bool:
+def _has(mention: Mention, value: Value, key: str) -> bool:
     if isinstance(value, Range):
         return False
     if isinstance(value, tuple):
@@ -261,6 +232,14 @@ def _has(mention: Mention, value: Value, key: str = "") -> bool:
     if "*" in value:
         return any(fnmatchcase(name.casefold(), value.casefold()) for name in mention.names)
     return spelled(key + value) in mention.words
+
+
+def _holding(values: Values, facts: AlertFacts) -> Values:
+    held = (
+        replace(one, holds=frozenset(filter(one.contains, facts.amounts)))
+        for one in values if isinstance(one, Range)
+    )  # fmt: skip
+    return frozenset(one for one in held if one.holds)
 
 
 def _excludes(values: Values, label: Mention) -> bool:
@@ -275,8 +254,8 @@ def _excludes(values: Values, label: Mention) -> bool:
 
 
 def _resembles(values: Values, label: Mention) -> bool:
-    """Whether it is formed as they are, and not among them: `fe14` for `fe01–fe08`, and, of a key
-    of what alerts are about, `telemetry.raw` for `orders.*`."""
+    """Whether it is formed as they are: `fe14` as `fe01–fe08`, and, of a key of what alerts are
+    about, `telemetry.raw` as `orders.*`."""
     stem, _ = stem_and_number(label.value) or ("", 0)
     is_dotted = "." in label.value and group_of(label.key) in WORDS["subjects"]
     return any(
@@ -287,3 +266,18 @@ def _resembles(values: Values, label: Mention) -> bool:
 
 def _names(values: Values) -> list[str]:
     return [one for one in values if isinstance(one, str) and "*" not in one]
+
+
+def goes_beyond(own: Values, other: Values) -> bool:
+    """Whether it has a value that the other lacks, and that is no part of one of the other's: of
+    two ranges the narrower counts, of `EU` and `eu-west-1` the second."""
+    return any(not any(_is_part(value, one) for one in other) for value in own - other)
+
+
+def _is_part(value: Value, of: Value) -> bool:
+    if isinstance(value, Range):
+        return isinstance(of, Range) and of.is_part_of(value)
+    if isinstance(value, str) and isinstance(of, str):
+        larger, own = meanings(spelled(of)), spelled(value)
+        return own in spelled(of) or own in larger
+    return value in _OTHERS

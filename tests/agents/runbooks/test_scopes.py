@@ -9,11 +9,10 @@ from agents.runbooks.labels import AlertFacts, labels_in, values_in
 from agents.runbooks.scopes import (
     Verdict,
     goes_beyond,
-    hits,
     limit_in,
+    read,
     read_scope,
     together,
-    verdict,
 )
 from agents.runbooks.words import WORDS, words_of
 
@@ -31,7 +30,7 @@ def said(cell: str, header: str, label: str, others: str = "") -> Verdict:
     own, rivals = (
         together(part.values for part in one or ()) for one in (scope, read_scope(others, header))
     )
-    return verdict(scope, facts_of(label), own | rivals, own | rivals)
+    return read(scope, facts_of(label), own | rivals, own | rivals).verdict
 
 
 @pytest.mark.parametrize(
@@ -56,7 +55,6 @@ def said(cell: str, header: str, label: str, others: str = "") -> Verdict:
         ("checkout-api", "Service", "service=checkout-api", "yes"),
         ("checkout-api", "Service", "app=search", "no"),
         ("mail01, mail02", "Host", "host=mail02 (IP: 10.20.1.14)", "yes"),
-        ("mail01, mail02", "Host", "host=mail05 [10.20.1.14]", "no"),
         ("mail01 – mail07", "Host", "mail05 [10.20.1.14]", "yes"),
         ("10.20.1.14", "Host", "host=mail05 [10.20.1.14]", "yes"),
         ("checkout-api", "Service", "Service=Payments rota", "unknown"),
@@ -168,8 +166,8 @@ def test_what_other_rows_list_is_theirs(cell: str, label: str, expected: str) ->
     ],
 )
 def test_amounts_against_a_range(cell: str, says: str, is_in: bool) -> None:
-    held = hits(read_scope(cell, "Used"), facts_of(says=says))
-    assert any(isinstance(one, Range) for one in held) == is_in
+    values = read(read_scope(cell, "Used"), facts_of(says=says)).values
+    assert any(isinstance(one, Range) for one in values) == is_in
 
 
 def test_values_are_looked_for_in_labels_before_the_text() -> None:
@@ -178,7 +176,8 @@ def test_values_are_looked_for_in_labels_before_the_text() -> None:
     )
     for cell, header, expected in (
         ("cart, search", "Service", {"cart"}),
-        ("api-*", "Service", {"api-*"}),
+        ("api-*", "Service", set()),
+        ("api-*", "Cluster", {"api-*"}),
         ("A", "Site", {"A"}),
         ("A", "Hall", set()),
         ("NUE, FRA", "Standort", {"FRA"}),
@@ -186,7 +185,7 @@ def test_values_are_looked_for_in_labels_before_the_text() -> None:
         ("https://www.x.example/fr", "Target", {"https://www.x.example/fr"}),
         ("https://www.x.example", "Target", set()),
     ):
-        assert hits(read_scope(cell, header), facts) == expected, cell
+        assert read(read_scope(cell, header), facts).values == expected, cell
 
 
 def test_of_two_values_the_one_that_holds_the_other_counts() -> None:
@@ -221,7 +220,7 @@ def test_a_sentence_with_only_and_marked_values_limits_a_page(
     pairs = [(key, value) for key, _, value in (one.rpartition("=") for one in labels.split())]
     limit = limit_in(sentence)
     assert limit
-    assert verdict(limit, AlertFacts(labels=pairs)) == expected
+    assert read(limit, AlertFacts(labels=pairs)).verdict == expected
 
 
 @pytest.mark.parametrize(
