@@ -171,10 +171,10 @@ class RunbookDocument:
         if not tables or has_numbered_steps(passages[:at]):
             yield section_entry(chunks, size, place)
             return
-        for table in tables:
-            for row in range(len(table.table.rows) if table.table else 0):
+        for chunk, table in ((one, one.table) for one in tables if one.table):
+            for row in range(len(table.rows)):
                 named = replace(place, kind="row", row=row, column=-1)
-                yield from self._tables[table.table.id].entries(table, named)
+                yield from self._tables[table.id].entries(chunk, named)
 
 
 def _lists_steps(chunk: Chunk) -> bool:
