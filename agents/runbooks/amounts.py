@@ -29,7 +29,6 @@ _BOUND = re.compile(
 )
 _LOW = frozenset((*words_of("above", "at_least", "and_more"), ">", ">=", "=>", "≥", "+"))
 """Signs of a lower bound; the others are of an upper one."""
-_STRICT = frozenset((*words_of("above", "below"), ">", "<"))
 _MEASURED = re.compile(
     rf"(?<![\w.,:/#-])(?!20[23]\d\b)(?:(\w+) ?= ?)?{_AMOUNT}(?![\w:/-]|\.\w)", re.IGNORECASE
 )
@@ -71,18 +70,14 @@ class Range:
 def range_in(text: str) -> Range | None:
     """The range that is all of a text: `above 80 %`, `60 s to 10 min`, `lag > 90 s for 5 min`."""
     text = " ".join(text.replace("\\", "").split())
-    if len(text) > 60:
-        return None
     if match := _FROM_TO.fullmatch(text):
         high, low = _amount(match[3], match[4]), _amount(match[1], match[2] or match[4])
         ascend = low.measure == high.measure and low.value <= high.value
         return Range(low.value, high.value, low.measure) if ascend else None
     if match := _BOUND.fullmatch(text):
-        sign, number = (match[1] or match[6]).casefold(), match[2] or match[4]
-        bound, end = _amount(number, match[3] or match[5]), math.inf if sign in _LOW else -math.inf
-        # "Above 20,000" excludes 20,000 itself, which another row may end with.
-        value = math.nextafter(bound.value, end) if sign in _STRICT else bound.value
-        return Range(min(value, end), max(value, end), bound.measure)
+        bound = _amount(match[2] or match[4], match[3] or match[5])
+        end = math.inf if (match[1] or match[6]).casefold() in _LOW else -math.inf
+        return Range(min(bound.value, end), max(bound.value, end), bound.measure)
     return None
 
 

@@ -277,7 +277,7 @@ def _preferred(entries: Sequence[RunbookEntry]) -> list[RunbookEntry]:
         document = one.chunk.document_id
         best[document] = max(_rank(one), best.get(document, _rank(one)))
     has_step, kind = max(best.values())
-    lowest = (has_step, min(kind, _KINDS.index("page")) if kind < _KINDS.index("row") else kind)
+    lowest = (has_step, kind if _KINDS[kind] == "row" else min(kind, 1))
     return [one for one in entries if _rank(one) >= max(lowest, best[one.chunk.document_id])]
 
 

@@ -1,29 +1,18 @@
-"""The language in which a table says for which alerts a row is.
+"""The language in which a table says for which alerts a row is; shown in docs/alerts.md.
 
-| Alert    | Environment   | Host      | Used    | First step           |
-|----------|---------------|-----------|---------|----------------------|
-| DiskFull | prod, staging | fe01–fe08 | > 90%   | Extend the volume    |
-|          |               | fe09–fe12 | 80–90 % | Delete old logs      |
-|          | all others    | *         |         | Wait for the morning |
+The header is the key, or the cell has its own: `env: prod; region: eu`, `topic orders.*`. Values
+are names, globs, numbered names and amounts, separated by comma, slash, `and` or `or`; or all, all
+but some, or what no other row of the alert has. What stands in parentheses is a remark, unless it
+is an environment, region or provider. The words are those of `words.yaml`, in several languages.
 
-- The header is the key. A cell may have its own: `env: prod, staging; region: eu`.
-- Values are separated by comma, slash, `and` or `or`. `all`, `*`, `-`, nothing: every one.
-  `not DE`, `EU except DE`; `all others`: what no other row of the alert has.
-- `orders.*` any ending. `fe01–fe08`, `db-01 … db-06`, `MSG-13xx` numbered names.
-- `> 90%`, `above 92 % for 5 min`, `5–15 min`, `< 10 % left`, `1 or more`: amounts.
-- In parentheses: a remark, `rw-db (writer)`, unless it is an environment, region or provider.
-- Another value excludes a row if it stands in another row of the column, or both are one word or
-  environments or regions. Numbers, texts, and a value that holds the listed one leave it open.
-
-Anything else is prose: it is shown, and neither confirms a row nor excludes it. But a sentence with
-*only* and a value in bold or code limits a page: `This page is for the **search** service only.`
-The words are those of `words.yaml`, in several languages.
+Anything else is prose: it neither confirms a row nor excludes it. But a sentence with *only* and a
+value in bold or code limits a page: `This page is for the **search** service only.`
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -37,7 +26,6 @@ from agents.runbooks.words import (
     group_of,
     is_name,
     kind_of,
-    may_be,
     meanings,
     normal_key,
     spelled,
@@ -199,31 +187,26 @@ def _read(one: Condition, facts: AlertFacts, column: Values, rivals: Values) -> 
         return Reading("any")
     if one.holds_for != "listed":
         is_named = any(is_name(label.value) for label in own or alone)
-        is_theirs = not own and _standing(theirs, [facts.whole])
-        return Reading("yes", _OTHERS) if is_named and not is_theirs else Reading("unknown")
+        return Reading("yes", _OTHERS) if is_named else Reading("unknown")
     values = _standing(one.values, own)
     if not values and not any(label.key in one.keys for label in own):
-        values = _standing(one.values, facts.elsewhere)
-        values = values or _standing(one.values, [facts.whole], ("", *one.keys))
+        values = _standing(one.values, facts.elsewhere) or _standing(one.values, [facts.whole])
     if values := values | _holding(one.values, facts):
         return Reading("yes", values)
+    if own:
+        return Reading("no" if all(_excludes(one.values, label) for label in own) else "unknown")
     names = {spelled(value) for value in column if isinstance(value, str)}
-    is_other = [spelled(label.value) in names or _excludes(one.values, label) for label in own]
-    others = [label for label in alone if spelled(label.value) in names]
-    others += [label for label in facts.elsewhere if _resembles(one.values, label)]
-    return Reading("no" if (all(is_other) if own else others) else "unknown")
+    is_other = any(spelled(label.value) in names for label in alone)
+    is_other |= any(_resembles(one.values, label) for label in facts.elsewhere)
+    return Reading("no" if is_other else "unknown")
 
 
-def _standing(values: Values, mentions: Iterable[Mention], keys: Sequence[str] = ("",)) -> Values:
-    """The values that one of the mentions has; `keys`: before the value, as in `site A`."""
-    stand = (
-        value for mention in mentions for value in values
-        if any(_has(mention, value, key) for key in keys)
-    )  # fmt: skip
-    return frozenset(stand)
+def _standing(values: Values, mentions: Iterable[Mention]) -> Values:
+    """The values that one of the mentions has."""
+    return frozenset(one for mention in mentions for one in values if _has(mention, one))
 
 
-def _has(mention: Mention, value: Value, key: str) -> bool:
+def _has(mention: Mention, value: Value) -> bool:
     if isinstance(value, Range):
         return False
     if isinstance(value, tuple):
@@ -231,7 +214,7 @@ def _has(mention: Mention, value: Value, key: str) -> bool:
         return any(stem == value[0] and value[1] <= at <= value[2] for stem, at in numbered)
     if "*" in value:
         return any(fnmatchcase(name.casefold(), value.casefold()) for name in mention.names)
-    return spelled(key + value) in mention.words
+    return spelled(value) in mention.words
 
 
 def _holding(values: Values, facts: AlertFacts) -> Values:
@@ -243,25 +226,22 @@ def _holding(values: Values, facts: AlertFacts) -> Values:
 
 
 def _excludes(values: Values, label: Mention) -> bool:
-    """Whether a value of the same key, which is not among them, is another of the same kind."""
-    names = _names(values)
-    if any(may_be(label.value, one) for one in names):
-        return False
+    """Whether a value of the same key, which is not among them, is another of the same kind. A
+    region may be one in it; another value, a part of its name."""
+    names, own = _names(values), spelled(label.value)
     if kind := kind_of(names):
-        return kind == kind_of([label.value]) != "severity"
+        may_be = any(own in meanings(spelled(one)) for one in names)
+        return not may_be and kind == kind_of([own]) != "severity"
     is_host = not label.key and stem_and_number(label.value)
-    return is_name(label.value) and all(map(is_name, names)) and not is_host
+    is_part = any(own in spelled(one) for one in names)
+    return is_name(label.value) and all(map(is_name, names)) and not is_host and not is_part
 
 
 def _resembles(values: Values, label: Mention) -> bool:
-    """Whether it is formed as they are: `fe14` as `fe01–fe08`, and, of a key of what alerts are
-    about, `telemetry.raw` as `orders.*`."""
-    stem, _ = stem_and_number(label.value) or ("", 0)
+    """Whether it is formed as they are, of a key of what alerts are about: `telemetry.raw` as
+    `orders.*`."""
     is_dotted = "." in label.value and group_of(label.key) in WORDS["subjects"]
-    return any(
-        one[0] == stem if isinstance(one, tuple) else is_dotted and str(one).endswith(".*")
-        for one in values
-    )
+    return is_dotted and any(str(one).endswith(".*") for one in values)
 
 
 def _names(values: Values) -> list[str]:

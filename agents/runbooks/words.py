@@ -80,15 +80,6 @@ def meanings(name: str) -> frozenset[str]:
     return same.union(*map(meanings, larger - same))
 
 
-def may_be(value: str, name: str) -> bool:
-    """Whether two that differ may mean the same: a region and one in it, or one holds the other."""
-    own, other = spelled(value), spelled(name)
-    kind = kind_of([own])
-    if kind and kind == kind_of([other]):
-        return own in meanings(other)
-    return own in other or other in own
-
-
 def _folded(text: str) -> str:
     letters = unicodedata.normalize("NFKD", text.casefold())
     return "".join(one for one in letters if not unicodedata.combining(one))

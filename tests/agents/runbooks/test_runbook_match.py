@@ -157,7 +157,6 @@ def test_the_row_that_is_for_it(name: str, labels: str, step: str) -> None:
     ("name", "labels"),
     [
         ("SpindleSlow", "host=sp14"),
-        ("SpindleSlow", "sp14"),
         ("KX-241", ""),
         ("KX-200B", ""),
         ("QZ-17", "water"),
@@ -177,6 +176,7 @@ def test_what_no_row_is_for_has_no_runbook(name: str, labels: str) -> None:
         ("RollerHot", "oslo", 2),
         ("RollerHot", "", 5),
         ("SpindleSlow", "", 2),
+        ("SpindleSlow", "sp14", 2),
         ("LineSwitched", "", 2),
         ("MotorHot", "prod-eu", 2),
     ],
