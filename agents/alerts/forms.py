@@ -37,12 +37,6 @@ class Form:
         product = self.product.split(" (")[0].casefold().replace(" ", "-")
         return product if self.template else "plain"
 
-    @property
-    def height(self) -> int:
-        """Lines that hold the title and nothing else that is to be read."""
-        before, lines, _ = self.template.partition("{lines}")
-        return before.count("\n") + (not lines)
-
     @cached_property
     def compiled(self) -> re.Pattern[str]:
         text = ""

@@ -16,9 +16,10 @@ _LINK = re.compile(r"<((?:https?|mailto):[^<>|\s]+)(?:\|([^<>\n]*))?>")
 _MENTION = re.compile(r"<[!@#][^<>\n]{1,200}>|(?<!\S)@(?:here|channel|everyone)\b")
 _LINK_AFTER = re.compile(r" ?\(https?://[^\s()]+\)")
 _URL = re.compile(r"https?://(?:[^\s<>|]*[?&](?:host|service)=)?([^\s<>|?&]+)[^\s<>|]*")
-PARAMETER = re.compile(r"[?&](region|host|service|cluster|namespace|env)=([\w.-]+)")
+PARAMETER = re.compile(r"[?&](region|cluster|namespace|env)=([\w.-]+)")
 """A label in a link's query: `https://console.example/alarm?region=eu-west-1`."""
-_KEY_AND_URL = re.compile(rf"\W*(?:[\w ]{{1,40}}: ?)?<?{_URL.pattern}>?\W*")
+ONLY_URL = re.compile(rf"\W*(?:[\w ]{{1,40}}: ?)?<?{_URL.pattern}>?\W*")
+"""A line that holds only a URL, or a key and a URL."""
 RUNBOOK = re.compile(
     r"(?:runbook|playbook)[^\n]{0,60}?(https?://[^\s<>|)\"'`*]*[^\s<>|)\"'`*.,;])", re.IGNORECASE
 )
@@ -77,11 +78,6 @@ def clean(line: str) -> str:
 def tells(text: str) -> bool:
     """Whether it holds more than signs."""
     return any(map(str.isalnum, text))
-
-
-def is_url(line: str) -> bool:
-    """Whether it holds only a URL, or a key and a URL."""
-    return bool(_KEY_AND_URL.fullmatch(line))
 
 
 def fields(line: str) -> Iterator[Label]:

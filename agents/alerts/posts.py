@@ -30,8 +30,6 @@ class Draft:
     form: str = "plain"
     sure: bool = False
     loose: bool = False
-    height: int = 1
-    """Lines that its title was read from."""
     names: dict[str, str] = field(default_factory=dict)
     """By the keys of the fields that state them; '' is a form's."""
     labels: list[Label] = field(default_factory=list)
@@ -51,9 +49,8 @@ class Post:
         head, self.begin = self._head(raw) if raw else (None, 0)
         """`begin`: the line that the first alert is read from."""
         self._drafts = [head] if head else []
-        self._shared = list(head.labels) if head else []
-        start = self.begin + head.height if head else len(raw)
-        for one, line in zip(raw[start:], self._lines[start:], strict=True):
+        start = self.begin + bool(head and head.title)
+        for one, line in list(zip(raw, self._lines, strict=True))[start:] if head else ():
             self._add(one, line)
         self.alerts = [alert for one in self._drafts if (alert := self._alert(one))]
 
@@ -78,21 +75,15 @@ class Post:
             at, draft = 0, draft_by_form(self._lines)
         if draft is None:
             at, draft = _by_title(raw, lines)
-        opening = takewhile(
-            lambda line: titles.says_no_more(" ".join(line.split()[:3])), lines[:at]
-        )
-        draft.status = next(filter(None, map(status_of, opening)), draft.status)
+        above = map(status_of, takewhile(titles.opens, lines[:at]))
+        draft.status = next(filter(None, above), draft.status)
         fires = (draft.status or self._sign) == "firing"
         draft.sure = draft.sure or fires or not (draft.loose or draft.form == "plain")
-        below = next(iter(lines[at + draft.height :]), "")
+        below = next(iter(lines[at + bool(draft.title) :]), "")
         if draft.form == "notice" or (not draft.sure and any(map(is_notice, (lines[at], below)))):
             return None, 0
-        nameless = (
-            not draft.names
-            and titles.is_group(draft.title)
-            and not titles.best_name(draft.title)[1]
-        )
-        if nameless and below and not any(fields(below)):
+        is_nameless = titles.is_group(draft.title) and not draft.names
+        if is_nameless and below and not any(fields(below)):
             draft.labels += text.tags(draft.title)
             draft.title = below
         return draft, at
@@ -104,25 +95,20 @@ class Post:
         if not pairs and titles.says_no_more(line) and status_of(line):
             self._status = status_of(line)
             draft.status = draft.status or self._status
-        elif text.is_url(raw) and pairs and pairs[0][0].casefold() not in text.FIELD_KEYS:
+        elif (
+            text.ONLY_URL.fullmatch(raw) and pairs and pairs[0][0].casefold() not in text.FIELD_KEYS
+        ):
             pass  # a link
-        elif not self._is_next_title(line):
+        elif (other := draft_by_form([line])) and not (other.loose or other.form == "notice"):
+            if other.title not in {one.title for one in self._drafts}:
+                self._drafts.append(other)
+        else:
             for one, value in pairs:
                 self._add_field(one, value)
             if not pairs or text.is_prose(*pairs[0]):
-                if titles.says_no_more(" ".join(line.split()[:2])):
-                    begin = status_of(" ".join(line.split()[:4]))
-                    self._drafts[0].status = self._drafts[0].status or begin
+                head = self._drafts[0]
+                head.status = head.status or (status_of(line) if titles.opens(line) else "")
                 self._drafts[-1].lines.append(line)
-
-    def _is_next_title(self, line: str) -> bool:
-        """Whether another title begins here; one that is here again is passed over."""
-        draft = draft_by_form([line])
-        if draft is None or draft.loose or draft.form == "notice":
-            return False
-        if draft.title not in {one.title for one in self._drafts}:
-            self._drafts.append(draft)
-        return True
 
     def _add_field(self, key: str, value: str) -> None:
         name, head, draft = key.casefold().replace("-", " "), self._drafts[0], self._drafts[-1]
@@ -130,7 +116,7 @@ class Post:
         if states_it or (name in KEYS["named_by"] and not _CONDITION.search(bare)):
             draft.labels += text.pairs(value)
             if name in draft.names and (states_it or name == "alert"):
-                draft = Draft(status=self._status, labels=list(self._shared), form=head.form)
+                draft = Draft(status=self._status, form=head.form)
                 self._drafts.append(draft)
             if states_it or not titles.says_no_more(value):
                 draft.names.setdefault(name, value if states_it else bare)
@@ -162,12 +148,12 @@ class Post:
             name, named, title = stated, len(stated.split()) <= 6, title or stated
         status = draft.status or head.status or self._sign
         sure = draft.sure or head.sure or (named and bool(status))
-        sure = sure and (named or not titles.is_group(title))
+        sure = sure and not (titles.is_group(title) and not named)
         labels = (
             pair for one in draft.labels for pair in text.label(*one)
             if pair[0] != "alertname" and pair[1] != name
         )  # fmt: skip
-        if not text.tells(name) or not (sure or titles.may_be_title(title)):
+        if not any(map(str.isalpha, name)) or not (sure or titles.may_be_title(title)):
             return None
         return Alert(
             name=name[:200], named=named, title=title[:400], lines=tuple(draft.lines[:60]),
@@ -184,11 +170,10 @@ def _by_title(raw: Sequence[str], lines: Sequence[str]) -> tuple[int, Draft]:
         key = next((key.casefold() for key, _ in fields(line.split(" | ")[0])), "")
         if key in _NAMING:
             break
-        is_sender = at + 1 < len(lines) and titles.names_sender(line)
-        is_other = key in text.FIELD_KEYS or is_sender or text.is_url(raw[at])
+        is_other = key in text.FIELD_KEYS or text.ONLY_URL.fullmatch(raw[at])
         if not is_other and not titles.says_no_more(line):
             return at, _plain(line)
-    return 0, Draft(height=0)
+    return 0, Draft()
 
 
 def _plain(line: str) -> Draft:
@@ -221,7 +206,7 @@ def _draft(form: Form, match: re.Match[str]) -> Draft:
     state = by_key.get("state", "")
     draft = Draft(
         form="notice" if state and is_notice(state) else form.id, loose=form.loose,
-        height=form.height, status=status_of(state),
+        status=status_of(state),
         severity=by_key.get("severity") or titles.level_of(state),
     )  # fmt: skip
     for key, value in groups:

@@ -175,7 +175,7 @@ def _body_lines(item: Mapping[str, Any], body: Mapping[str, Any]) -> Iterator[st
     yield by_key.get("msg") or (f"alertname: {name}" if name else title)
     yield f"Status: {state}"
     for path, value in values[:_MAX_BODY_LINES]:
-        key = path[-2] if path[-1] in {"value", "summary"} and path[1:] else path[-1]
+        key = path[-1]
         is_prose = "annotations" in path or key.casefold() in _BODIES["no_labels"]
         if "runbook" in key or not (is_prose or value in {name, state}):
             yield f"{key} = {value}"

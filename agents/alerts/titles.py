@@ -20,10 +20,10 @@ _LEVELS = frozenset(WORDS["levels"])
 _RATES = _LEVELS.union(WORDS["quiet_levels"])
 _FIRING_SIGNS, _RESOLVED_SIGNS = (frozenset(signs) for signs in WORDS["signs"].values())
 _FILLERS = PRODUCTS.union(WORDS["fillers"])
+_SAYING_NOTHING = _STATES | _RATES | _FILLERS
 _SIGN = re.compile(r":(\w+):|([^\w\s])")
 _WORD = re.compile(r"[^\W\d_]\w*(?:-\w+)*")
-_TITLE_WORD = re.compile(r"\w[\w'-]*")
-_NUMBER = re.compile(r"(?:(?:inc|incident|prb|problem|alert)-?)?\d+")
+_NUMBER = re.compile(r"(?:inc|incident|prb|problem|alert)\d+")
 _LEADS = (
     re.compile(r"\[([^\[\]\n]{1,80})\]:?\s*"),
     re.compile(r"((?:\w[\w#-]* |#\d+ ){0,4}[\w#][\w#-]*?)(?: ?(?::|\||->|–|—|>)|(?: -)) +(?=\S)"),
@@ -40,14 +40,14 @@ _LONG_CAMEL = re.compile(
     r"(?:[A-Z]+[a-z0-9]+){2,}[A-Z][A-Za-z0-9]*|[A-Z]\w*(?:Error|Exception|Failure|Timeout)"
 )
 """Hardly a product: `DiskAlmostFull`, `KeyError`; `OpenSearch` may be one."""
-_SPEAKER = re.compile(r"^([a-z][\w.-]*) ?: (?=\S)")
+_SPEAKER = re.compile(r"^([a-z][\w.-]*) ?[:-] (?=\S)")
 _AFTER_NAME = re.compile(r"$| ?\(| (?:on|in|for|at|via|is|has|firing|resolved) ", re.IGNORECASE)
 _ENDS_NAME = re.compile(
-    r" (?:[|–—>-]|->|::) | (?:on|in|for|at|from|@) (?=\S*[\d_/:{-])(?![\d.,]+%?(?: |$))\S"
+    r" (?:[|–—>-]|->|::) | (?:on|in|for|at|from|@|auf|sur|en|su|op) (?=\S*[\d_/:{-])"
+    r"(?![\d.,]+%?(?: |$))\S"
     r"|(?:(?: (?:is|at|now|above|below|reached|exceeds))+| [=<>≥≤]{1,2}) ?-?\d\S*(?: \S+){0,2}$",
     re.IGNORECASE,
 )
-_SIDES = re.compile(r" ?[:|–—] | -+>? |, ")
 _EDGES = " .,:;!|–—->@"
 
 
@@ -86,15 +86,13 @@ def is_notice(text: str) -> bool:
 def says_no_more(text: str) -> bool:
     """Whether it holds nothing but state and level words, products, numbers and greetings:
     `Firing on prod-eu`."""
-    words = [one.casefold() for one in _TITLE_WORD.findall(_ON.sub("", text))]
-    telling = (one for one in words if one not in _FILLERS and not _NUMBER.fullmatch(one))
-    return all(one.replace("-", "") in _STATES or one in _RATES for one in telling)
+    words = _words(_ON.sub("", text))
+    return all(one in _SAYING_NOTHING or _NUMBER.fullmatch(one) for one in words)
 
 
-def names_sender(line: str) -> bool:
-    """Whether a first line may only name what sends it: `Mill monitor`."""
-    words = line.casefold().split()
-    return 1 < len(words) <= 3 and words[-1] in _FILLERS
+def opens(line: str) -> bool:
+    """Whether it begins with such words: `Alert closed by ines`."""
+    return says_no_more(" ".join(line.split()[:3]))
 
 
 def split_lead(line: str, steps: int = 8) -> tuple[str, AlertStatus, str]:
@@ -103,13 +101,11 @@ def split_lead(line: str, steps: int = 8) -> tuple[str, AlertStatus, str]:
     severity = ""
     for _ in range(steps):
         line = line.lstrip(_EDGES)
-        matches = (match for one in _LEADS if (match := one.match(line)))
-        match = next((one for one in matches if says_no_more(one[1])), None)
-        if match is None:
+        leads = (match for one in _LEADS if (match := one.match(line)) and says_no_more(match[1]))
+        if (lead := next(leads, None)) is None:
             break
-        line = line[match.end() :]
-        status = status or status_of(match[1])
-        rates = (one for one in _TITLE_WORD.findall(match[1]) if one.casefold() in _RATES)
+        line, status = line[lead.end() :], status or status_of(lead[1])
+        rates = (one for one in _WORD.findall(lead[1]) if one.casefold() in _RATES)
         severity = severity or next(rates, "")
     return next((value for _, value in only_pairs(line)), line), status, severity
 
@@ -118,13 +114,10 @@ def split_state(title: str) -> tuple[str, AlertStatus]:
     """`Disk full is now OK` → `Disk full`, resolved; the words stay where they are part of a name:
     `Backup job failed`."""
     match = _SUFFIX.search(title)
-    if match is None:
-        return title, ""
-    status, rest = status_of(match["state"]), title[: match.start()]
-    is_apart = match["sign"] != " " or match["state"].casefold() in _ENDINGS
-    if not status or not is_apart or says_no_more(rest):
-        return title, status  # `Host is down`
-    return re.sub(r"(?<=.) (?:alert|alarm|incident)$", "", rest), status
+    status = status_of(match["state"]) if match else ""
+    if match and status and (match["sign"] != " " or match["state"].casefold() in _ENDINGS):
+        title = re.sub(r"(?<=.) (?:alert|alarm|incident)$", "", title[: match.start()])
+    return title, status
 
 
 def read_title(line: str) -> tuple[str, AlertStatus, str]:
@@ -140,25 +133,24 @@ def best_name(title: str) -> tuple[str, bool]:
     base = re.sub(r"^(?:\[[^\[\]]*\] ?)+(?=\S)", "", without_pairs(title) or title)
     base = _SPEAKER.sub("", base.strip("\"“”'‘’ ") or title)  # `disk-watch: DISK_FULL`
     first = re.split(r"[\s:(,|]", base, maxsplit=1)[0]
-    in_brackets = re.search(r"\((\w*[A-Z_]\w*)", base)
-    if in_brackets and is_group(base):
+    in_brackets = re.search(r"\((\w*(?:_|[a-z][A-Z])\w*)", base)
+    if in_brackets and first == first.lower() and "_" not in first:
         return in_brackets[1], True  # values of labels, then the name
-    ends = _AFTER_NAME.match(base[len(first) :]) or base.endswith(")")
+    rest = base[len(first) :]
+    ends = _AFTER_NAME.match(rest) or re.match(r" .*\)$", rest)
     if _LONG_CAMEL.fullmatch(first) or (_CAMEL.fullmatch(first) and ends):
         return first, True
-    sides = [one for one in _SIDES.split(base)[1:] if _CAMEL.fullmatch(one)]
-    if len(sides) == 1:
-        return sides[0], True
     base = re.sub(r"(?<=\w) ?\(.*\)$", "", base)
     end = _ENDS_NAME.search(base)
     return (base[: end.start()] if end else base).strip(_EDGES), False
 
 
 def is_group(title: str) -> bool:
-    """Whether it is a label's value by which alerts are grouped, `shop (monitoring/k8s warning)`,
-    and no alert's name."""
+    """Whether it holds only values of labels by which alerts are grouped, and no alert's name:
+    `shop (monitoring/k8s warning)`."""
     base = title.partition("(")[0].strip()
-    return "(" in title and base == base.lower() and "_" not in base and len(base.split()) <= 2
+    is_value = base == base.lower() and "_" not in base and len(base.split()) <= 2
+    return "(" in title and is_value and not best_name(title)[1]
 
 
 def may_be_title(title: str) -> bool:
