@@ -19,7 +19,7 @@ _GROUP = re.compile(r"[^()\[\]{}|@,;]+")
 _WORD = re.compile(r"/?[^\W\d][\w.:/-]*")
 _TOKEN = re.compile(r"[^\s,;()\[\]{}|@\"'“”<>=]+")
 _PARTICLES = STOP_WORDS.union(WORDS["articles"])
-_MAX_TEXT, _MAX_RUN = 4_000, 6
+_MAX_TEXT, _MAX_RUN = 3_000, 4
 
 
 @dataclass(frozen=True)
@@ -48,17 +48,17 @@ class AlertFacts:
         """The labels. A part of a value counts as it, `orders` in `orders-prod-eu`, except where
         the whole is one of a kind: `non-prod`."""
         return [
-            Mention(_label_key(key, value), value, self._words(parts), names)
+            Mention(_label_key(key, value), value, self._words([value], parts), names)
             for key, value in self.labels
             for names in [tuple(_tokens(value))]
-            for parts in [[value] if kind_of([value]) else re.findall(r"[^\W_]+", value[:300])]
+            for parts in [[] if kind_of([value]) else re.findall(r"[^\W_]+", value[:300])]
         ]
 
     @cached_property
     def whole(self) -> Mention:
         """The text. In it, small words are no values: `in` and `de` are no countries."""
         tokens = _tokens(self.text[:_MAX_TEXT])
-        words = self._words(tokens) - {spelled(one) for one in tokens if _is_small(one)}
+        words = self._words((), tokens) - {spelled(one) for one in tokens if _is_small(one)}
         return Mention("", "", words, tuple(tokens))
 
     def under(self, keys: Collection[str]) -> list[Mention]:
@@ -83,12 +83,12 @@ class AlertFacts:
         """The labels that may be of any key."""
         return [one for one in self.mentions if group_of(one.key) not in {"severity", "team"}]
 
-    def _words(self, parts: Sequence[str]) -> frozenset[str]:
+    def _words(self, whole: Sequence[str], parts: Sequence[str]) -> frozenset[str]:
         spans = (
             "".join(parts[at : at + size])
             for size in range(1, _MAX_RUN + 1) for at in range(len(parts) - size + 1)
         )  # fmt: skip
-        words = set(map(spelled, spans))
+        words = set(map(spelled, (*whole, *spans)))
         for short, long in self.glossary.items():
             same = set(map(spelled, (short, *long)))
             words |= same if same & words else set()
