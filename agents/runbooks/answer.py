@@ -177,8 +177,7 @@ def _differences(entries: Sequence[RunbookEntry], on: Sequence[str]) -> list[str
     if len(set(places)) == len(entries):
         return places
     cells = [
-        [cell.display_text for cell in one.cells if cell.role not in {"step", "name"}]
-        for one in entries
+        [cell.text for cell in one.cells if cell.role not in {"step", "name"}] for one in entries
     ]
     same = set(cells[0]).intersection(*cells)
     own = ["; ".join(text for text in texts if text and text not in same) for texts in cells]
@@ -262,7 +261,7 @@ def _conditions(entry: RunbookEntry, of: Sequence[str] = ()) -> list[tuple[str, 
         if (cell.label in of if of else cell.role == "scope")
         and not _ANY.fullmatch(cell.text.strip())
     )  # fmt: skip
-    return [(cell.label.split("›")[-1].strip(" :") or "For", cell.display_text) for cell in cells]
+    return [(cell.label.split("›")[-1].strip(" :") or "For", cell.text) for cell in cells]
 
 
 def _no_runbook_text(match: RunbookMatch, titles: Sequence[str], nearest: _Draft) -> str:

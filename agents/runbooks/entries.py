@@ -70,17 +70,12 @@ class RunbookCell:
     label: str
     """Label of its column or field; '' without one."""
     text: str
+    """Without links; code stays marked."""
     role: Role = ""
-    markdown: str = ""
-    """The text with code marks; '' where it has no code."""
     scope: Scope | None = None
     """For which alerts; None where it doesn't say so in the language of `scopes`."""
     column: Values = NONE
     """All values of its column."""
-
-    @property
-    def display_text(self) -> str:
-        return self.markdown or self.text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +97,7 @@ class RunbookEntry:
 
     def first(self, role: Role) -> str:
         """The text of the first cell that has this role."""
-        texts = (cell.display_text for cell in self.cells if cell.role == role and cell.text)
+        texts = (cell.text for cell in self.cells if cell.role == role and cell.text)
         return next(texts, "")
 
     @property

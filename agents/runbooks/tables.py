@@ -61,9 +61,8 @@ class RunbookTable:
         markdown = [part or cell for part, cell in zip(row.markdown, row.cells, strict=True)]
         built = [
             RunbookCell(
-                label=label, text=plain(text), column=column,
+                label=label, text=plain(marked if "`" in marked else text), column=column,
                 role="name" if at == place.column else role,
-                markdown=plain(marked) if "`" in marked else "",
                 scope=read_scope(text, label) if role in _SCOPES and at != place.column else None,
             )
             for at, (label, role, column, text, marked) in enumerate(
