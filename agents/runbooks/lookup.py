@@ -68,18 +68,18 @@ class RunbookDocument:
     def alert_rows(self) -> Iterator[tuple[NamePlace, RunbookEntry]]:
         """The entries of rows in tables whose headers name alerts and first steps, by each name."""
         for chunk, place in (one for places in self._places.values() for one in places):
-            is_row = chunk.table is not None and place.kind == "row"
-            roles = (
-                [role_of(label) for label in chunk.table.header] if chunk.table and is_row else []
-            )
+            header = chunk.table.header if chunk.table and place.kind == "row" else ()
+            roles = list(map(role_of, header))
             if "step" in roles and roles[place.column] == "name":
                 yield from ((place, entry) for entry in self._of_place(chunk, place))
 
     def long_names(self, key: str) -> Iterator[str]:
         """What a short name stands for in tables of two columns."""
         for chunk, place in self._places.get(key, ()):
-            if place.kind == "row" and chunk.table and len(chunk.table.header) == 2:
-                yield self._tables[chunk.table.id].rows[chunk.id, place.row].cells[1 - place.column]
+            table = self._tables[chunk.table.id] if chunk.table and place.kind == "row" else None
+            row = table.rows.get((chunk.id, place.row)) if table else None
+            if row and len(row.cells) == 2:
+                yield row.cells[1 - place.column]
 
     def introduces(self, key: str) -> bool:
         """Whether the text above its first subheading mentions the name."""

@@ -98,8 +98,10 @@ def read_table(parts: Sequence[Chunk]) -> RunbookTable:
     rows = {
         (chunk.id, at): TableRow(chunk, cells, tuple(markdown))
         for chunk, table in tables
-        for at, cells in enumerate(table.rows)
-        if len(markdown := written_rows(table, chunk.text)[at]) == len(header)
+        for at, (cells, markdown) in enumerate(
+            zip(table.rows, written_rows(table, chunk.text), strict=True)
+        )
+        if len(cells) == len(header)
     }
     if _is_on_its_side(header, [row.cells[0] for row in rows.values()]):
         first = [header[0], *(row.cells[0] for row in rows.values())]

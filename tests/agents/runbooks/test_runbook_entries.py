@@ -257,6 +257,11 @@ def test_a_table_may_stand_on_its_side(table: str) -> None:
     assert step.startswith("Fill it")
 
 
+def test_what_stands_down_a_table_is_no_name_of_an_alert() -> None:
+    table = "| Alert | PumpDry |\n|---|---|\n| OWN | Water |\n| First step | Fill it |"
+    assert matched(snapshot(page("rows", "## Halls", table)), alert("OWN")).outcome == "none"
+
+
 @pytest.mark.parametrize(
     "section",
     [
