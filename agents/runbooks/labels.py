@@ -72,10 +72,9 @@ class AlertFacts:
         that is not known, also those of such a key."""
         if group_of(key) in WORDS["values"]:
             return []
-        known = {one.value for one in self.mentions if is_key(one.key)}
         return [
             one for one in self.mentions
-            if (not one.key or not (is_key(one.key) or is_key(key))) and one.value not in known
+            if not one.key or not (is_key(one.key) or is_key(key))
         ]  # fmt: skip
 
     @cached_property
