@@ -36,7 +36,7 @@ _NO_PROSE = re.compile(
     r"|(?:\W*[^\W\d_][\w -]{0,40}:)?(?:\W*(?:\[[^\[\]]*\]\([^()\s]*\)|https?://\S+))+\W*"
 )
 """Rows, console lines and their call-outs, rules, and links alone."""
-_MAX_QUOTE_CHARS = 500
+_MAX_QUOTE_CHARS = 900
 EXPLAINING = frozenset[Role](("meaning", "related", "link", *TELLING)) - {"step", "scope"}
 """Roles of headings below which nothing says what to do."""
 
