@@ -14,12 +14,7 @@ from agents.answer import Answer, Ask, AskWrapper, Citation, Question
 from agents.extractive.relevance import citation
 from agents.runbooks.choice import choose_entries
 from agents.runbooks.entries import RunbookEntry, plain, without_links
-from agents.runbooks.matching import (
-    RunbookMatch,
-    introducing,
-    match_alerts,
-    worth_answering,
-)
+from agents.runbooks.matching import RunbookMatch, introducing, match_alerts, worth_answering
 from agents.runbooks.step import lines_in
 from agents.runbooks.words import group_of, normal_key
 from agents.steps import Progress
@@ -42,7 +37,6 @@ MAX_CODE = 500
 """Characters of the code below a step; longer code is left to the link."""
 MAX_QUOTE = 240
 """Characters of prose for each of several entries."""
-_STEP_NUMBER = re.compile(r"\bstep (\d+)", re.IGNORECASE)
 _ANY = re.compile(r"(?:all|any|every\w*|n/?a|none|[-–—]|\*|)", re.IGNORECASE)
 
 
@@ -219,9 +213,8 @@ def _items(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _contact_lines(entry: RunbookEntry, snapshot: Snapshot) -> Iterator[str]:
-    step = entry.first("step")
     for cell in entry.cells:
-        if cell.role == "escalation" and cell.text and cell.text != step:
+        if cell.role == "escalation" and cell.text not in {"", entry.first("step")}:
             yield f"**{cell.label.strip(' :') or 'Then'}:** {cell.text}"
     of_document = (card.owner for card in snapshot.cards([entry.chunk.document_id]))
     if owner := entry.first("owner") or next(of_document, ""):
@@ -229,11 +222,9 @@ def _contact_lines(entry: RunbookEntry, snapshot: Snapshot) -> Iterator[str]:
 
 
 def _linked_steps(match: RunbookMatch, snapshot: Snapshot) -> tuple[Chunk, str] | None:
-    """The numbered list that the entry links to, or of the runbook that mentions the alert, and its
-    first item: at the link's anchor, else the first that has the step number of the first step."""
-    entry = match.entries[0]
-    number = _STEP_NUMBER.search(entry.first("step"))
-    here = entry.chunk.document_id
+    """The first numbered list at the link of the entry, or in the runbook that mentions the alert,
+    and its first item."""
+    entry, here = match.entries[0], match.entries[0].chunk.document_id
     own = next(iter(snapshot.cards([here])), None)
     for target in entry.links or filter(None, [introducing(match.name, snapshot, but=here)]):
         where, _, anchor = target.removeprefix("doc:").partition("#")
@@ -248,9 +239,9 @@ def _linked_steps(match: RunbookMatch, snapshot: Snapshot) -> tuple[Chunk, str] 
         chunks = snapshot.chunks(document)
         at_anchor = [one for one in chunks if anchor and one.url.partition("#")[2] == anchor]
         for chunk in at_anchor or chunks:
-            steps = [one.markdown.strip() for one in lines_in(chunk.text) if one.number]
-            if len(steps) >= (int(number[1]) if number else 1):
-                return chunk, steps[0]
+            for line in lines_in(chunk.text):
+                if line.number:
+                    return chunk, line.markdown.strip()
     return None
 
 
@@ -281,12 +272,8 @@ def _no_runbook_text(match: RunbookMatch, titles: Sequence[str], nearest: _Draft
     if match.entries:
         retired = dict.fromkeys(one.place.split(" › ")[0] for one in match.entries)
         text = f"{text} What {' and '.join(retired)} says of it holds no more."
-    if match.perhaps:
-        places = dict.fromkeys(
-            f"**{_plain_name(one.name)}** ({_place(one)})" for one in match.perhaps[:MAX_PERHAPS]
-        )
-        text = f"{text} Perhaps: {'; '.join(places)}."
-    return text
+    near = (f"**{_plain_name(one.name)}** ({_place(one)})" for one in match.perhaps[:MAX_PERHAPS])
+    return f"{text} Perhaps: {'; '.join(dict.fromkeys(near))}." if match.perhaps else text
 
 
 def _place(entry: RunbookEntry) -> str:

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from pydantic import BaseModel, Field
 
-from agents.alerts.alert import Alert
 from agents.prompts import render
 from agents.runbooks.entries import RunbookEntry
 from agents.runbooks.matching import RunbookMatch
@@ -42,9 +41,11 @@ def choose_entries(domain: Domain, model: ChatModel | None) -> Choose:
         for at in open_ones[:MAX_CHOICES]:
             candidates = candidates_of(matches[at])
             listed = (_line(number, one) for number, one in enumerate(candidates, start=1))
+            name = matches[at].alert.name
+            about = f"(This is about its alert {name}.)\n" if len(matches) > 1 else ""
             prompt = render(
                 "runbook", title=domain.title,
-                message=Foreign("message", _message(text, matches[at].alert, len(matches) > 1)),
+                message=Foreign("message", f"{about}{text[:_MAX_MESSAGE]}"),
                 entries=Foreign("entries", "\n".join(listed)),
             )  # fmt: skip
             reply, cost = model.structured(prompt, ChosenEntries)  # type: ignore[union-attr]
@@ -71,11 +72,6 @@ def _with_choice(match: RunbookMatch, entries: Sequence[RunbookEntry]) -> Runboo
         match, outcome="found" if len(entries) == 1 else "several",
         entries=tuple(entries), perhaps=(), chosen=True,
     )  # fmt: skip
-
-
-def _message(text: str, alert: Alert, one_of_several: bool) -> str:
-    about = f"(This is about its alert {alert.name}.)\n" if one_of_several else ""
-    return f"{about}{text[:_MAX_MESSAGE]}"
 
 
 def _line(number: int, entry: RunbookEntry) -> str:

@@ -8,16 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, pairwise
 
 from agents.answer import Answer, Citation
 from agents.runbooks.entries import link_targets
-from agents.runbooks.step import FENCE, ITEM, NOTE, StepSection, steps_in
+from agents.runbooks.step import FENCE, ITEM, NOTE, RunbookStep, steps_in
 from enrichment.chunk import Chunk
 from enrichment.language.words import stems
 from index.search import Snapshot
 from loaders.text.plain import plain_text
+
+
+@dataclass(frozen=True)
+class StepSection:
+    first: Chunk
+    """Of the section: its document and place."""
+    steps: tuple[RunbookStep, ...]
+
 
 ResolveUrl = Callable[[str], tuple[str, str] | None]
 """URL → (document id, heading; '' for the whole document) in this domain; None outside it."""
@@ -35,8 +44,8 @@ def cited_steps(answer: Answer, snapshot: Snapshot, resolve: ResolveUrl) -> Step
     for citation in citations:
         for document, heading in _linked_places(citation, snapshot, resolve):
             all_steps = _with_steps(snapshot, document, lambda _: True)
-            if sections := [one for one in all_steps if heading in ("", one.heading)]:
-                return max(sections, key=lambda one: len(about & stems(one.heading)))
+            if sections := [one for one in all_steps if heading in ("", one.first.heading)]:
+                return max(sections, key=lambda one: len(about & stems(one.first.heading)))
     return None
 
 
@@ -85,11 +94,7 @@ def _with_steps(
     """The sections of a document that fit and have steps."""
     for section in filter(fits, sections_of(snapshot.chunks(document))):
         if steps := steps_in(joined_text(section)):
-            first = section[0]
-            yield StepSection(
-                document=first.document_id, title=first.document_title, heading=first.heading,
-                heading_path=first.heading_path, tab=first.tab, url=first.url, steps=steps,
-            )  # fmt: skip
+            yield StepSection(section[0], steps)
 
 
 def sections_of(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
@@ -107,8 +112,6 @@ def joined_text(section: Sequence[Chunk]) -> str:
     """Markdown of a whole section."""
     lines = _lines(section[0])
     for previous, chunk in pairwise(section):
-        fresh = _lines(chunk)
-        fresh = fresh[_overlap(_lines(previous), fresh) :]
         # Lists and code blocks that both have a part of; whether the outermost item itself is cut.
         runs = {
             part.what: part.first < before.first + before.count
@@ -117,11 +120,15 @@ def joined_text(section: Sequence[Chunk]) -> str:
             if part.id == before.id
         }
         same_table = previous.table and chunk.table and previous.table.id == chunk.table.id
-        path = _open_path(lines) if runs.get("items") else []
-        fresh = fresh[_count_repeated(lines, fresh, path) :]
+        fresh = _lines(chunk)
+        fresh = fresh[_overlap(_lines(previous), fresh) :]
+        path = _open_path(lines)
+        leads = [*path, *(line for line in lines if not ITEM.fullmatch(line))]
+        while fresh and _repeats(fresh[0], path, leads):
+            fresh.pop(0)
         if not fresh:
             continue
-        if runs.get("items") and (rest := _after_lead([*path, *lines], fresh[0])) != fresh[0]:
+        if runs.get("items") and (rest := _after_lead(leads, fresh[0])) != fresh[0]:
             fresh[0] = rest if _stands_apart(lines[-1]) else f"{lines.pop()} {rest}"
         elif same_table and fresh[0].startswith("|"):
             fresh = fresh[2:]
@@ -147,21 +154,13 @@ def _overlap(lines: Sequence[str], fresh: Sequence[str]) -> int:
     return 0
 
 
-def _count_repeated(lines: Sequence[str], fresh: Sequence[str], path: Sequence[str]) -> int:
-    """Number of first lines that repeat what leads in: the sentence above the list, which may be
-    the end of a line, and the items above the next one."""
-    leads = [*path, *(line for line in lines if not ITEM.fullmatch(line))]
-    for at, line in enumerate(fresh):
-        end = _after_lead(leads, line) if path else line
-        if ITEM.fullmatch(end):
-            repeats = end in path
-        else:
-            whole = end == line
-            ends = any(one.endswith(end) for one in (leads if whole else path))
-            repeats = ends and not _stands_apart(end) and (whole or len(fresh) > at + 1)
-        if not repeats:
-            return at
-    return len(fresh)
+def _repeats(line: str, path: Sequence[str], leads: Sequence[str]) -> bool:
+    """Whether it repeats what leads in: the sentence above the list, which may be the end of a
+    line, or the items above the next one."""
+    end = _after_lead(leads, line)
+    if ITEM.fullmatch(end):
+        return end in path
+    return not _stands_apart(end) and any(one.endswith(end) for one in leads)
 
 
 def _after_lead(leads: Iterable[str], line: str) -> str:

@@ -59,15 +59,13 @@ def section_entry(chunks: Sequence[Chunk], size: int, place: NamePlace) -> Runbo
     fields = [(one.chunk, cell) for one in passages for cell in _labeled(one)]
     cells = [*name_cells(place.text, place.remark), *(cell for _, cell in fields)]
     source = next((chunk for chunk, cell in fields if cell.role == "step"), None)
-    own = [one for one in passages if one.role == "step"]
-    step = _first_step(own)
-    own = own or own_passages(passages)
-    step = step or _first_step(own)
+    own = [one for one in passages if one.role == "step"] or own_passages(passages)
+    step = _first_step(own) or _first_step(own_passages(passages))
     if step and not source:
         source = step[0]
         cells.append(RunbookCell(label="First step", text=step[1][:MAX_CELL_CHARS], role="step"))
     source = source or own[0].chunk
-    heading = chunks[0].heading_path[size - 1] if 0 < size <= len(chunks[0].heading_path) else ""
+    heading = "".join(chunks[0].heading_path[max(size - 1, 0) : size])
     head = chunks[0].text.strip().split("\n\n")[0].splitlines()[:3]
     return RunbookEntry(
         kind="page" if place.kind == "page" else "section", name=place.text, chunk=source,

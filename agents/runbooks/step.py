@@ -45,19 +45,6 @@ class RunbookStep:
         return "\n".join(filter(None, (self.condition, *(part.text for part in self.parts))))
 
 
-@dataclass(frozen=True, kw_only=True)
-class StepSection:
-    document: str
-    """Id."""
-    title: str
-    heading: str
-    heading_path: tuple[str, ...]
-    tab: str
-    url: str
-    """Opens the section."""
-    steps: tuple[RunbookStep, ...]
-
-
 ITEM = re.compile(
     r"(?P<indent> *)(?P<marker>(?P<digits>\(?\d{1,3}(?:\.\d{1,3})*[.)]|\d{1,3}(?:\.\d{1,3})+)"
     r"|(?P<letters>\(?(?:[A-Za-z]|[ivxl]{2,6})[.)])|[-*+•◦▪‣○●■]) (?P<text>.*)"
@@ -132,8 +119,7 @@ def steps_in(text: str) -> tuple[RunbookStep, ...]:
     items = [item for one in lists for item in one]
     numbers = {item.number for item in items}
     distinct = numbers if len(numbers) == len(items) else set[str]()
-    lines = text.split("\n")
-    return tuple(_step(item, lines, distinct - {item.number}) for item in items)
+    return tuple(_step(item, text, distinct - {item.number}) for item in items)
 
 
 def _lists(text: str) -> Iterator[list[_Item]]:
@@ -144,13 +130,13 @@ def _lists(text: str) -> Iterator[list[_Item]]:
     for line in lines_in(text):
         is_numbered = line.number or (line.indent and line.item and line.item["letters"])
         if line.item and is_numbered and (items or not line.indent):
-            number = line.item["marker"].strip("().")
-            if items and not line.indent and _last(number) != _last(_outermost(items)) + 1:
+            item = _item(items, line, line.item["marker"].strip("()."), above)
+            if items and not line.indent and not _follows(item, items):
                 yield items
                 items = []
             elif items:
                 items[-1].end = line.start
-            items.append(_item(items, line, number, above))
+            items.append(item)
             above, is_apart = "", False
         elif items and not is_apart and _is_below(line, items[-1]):
             items[-1].end = line.end
@@ -178,12 +164,11 @@ def _item(items: Sequence[_Item], line: Line, number: str, above: str) -> _Item:
     )
 
 
-def _outermost(items: Sequence[_Item]) -> str:
-    return next(item.number for item in reversed(items) if not item.level)
-
-
-def _last(number: str) -> int:
-    return int(number.rpartition(".")[2])
+def _follows(item: _Item, items: Sequence[_Item]) -> bool:
+    """Whether its number is the next one of the outermost items."""
+    before = next(one.number for one in reversed(items) if not one.level)
+    last, number = (int(one.rpartition(".")[2]) for one in (before, item.number))
+    return number == last + 1
 
 
 _NEGATED = re.compile(
@@ -204,8 +189,8 @@ _STEP = re.compile(
 """Steps of this section: `step 3 of the failover runbook` is of another one."""
 
 
-def _step(item: _Item, lines: Sequence[str], other_numbers: set[str]) -> RunbookStep:
-    below = lines[item.first.start + 1 : item.end]
+def _step(item: _Item, section: str, other_numbers: set[str]) -> RunbookStep:
+    below = section.split("\n")[item.first.start + 1 : item.end]
     all_parts = _parts("\n".join((item.first.text, *below)).strip("\n"))
     parts = [one for one in all_parts if one.text.strip()]
     words = " ".join(part.text for part in parts if part.kind == "words")
@@ -214,19 +199,14 @@ def _step(item: _Item, lines: Sequence[str], other_numbers: set[str]) -> Runbook
     if end and not _OTHERWISE.search(words[end:]):
         condition, rest = parts[0].text[:end], parts[0].text[end:].strip()
         parts[:1] = [StepPart(kind="words", text=rest)] if rest else []
-    named = [number for match in _STEP.finditer(words) for number in match.groups()]
+    named = dict.fromkeys(number for match in _STEP.finditer(words) for number in match.groups())
+    sentences = re.split(r"(?<=[.!?])\s", words)
     return RunbookStep(
-        number=item.number,
-        level=item.level,
-        parts=tuple(parts),
-        condition=condition,
-        lead=item.lead,
-        parallel=any(
-            _PARALLEL.match(sentence) and not _NEGATED.search(sentence)
-            for sentence in re.split(r"(?<=[.!?])\s", words)
-        ),
-        leads_to=tuple(number for number in dict.fromkeys(named) if number in other_numbers),
-    )
+        number=item.number, level=item.level, lead=item.lead,
+        condition=condition, parts=tuple(parts),
+        parallel=any(_PARALLEL.match(one) and not _NEGATED.search(one) for one in sentences),
+        leads_to=tuple(one for one in named if one in other_numbers),
+    )  # fmt: skip
 
 
 _CONDITION = re.compile(

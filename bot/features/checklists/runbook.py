@@ -9,8 +9,8 @@ import structlog
 
 from agents.answer import Answer
 from agents.context.linked_section import find
-from agents.runbooks.cited_steps import cited_steps, section_steps
-from agents.runbooks.step import RunbookStep, StepSection
+from agents.runbooks.cited_steps import StepSection, cited_steps, section_steps
+from agents.runbooks.step import RunbookStep
 from bot.features.checklists.progress import Checklist, Runbook
 from config.errors import CopilotError, DatabaseAway
 from index.search import Snapshot
@@ -43,7 +43,7 @@ def runbook_of(
         if section is None:
             return None
         return RunbookRef(
-            document=section.document,
+            document=section.first.document_id,
             runbook=_runbook(section, snapshot),
             generation=snapshot.generation,
         )
@@ -75,14 +75,15 @@ def runbook_change(
 
 
 def _runbook(section: StepSection, snapshot: Snapshot) -> Runbook:
-    card = next(iter(snapshot.cards([section.document])), None)
-    url = section.url or (card.url if card else "")
+    first = section.first
+    card = next(iter(snapshot.cards([first.document_id])), None)
+    url = first.url or (card.url if card else "")
     links = {url for url in _links(section.steps) if find(snapshot, url)}
     return Runbook(
-        title=section.title,
-        heading=section.heading,
-        heading_path=section.heading_path,
-        tab=section.tab,
+        title=first.document_title,
+        heading=first.heading,
+        heading_path=first.heading_path,
+        tab=first.tab,
         url=url,
         modified_at=card.modified_at if card else None,
         steps=section.steps,

@@ -251,4 +251,4 @@ def test_a_cited_row_that_names_a_runbook_leads_to_its_steps() -> None:
     ):
         one = dataclasses.replace(cited.citations[0], quote=quote, chunk_id=chunk.id)
         found = cited_steps(dataclasses.replace(cited, citations=(one,)), shelf, opened)  # type: ignore[arg-type]
-        assert (found.heading if found else "") == heading
+        assert (found.first.heading if found else "") == heading
