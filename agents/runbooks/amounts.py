@@ -54,15 +54,13 @@ class Range:
     low: float
     high: float
     measure: str
-    holds: frozenset[Amount] = frozenset()
-    """Of an alert's amounts, those in it."""
 
     def contains(self, amount: Amount) -> bool:
         return amount.measure in {self.measure, "?"} and self.low <= amount.value <= self.high
 
     def is_part_of(self, other: Range) -> bool:
-        """Whether it is narrower than the other range, and holds the same amounts."""
-        same = self.measure == other.measure and other.holds <= self.holds
+        """Whether it is a proper part of the other range, in the same measure."""
+        same = self.measure == other.measure and self != other
         return same and other.low <= self.low and self.high <= other.high
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
 from typing import Literal
 
-from agents.runbooks.scopes import NONE, Scope, Values, read_scope
+from agents.runbooks.scopes import Scope, read_scope
 from agents.runbooks.words import WORDS, is_key
 from enrichment.chunk import Chunk
 from enrichment.names import LINK, RATING, is_naming, says_alert
@@ -74,8 +74,8 @@ class RunbookCell:
     role: Role = ""
     scope: Scope | None = None
     """For which alerts; None where it doesn't say so in the language of `scopes`."""
-    column: Values = NONE
-    """All values of its column."""
+    column: tuple[Scope, ...] = field(default=(), compare=False)
+    """Those of all cells of its column."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,123 +1,186 @@
-"""What an alert's message says, in the words of tables."""
+"""What an alert says of itself, in the spelling of tables."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cached_property
 
 from agents.alerts.alert import Label
 from agents.runbooks.amounts import Amount
-from agents.runbooks.words import WORDS, group_of, is_key, kind_of, meanings, normal_key, spelled
+from agents.runbooks.words import (
+    WORDS,
+    alike,
+    group_of,
+    is_key,
+    kind_of,
+    normal_key,
+    spelled,
+    spelled_glossary,
+)
 from enrichment.language.words import STOP_WORDS
+from enrichment.names import stem_and_number
 
+_FIELD = re.compile(r"([^\W\d]\w+)(?:\s?[:=]\s?|(?= [A-Z\d]| \S*\d) )([^\s,;()\[\]|:=]+)")
+_PART = re.compile(r"[^\W_]+")
 _POSTED_FOR = "Service"
 """Of the product that posts: a name of its own for whom it tells."""
-_FIELD = re.compile(r"([^\W\d]\w+)\s?[:=]\s?([^\s,;()\[\]|:=]+)")
-_GROUP = re.compile(r"[^()\[\]{}|@,;]+")
-_WORD = re.compile(r"/?[^\W\d][\w.:/-]*")
-_TOKEN = re.compile(r"[^\s,;()\[\]{}|@\"'“”<>=]+")
+_HOST = re.compile(r"^[^\W\d][\w.-]*(?:\d:\d{2,5}|[a-z][-.]?\d+[\w.-]*)$")
+_TWO_NAMES = re.compile(r"(\S+) [(\[](?:IP\W+)?([^()\[\]]+)[)\]]", re.IGNORECASE)
+_BRACKETS = re.compile(r"[(\[]([^()\[\]]*)[)\]]")
+_WORD = re.compile(r"[^\W\d][\w.:/-]*")
+_TOP_LEVEL_DOMAIN = re.compile(r"(?<=\w)\.[a-z]{2,12}(?=$|[/:])")
+_EDGES = " .,;:!?()[]{}<>\"'“”`*|"
 _PARTICLES = STOP_WORDS.union(WORDS["articles"])
-_MAX_TEXT, _MAX_RUN = 3_000, 4
+_MAX_VALUE, _MAX_PARTS, _MAX_RUN = 300, 14, 6
+WHOLE, PART = 2, 1
+"""How well a value fits: it is all that a label says, or a part of it."""
 
 
 @dataclass(frozen=True)
-class Mention:
-    """A label, or the whole text."""
+class AlertValue:
+    """A label's value, or (`key` is '') a word of the message."""
 
     key: str
-    """Normalized; of a value alone, what kind of value it is, else ''."""
-    value: str
-    words: frozenset[str]
-    """Its words and their runs as spelled, what means the same, and what they are a part of."""
-    names: tuple[str, ...]
-    """Its words as written."""
+    """Normalized."""
+    text: str
+    glossary: Mapping[str, frozenset[str]] = field(default_factory=dict, compare=False)
+    is_label: bool = True
+
+    @cached_property
+    def whole(self) -> tuple[str, ...]:
+        """All of it; of `db-4 [10.0.0.4]` both names."""
+        text = self.text[:_MAX_VALUE].strip()
+        both = _TWO_NAMES.fullmatch(text)
+        return both.groups() if both else (text.strip(_EDGES),)
+
+    @cached_property
+    def runs(self) -> dict[str, int]:
+        """Its parts and runs of them → whether it is the whole: `fw-prod-euw1-01` → …, `prod`,
+        `euw1`. A run that is a region or an environment, `non-prod`, is not taken apart."""
+        runs = {one.casefold(): WHOLE for one in self.whole}
+        text = _TOP_LEVEL_DOMAIN.sub("", self.text[:_MAX_VALUE])
+        spans = [match.span() for match in _PART.finditer(text)][:_MAX_PARTS]
+        closed = set[tuple[int, int]]()
+        for size in range(min(_MAX_RUN, len(spans)), 0, -1):
+            for at in range(len(spans) - size + 1):
+                run = text[spans[at][0] : spans[at + size - 1][1]].casefold()
+                if any(first <= at and at + size <= last for first, last in closed):
+                    continue
+                if size > 1 and kind_of(run):
+                    closed.add((at, at + size))
+                if len(run) > 1 and not (run.isdecimal() and len(run) < 5):
+                    runs.setdefault(run, PART)
+        return runs
+
+    @cached_property
+    def spellings(self) -> dict[str, int]:
+        fits: dict[str, int] = {}
+        for run, fit in self.runs.items():
+            for same in alike(run, self.glossary):
+                fits[same] = max(fit, fits.get(same, 0))
+        return fits
+
+    @cached_property
+    def kinds(self) -> set[str]:
+        return {kind for one in self.spellings if (kind := kind_of(one))}
+
+    def fits_name(self, name: str) -> int:
+        """`WHOLE`, `PART` or 0."""
+        return self.spellings.get(spelled(name), 0)
+
+    def fits_glob(self, glob: str) -> int:
+        return max((fit for run, fit in self.runs.items() if fnmatchcase(run, glob)), default=0)
+
+    def number_of(self, stem: str) -> int | None:
+        """The number of its part that has this stem: 7 of `hv-a07-03` for `a`."""
+        numbered = filter(None, map(stem_and_number, self.runs))
+        return next((number for own, number in numbered if own == stem), None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlertFacts:
     labels: Sequence[Label]
-    text: str = ""
-    """The title without the name, and all lines and labels."""
+    words: Sequence[str] = ()
+    """Of its title and lines, and runs of them."""
     amounts: Sequence[Amount] = ()
     glossary: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @cached_property
-    def mentions(self) -> list[Mention]:
-        """The labels. A part of a value counts as it, `orders` in `orders-prod-eu`, except where
-        the whole is one of a kind: `non-prod`."""
-        return [
-            Mention(_label_key(key, value), value, self._words([value], parts), names)
-            for key, value in self.labels
-            for names in [tuple(_tokens(value))]
-            for parts in [[] if kind_of([value]) else re.findall(r"[^\W_]+", value[:300])]
-        ]
+    def values(self) -> tuple[AlertValue, ...]:
+        """Labels, then words."""
+        same = spelled_glossary(self.glossary)
+        labels = [(normal_key(key), value) for key, value in self.labels if key != _POSTED_FOR]
+        words = [value for key, value in self.labels if key == _POSTED_FOR]
+        hosted = any(group_of(key) == "host" for key, _ in labels)
 
-    @cached_property
-    def whole(self) -> Mention:
-        """The text. In it, small words are no values: `in` and `de` are no countries."""
-        tokens = _tokens(self.text[:_MAX_TEXT])
-        words = self._words((), tokens) - {spelled(one) for one in tokens if _is_small(one)}
-        return Mention("", "", words, tuple(tokens))
+        def key_of(word: str) -> str:
+            return "host" if not hosted and _HOST.search(word) else ""
 
-    def under(self, keys: Collection[str]) -> list[Mention]:
-        """The labels of one of these keys, else of one with the same meaning."""
-        groups = set(map(group_of, keys))
-        same = [one for one in self.mentions if one.key in keys]
-        return same or [one for one in self.mentions if group_of(one.key) in groups]
-
-    def alone(self, key: str) -> list[Mention]:
-        """The values without a key that may be of this one, but no environment or region; of a key
-        that is not known, also those of such a key."""
-        if group_of(key) in WORDS["values"]:
-            return []
-        return [
-            one for one in self.mentions
-            if not one.key or not (is_key(one.key) or is_key(key))
+        read = [AlertValue(key or key_of(value), value, same) for key, value in labels]
+        read += [
+            AlertValue(key_of(one), one, same, is_label=False)
+            for one in (*words, *self.words) if is_telling(one)
         ]  # fmt: skip
+        return tuple(dict.fromkeys(read))
 
     @cached_property
-    def elsewhere(self) -> list[Mention]:
-        """The labels that may be of any key."""
-        return [one for one in self.mentions if group_of(one.key) not in {"severity", "team"}]
+    def elsewhere(self) -> list[AlertValue]:
+        """What may be of any key."""
+        return [one for one in self.values if group_of(one.key) not in {"severity", "team"}]
 
-    def _words(self, whole: Sequence[str], parts: Sequence[str]) -> frozenset[str]:
-        spans = (
-            "".join(parts[at : at + size])
-            for size in range(1, _MAX_RUN + 1) for at in range(len(parts) - size + 1)
-        )  # fmt: skip
-        words = set(map(spelled, (*whole, *spans)))
-        for short, long in self.glossary.items():
-            same = set(map(spelled, (short, *long)))
-            words |= same if same & words else set()
-        return frozenset(words.union(*map(meanings, words))) - {""}
+    def under(self, keys: Collection[str]) -> list[AlertValue]:
+        """The labels of one of these keys, else of one with the same meaning."""
+        same = [one for one in self.values if one.key and one.key in keys]
+        groups, last = (set(map(of, keys)) for of in (group_of, _last_word))
+        for of, sought in ((group_of, groups), (_last_word, last)):
+            same = same or [one for one in self.values if one.key and of(one.key) in sought]
+        return same
+
+    @cached_property
+    def kinds(self) -> set[str]:
+        return set().union(*(one.kinds for one in self.values))
+
+    @cached_property
+    def names_place(self) -> bool:
+        """Whether it says on what it fired: by a label, or by a word such as `web-3.ams1`."""
+        return self.names_owner or any(_HOST.search(one.text) for one in self.elsewhere)
+
+    @cached_property
+    def names_owner(self) -> bool:
+        """Whether a label says whose alert it is: a service, a tenant … no host."""
+        labels = (one for one in self.elsewhere if one.is_label)
+        return any(
+            one.kinds != {"severity"} and group_of(one.key) not in {"host", "pod"} for one in labels
+        )
+
+
+def _last_word(key: str) -> str:
+    return key.rpartition("_")[2]
+
+
+def is_telling(word: str) -> bool:
+    """In a title, `in` and `de` are no countries."""
+    return word not in _PARTICLES and len(word) > 1 and not (len(word) == 2 and word.islower())
+
+
+def words_in(text: str) -> Iterator[str]:
+    return (word for one in text.split() if (word := one.strip(_EDGES)))
 
 
 def labels_in(text: str) -> list[Label]:
     """Fields within lines, by a key that tables use or a value as of an environment or region:
     `97 % used (plateforme : production)`."""
-    fields = _FIELD.findall(text[:_MAX_TEXT])
-    return [(key, value) for key, value in fields if is_key(key) or kind_of([value])]
+    fields = _FIELD.findall(text[:4_000])
+    return [(key, value) for key, value in fields if is_key(key) or kind_of(value)]
 
 
-def values_in(title: str) -> list[Label]:
-    """The values that a title lists, `(checkout-api prod critical)`; none of a sentence."""
-    groups = [one.split() for one in _GROUP.findall(title)]
+def bracketed(title: str) -> list[Label]:
+    """The values in a title's brackets, `(checkout-api prod critical)`; none of a sentence."""
+    groups = [one.split() for one in _BRACKETS.findall(title)]
     listed = [
         one for one in groups if all(map(_WORD.fullmatch, one)) and _PARTICLES.isdisjoint(one)
     ]
     return [("", word) for words in listed for word in words]
-
-
-def _tokens(text: str) -> list[str]:
-    return [one for one in (each.strip(".:!?*`") for each in _TOKEN.findall(text)) if one]
-
-
-def _is_small(token: str) -> bool:
-    return len(token) == 1 or token in _PARTICLES or token.isdecimal()
-
-
-def _label_key(key: str, value: str) -> str:
-    own = "sender" if key == _POSTED_FOR else normal_key(key)
-    return own or kind_of([value]) or ("host" if re.search(r"\w:\d{2,5}$", value) else "")

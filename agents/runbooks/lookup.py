@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from agents.runbooks.entries import (
     without_links,
 )
 from agents.runbooks.labels import AlertFacts
-from agents.runbooks.scopes import limit_in, read, read_scope
+from agents.runbooks.scopes import limit_in, read_scope
 from agents.runbooks.sections import (
     block_entries,
     has_numbered_steps,
@@ -27,10 +28,16 @@ from agents.runbooks.sections import (
     section_entry,
 )
 from agents.runbooks.tables import RunbookTable, read_table
+from agents.runbooks.verdicts import verdict
 from enrichment.chunk import Chunk, DocumentCard, is_out_of_force, says_retired
 from enrichment.language.words import sentences
 from enrichment.names import NamePlace, name_key, name_places, numbers_in, range_key
 from index.vectors.search import LruCache
+
+_MARKS = re.compile(r"[*`„“”\"]")
+_DEFINED = re.compile(
+    r"(?<![\w-])(\w[\w-]{0,20})(?: = ([^\W\d_][^,;.=()\n]{1,40})|(?: is | ?[:=(] ?)(\d{6,})\b)"
+)
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,17 @@ class RunbookDocument:
             row = table.rows.get((chunk.id, place.row)) if table else None
             if row and len(row.cells) == 2:
                 yield row.cells[1 - place.column]
+
+    @cached_property
+    def definitions(self) -> dict[str, list[str]]:
+        """What its text says that short names stand for: `swl = Stadtwerke Lindau`."""
+        texts = (_MARKS.sub("", one.text) for one in self.chunks if one.kind != "code")
+        texts = (re.sub(r"^\|.*", "", text, flags=re.MULTILINE) for text in texts)
+        pairs = (match.groups() for text in texts for match in _DEFINED.finditer(text))
+        same: dict[str, list[str]] = defaultdict(list)
+        for short, long, number in pairs:
+            same[short].append((long or number).strip())
+        return same
 
     def introduces(self, key: str) -> bool:
         """Whether the text above its first subheading mentions the name."""
@@ -187,7 +205,7 @@ def _holds(place: NamePlace, name: str) -> bool:
     numbers, own = numbers_in(place.text), numbers_in(f"{name} – {name}")
     is_inside = bool(numbers and own and numbers[1] <= own[1] <= numbers[2])
     alert = AlertFacts(labels=(("", name),))
-    return is_inside and read(read_scope(place.remark), alert).verdict != "no"
+    return is_inside and verdict(read_scope(place.remark), alert) != "no"
 
 
 _DOCUMENTS: LruCache[tuple[object, ...], RunbookDocument] = LruCache(64)

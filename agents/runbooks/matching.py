@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from agents.alerts.alert import Alert
-from agents.runbooks.alert_names import JOINT, names_of
+from agents.runbooks.alert_names import names_of, runs
 from agents.runbooks.amounts import amounts_in
 from agents.runbooks.entries import RunbookCell, RunbookEntry
-from agents.runbooks.labels import AlertFacts, labels_in, values_in
+from agents.runbooks.labels import AlertFacts, bracketed, labels_in, words_in
 from agents.runbooks.lookup import RunbookDocument, read_document
-from agents.runbooks.scopes import (
-    Reading,
-    Values,
-    goes_beyond,
-    has_amounts,
-    read,
-    together,
-)
-from agents.runbooks.words import is_key, normal_key, spelled
+from agents.runbooks.scopes import Scope, has_amounts, is_coded, rates
+from agents.runbooks.verdicts import Verdict, verdict
+from agents.runbooks.words import spelled
 from config.domain import Domain
 from enrichment.language.words import stems
 from enrichment.names import (
@@ -39,9 +33,9 @@ MAX_ENTRIES = 6
 MAX_NEAREST = 8
 _MAX_DOCUMENTS = 12
 _MAX_SEARCHES = 5
-_MAX_SPACES = 3
-_SCOPES, _RATINGS = ("scope", ""), ("severity", "owner")
-_KINDS = ("item", "page", "section", "row")
+MAX_WORDS = 200
+"""Of a message, that scopes are compared with."""
+_RANKS = {"row": 3, "section": 2, "page": 1, "item": 0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +91,7 @@ class _Lookup:
         names: Iterable[Sequence[str]],
     ) -> None:
         self._visible = visible
-        self._glossary = glossary
+        self._glossary = dict(glossary)
         self._named = dict(visible.named({key for each in names for key in _keys(*each)}))
         self._searches = 0
 
@@ -122,6 +116,7 @@ class _Lookup:
     def _entries(self, name: str, *, is_short: bool = True) -> Iterator[RunbookEntry]:
         """`is_short`: it may stand for a longer name."""
         for document in self._documents(self._named, _keys(name)):
+            self._glossary |= document.definitions
             entries = list(document.entries(name))
             yield from entries
             long_names = document.long_names(name_key(name)) if is_short and not entries else ()
@@ -137,23 +132,20 @@ class _Lookup:
         return _read_documents(list(ids), self._visible)
 
     def _facts(self, alert: Alert, name: str) -> AlertFacts:
-        """`name`: the one that is documented; other parts of the alert's name are labels."""
-        rest = re.sub(
-            rf"([\w./-]*){re.escape(name)}([\w./-]*)",
-            lambda match: " | ".join(("", *JOINT.split(f"{match[1]}-{match[2]}"), "")),
-            f"{alert.title} | {alert.name}", flags=re.IGNORECASE,
-        )  # fmt: skip
-        # A key of many words is the beginning of a sentence.
-        labels = [(key, value) for key, value in alert.labels if key.count(" ") < _MAX_SPACES]
-        sentences = (f"{key}: {value}" for key, value in alert.labels if (key, value) not in labels)
-        lines = "\n".join((rest, *alert.lines, *sentences))
+        """`name`: the one that is documented; other parts of the alert's name are words."""
+        rest = re.sub(re.escape(name), "|", f"{alert.title} | {alert.name}", flags=re.IGNORECASE)
+        around = (one for part in re.split(r"[|,;@()\[\]{}]", rest) for one in runs(part, 3))
+        texts = (*alert.lines, *(value for _, value in alert.labels))
+        lines = (*alert.lines, *(key for key, _ in alert.labels if key.count(" ") > 1))
         severity = [("severity", alert.severity)] if alert.severity else []
+        own = (*alert.labels, *bracketed(f"{alert.title} {alert.name}"), *severity)
+        labels = dict.fromkeys((*own, *labels_in("\n".join(texts))))
+        words = dict.fromkeys((*around, *(one for line in lines for one in words_in(line))))
         # A recovered alert states the amounts of now, not those that raised it.
-        stated = "\n".join((lines, *(f"{key}={value}" for key, value in labels)))
-        amounts = () if alert.status == "resolved" else amounts_in(stated)
+        values = (alert.title, *alert.lines, *(f"{key}={value}" for key, value in alert.labels))
+        amounts = () if alert.status == "resolved" else amounts_in("\n".join(values))
         return AlertFacts(
-            labels=tuple(dict.fromkeys((*labels, *values_in(rest), *severity, *labels_in(lines)))),
-            text="\n".join((lines, *(value for _, value in labels))), amounts=amounts,
+            labels=tuple(labels), words=tuple(words)[:MAX_WORDS], amounts=amounts,
             glossary=self._glossary,
         )  # fmt: skip
 
@@ -209,103 +201,132 @@ def _keys(*names: str) -> set[str]:
 @dataclass(frozen=True)
 class _Rated:
     entry: RunbookEntry
-    readings: tuple[tuple[RunbookCell, Reading], ...]
+    verdicts: Mapping[RunbookCell, Verdict]
 
     @property
-    def is_for_others(self) -> bool:
-        return any(one.verdict == "no" for cell, one in self.readings if cell.role in _SCOPES)
+    def yes(self) -> int:
+        """How many of its scopes hold that are not for every alert."""
+        confirmed = (cell for cell, answer in self.verdicts.items() if answer == "yes")
+        return sum(any(one.holds_for != "all" for one in cell.scope or ()) for cell in confirmed)
 
     @property
-    def unknown(self) -> list[RunbookCell]:
-        cells = [cell for cell, one in self.readings if one.verdict == "unknown" and cell.scope]
-        return [cell for cell in cells if cell.role in _SCOPES or has_amounts(cell.scope)]
+    def unknown(self) -> list[tuple[str, str]]:
+        """Label and text of the cells that the alert doesn't decide."""
+        return [(one.label, one.text) for one, own in self.verdicts.items() if own == "unknown"]
 
-    def values(self, *roles: str) -> Values:
-        """Of the alert's values, those in cells of these roles; without roles, in all others."""
-        cells = ((cell.role in (roles or _RATINGS), one.values) for cell, one in self.readings)
-        return together(values for is_of, values in cells if is_of == bool(roles))
+    @property
+    def open_cells(self) -> list[RunbookCell]:
+        """Those of columns that ask for what the alert doesn't say."""
+        cells = (one for one, own in self.verdicts.items() if own == "unknown")
+        return [one for one in cells if one.role == "scope" or has_amounts(one.scope)]
 
-    def beats(self, other: _Rated, *roles: str, strictly: bool) -> bool:
-        """Whether it has values of the alert that the other lacks, and not the other way around.
-        `strictly`: what it leaves open in a column of a known key has to be the other's, too."""
-        texts = {cell.text for cell, _ in other.readings}
-        is_open = any(is_key(cell.label) and cell.text not in texts for cell in self.unknown)
-        ahead, behind = self.contradicts(other), other.contradicts(self)
-        if roles or ahead == behind:
-            ahead = goes_beyond(self.values(*roles), other.values(*roles))
-            behind = goes_beyond(other.values(*roles), self.values(*roles))
-        return ahead and not behind and not (is_open and strictly)
-
-    def contradicts(self, other: _Rated) -> bool:
-        """Whether the alert has its value in a column, and not the other's."""
-        labels = {cell.label for cell, one in self.readings if one.verdict == "yes"}
-        return any(cell.label in labels for cell in other.unknown)
+    def beats(self, other: _Rated) -> bool:
+        """Whether more of its scopes hold, and it leaves nothing open that the other decides."""
+        texts = {(cell.label, cell.text) for cell in other.verdicts}
+        return self.yes > other.yes and all(one in texts for one in self.unknown)
 
 
 def _choose(alert: Alert, entries: Sequence[RunbookEntry], facts: AlertFacts) -> RunbookMatch:
-    possible = [one for one in _rated(entries, facts) if not one.is_for_others]
     preferred = _preferred(entries)
-    left = [one for one in possible if one.entry in preferred]
+    possible = _possible(entries, facts, _is_scope)
+    left = _unbeaten([one for one in possible if one.entry in preferred])
     if not left:
         others = tuple(entries[:MAX_ENTRIES])
         return RunbookMatch(alert=alert, outcome="other_scope", entries=others)
-    # A value alone may be one of no row: severity is no reason to think otherwise.
-    alone = bool(facts.alone("service"))
-    for roles, strictly in ((), True), (_RATINGS, alone):
-        left = [
-            one for one in left
-            if not any(other.beats(one, *roles, strictly=strictly) for other in left)
-        ]  # fmt: skip
-    best = left[0]
+    limits = [one.label for one in left[0].open_cells if one.role == "scope"]
+    is_open = False
+    for is_told in (_is_amount, _is_rating):
+        is_open = is_open or any(one.open_cells for one in left)
+        if len(left) > 1 and not (is_open and is_told == _is_rating):
+            own = _possible([one.entry for one in left], facts, is_told)
+            left = (own if is_open else _unbeaten(own)) or left
+    left = (_by_place(left, facts) if len(left) > 1 else left) or left
+    best = left[0].entry
     steps = {one.entry.first("step").casefold().rstrip(".") for one in left}
-    if len(left) > 1 and (len(steps) > 1 or not best.entry.first("step")):
+    if len(left) > 1 and (len(steps) > 1 or not best.first("step")):
         several = tuple(one.entry for one in left[:MAX_ENTRIES])
-        return RunbookMatch(alert=alert, outcome="several", entries=several, on=_deciding(left))
-    also = next((one.entry for one in possible if one.entry not in preferred), None)
-    unknown = (cell.label for cell in best.unknown if cell.role == "scope" and len(left) == 1)
-    return RunbookMatch(
-        alert=alert, outcome="found", entries=(best.entry,), also=also,
-        unknown=tuple(dict.fromkeys(unknown)),
+        return RunbookMatch(alert=alert, outcome="several", entries=several, on=_deciding(several))
+    also = (
+        one.entry for one in possible
+        if one.entry not in preferred and one.entry.chunk.document_id != best.chunk.document_id
     )  # fmt: skip
+    return RunbookMatch(
+        alert=alert, outcome="found", entries=(best,), also=next(also, None),
+        unknown=tuple(limits) if len(left) == 1 else (),
+    )  # fmt: skip
+
+
+def _unbeaten(rated: Sequence[_Rated]) -> list[_Rated]:
+    return [one for one in rated if not any(other.beats(one) for other in rated)]
+
+
+def _is_scope(cell: RunbookCell) -> bool:
+    is_told = cell.role in {"scope", ""} or (cell.role == "owner" and is_coded(cell.scope))
+    return is_told and _is_read(cell)
+
+
+def _is_read(cell: RunbookCell) -> bool:
+    return bool(cell.scope) and not has_amounts(cell.scope) and not rates(cell.scope)
+
+
+def _is_amount(cell: RunbookCell) -> bool:
+    return cell.role in {"scope", "", "meaning"} and has_amounts(cell.scope)
+
+
+def _is_rating(cell: RunbookCell) -> bool:
+    return bool(cell.scope) and (cell.role in {"severity", "owner"} or rates(cell.scope))
+
+
+def _possible(
+    entries: Sequence[RunbookEntry], facts: AlertFacts, is_told: Callable[[RunbookCell], bool]
+) -> list[_Rated]:
+    """The entries that the alert does not exclude, by their cells that tell. Amounts are compared
+    only between rows that differ in no other scope."""
+
+    def group_of(cell: RunbookCell, entry: RunbookEntry) -> object:
+        others = (one.text for one in entry.cells if is_told == _is_amount and _is_scope(one))
+        return cell.label, tuple(others)
+
+    rows = [(entry, [cell for cell in entry.cells if is_told(cell)]) for entry in entries]
+    columns: dict[object, set[Scope]] = defaultdict(set)
+    for entry, cells in rows:
+        for cell in cells:
+            columns[group_of(cell, entry)].add(cell.scope or ())
+    rated = (
+        _Rated(entry, {
+            cell: verdict(cell.scope, facts, columns[group_of(cell, entry)], cell.column)
+            for cell in cells
+        })
+        for entry, cells in rows
+    )  # fmt: skip
+    return [one for one in rated if "no" not in one.verdicts.values()]
 
 
 def _preferred(entries: Sequence[RunbookEntry]) -> list[RunbookEntry]:
     """The best of each document, a row before a section before its page, and of these the rows if
     there are any. Entries that say what to do come before all others."""
+    ranks = {id(one): (bool(one.first("step")), _RANKS[one.kind]) for one in entries}
     best: dict[str, tuple[bool, int]] = {}
     for one in entries:
         document = one.chunk.document_id
-        best[document] = max(_rank(one), best.get(document, _rank(one)))
-    has_step, kind = max(best.values())
-    lowest = (has_step, kind if _KINDS[kind] == "row" else min(kind, 1))
-    return [one for one in entries if _rank(one) >= max(lowest, best[one.chunk.document_id])]
+        best[document] = max(ranks[id(one)], best.get(document, ranks[id(one)]))
+    top = max(best.values())
+    lowest = (top[0], top[1] if top[1] == _RANKS["row"] else min(top[1], _RANKS["page"]))
+    return [one for one in entries if lowest <= ranks[id(one)] == best[one.chunk.document_id]]
 
 
-def _rank(entry: RunbookEntry) -> tuple[bool, int]:
-    return bool(entry.first("step")), _KINDS.index(entry.kind)
+def _by_place(left: Sequence[_Rated], facts: AlertFacts) -> list[_Rated]:
+    """Those whose title or heading has a value of the alert that the others' lack."""
+    words = [{spelled(word) for word in re.findall(r"[\w-]+", one.entry.place)} for one in left]
+    values = {spelled(one.text) for one in facts.values} - words[0].intersection(*words[1:])
+    return [one for one, own in zip(left, words, strict=True) if values & own]
 
 
-def _rated(entries: Sequence[RunbookEntry], facts: AlertFacts) -> Iterator[_Rated]:
-    columns = defaultdict[str, Values](frozenset)
-    for cell in (cell for entry in entries for cell in entry.cells):
-        columns[cell.label] |= together(one.values for one in cell.scope or ())
-    labels = {spelled(one.value) for one in facts.elsewhere}
-    for entry in entries:
-        words = (one for one in re.findall(r"[\w-]+", entry.place) if spelled(one) in labels)
-        place = RunbookCell(label="", text=entry.place), Reading("any", frozenset(words))
-        cells = (
-            (cell, columns[cell.label]) for cell in entry.cells
-            if cell.role not in _RATINGS or entry.kind == "row" or cell.text in entry.chunk.heading
-        )  # fmt: skip
-        readings = [(cell, read(cell.scope, facts, cell.column | own, own)) for cell, own in cells]
-        yield _Rated(entry, (*readings, place))
-
-
-def _deciding(left: Sequence[_Rated]) -> tuple[str, ...]:
+def _deciding(left: Sequence[RunbookEntry]) -> tuple[str, ...]:
     """Labels of the columns in which they differ and that an alert can decide."""
-    texts = defaultdict[str, set[str]](set)
-    for cell in (cell for one in left for cell, _ in one.readings if cell.scope or not cell.text):
-        is_scope = cell.role in _SCOPES and normal_key(cell.label)
-        if is_scope or (cell.label and has_amounts(cell.scope)):
-            texts[cell.label].add(cell.text.casefold())
+    texts: dict[str, set[str]] = {}
+    for cell in (cell for one in left for cell in one.cells if cell.label):
+        is_rating = cell.role not in {"owner", "severity"} and _is_rating(cell)
+        if _is_scope(cell) or _is_amount(cell) or is_rating:
+            texts.setdefault(cell.label, set()).add(cell.text.casefold())
     return tuple(label for label, cells in texts.items() if len(cells) > 1)

@@ -15,7 +15,7 @@ from agents.runbooks.entries import (
     role_of,
     roles_of,
 )
-from agents.runbooks.scopes import NONE, Values, read_scope, together
+from agents.runbooks.scopes import Scope, read_scope
 from enrichment.chunk import Chunk, says_retired
 from enrichment.names import DITTO, LINK, NamePlace, is_identifier, says_alert, written_rows
 
@@ -36,7 +36,7 @@ class TableRow:
 class RunbookTable:
     header: tuple[str, ...]
     roles: tuple[Role, ...]
-    columns: tuple[Values, ...]
+    columns: tuple[tuple[Scope, ...], ...]
     naming: int
     """The first column of names."""
     rows: dict[tuple[str, int], TableRow]
@@ -130,8 +130,7 @@ def read_table(parts: Sequence[Chunk]) -> RunbookTable:
     roles = roles_of(header, prose)
     columns = [{row.cells[at] for row in rows.values()} for at in range(len(header))]
     values = (
-        together(one.values for cell in cells for one in read_scope(cell, label) or ())
-        if role in _SCOPES else NONE
+        tuple(filter(None, (read_scope(cell, label) for cell in cells))) if role in _SCOPES else ()
         for label, cells, role in zip(header, columns, roles, strict=True)
     )  # fmt: skip
     return RunbookTable(tuple(header), roles, tuple(values), naming, rows)

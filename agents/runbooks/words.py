@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -13,9 +13,13 @@ from enrichment.language.words import word_table
 
 WORDS: Final[dict[str, Any]] = word_table(Path(__file__).with_name("words.yaml"))
 _CLOUD_REGION = re.compile(
-    r"(us|eu|ap|sa|ca|me|af|il|mx|uk|asia|europe)(?:(?:north|south|east|west|central|gov)+\d+)+"
+    r"(us|eu|ap|sa|ca|me|af|il|mx|uk|asia|europe)((?:north|south|east|west|central|gov|[nsewc])+)"
+    r"(\d+)[a-f]?"
 )
+_DIRECTION = re.compile("([nsewcg])(?:orth|outh|ast|est|entral|ov)")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NAME = re.compile(r"(?!.*//|.*\d{5})[^\W\d_](?:[\w.:/-]*\w)?")
+_WITH_PORT = re.compile(r"([^\W\d][\w.-]*):\d{2,5}")
 
 
 def words_of(*names: str) -> list[str]:
@@ -32,17 +36,20 @@ def alternatives(*names: str) -> str:
     return "(?:" + "|".join(map(re.escape, words_of(*names))) + ")"
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=50_000)
 def spelled(value: str) -> str:
-    """Equal for `e-commerce` and `eCommerce`, `Contractor` and `contractors`, and for a URL and its
-    host and path."""
-    return _singular(re.sub(r"^\w+://|[\W_]+", "", _folded(value)))
+    """Equal for `e-commerce` and `eCommerce`, `Contractor` and `contractors`, `eu-west-1` and
+    `euw1`."""
+    apart = re.sub(r"(?<=\d)[\W_]+(?=\d)", ".", _folded(value))
+    word = _singular(re.sub(r"[^\w.]|_|\.(?!\d)|(?<!\d)\.", "", apart))
+    cloud = _CLOUD_REGION.fullmatch(word)
+    return cloud[1] + _DIRECTION.sub(r"\1", cloud[2]) + cloud[3] if cloud else word
 
 
 @lru_cache(maxsize=20_000)
 def normal_key(key: str) -> str:
     """Equal for `Voltage level` and `voltage_levels`; '' for words that name no attribute."""
-    words = re.findall(r"[^\W_]+", _folded(key.rpartition("›")[2]))
+    words = re.findall(r"[^\W_]+", _folded(_HUMP.sub(" ", key.rpartition("›")[2])))
     return "_".join(_singular(one) for one in words if one not in WORDS["fillers"])
 
 
@@ -56,28 +63,38 @@ def group_of(key: str) -> str:
     return _GROUPS.get(key, key)
 
 
+def without_port(value: str) -> str:
+    match = _WITH_PORT.fullmatch(value)
+    return match[1] if match else value
+
+
 def is_name(value: str) -> bool:
     """Whether it is one word as things are called: no number, address, hash or text."""
-    return bool(_NAME.fullmatch(re.sub(r":\d{2,5}$", "", value)))
+    return bool(_NAME.fullmatch(without_port(value)))
 
 
-def kind_of(values: Iterable[str]) -> str:
-    """`environment`, `region`, `provider` or `severity` where all values are one; else ''."""
-    kinds = {
-        _KINDS.get(one, "region" if _CLOUD_REGION.fullmatch(one) else "")
-        for one in map(spelled, values)
-    }
-    return kinds.pop() if len(kinds) == 1 else ""
+def kind_of(value: str) -> str:
+    """`environment`, `region`, `provider` or `severity`; '' for another value."""
+    value = spelled(value)
+    return _KINDS.get(value, "region" if _CLOUD_REGION.fullmatch(value) else "")
 
 
-@lru_cache(maxsize=20_000)
-def meanings(name: str) -> frozenset[str]:
-    """A value, as spelled, what means the same, and the regions that it is in: `euwest1` →
-    `ireland`, `ie`, `eu`, `europe`."""
-    cloud = _CLOUD_REGION.fullmatch(name)
-    same = _SAME.get(name, frozenset((name,)))
-    larger = {_LARGER[one] for one in same if one in _LARGER} | {cloud[1] if cloud else name}
-    return same.union(*map(meanings, larger - same))
+def alike(value: str, glossary: Mapping[str, Collection[str]]) -> set[str]:
+    """The value and those that mean the same, and regions that it lies in, as spelled."""
+    own = spelled(value)
+    same = {own, *_SAME.get(own, ()), *glossary.get(own, ())}
+    clouds = (_CLOUD_REGION.fullmatch(one) for one in same)
+    larger = {_LARGER[one] for one in same if one in _LARGER} | {one[1] for one in clouds if one}
+    return same.union(*(_SAME.get(one, (one,)) for one in larger))
+
+
+def spelled_glossary(glossary: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
+    """Each word → those that mean the same."""
+    same: dict[str, frozenset[str]] = {}
+    for short, long in glossary.items():
+        together = frozenset(map(spelled, (short, *long)))
+        same |= {one: together | same.get(one, frozenset()) for one in together}
+    return same
 
 
 def _folded(text: str) -> str:
@@ -89,14 +106,19 @@ def _singular(word: str) -> str:
     return word[:-1] if len(word) > 3 and re.search(r"[^s]s$", word) else word
 
 
+def _sets_of_same() -> Iterable[tuple[str, frozenset[str]]]:
+    for kind, sets in WORDS["values"].items():
+        yield from ((kind, frozenset(map(spelled, same))) for same in sets)
+    for code, cities in WORDS["regions"].items():
+        yield "region", frozenset(map(spelled, (code, *cities)))
+
+
 _GROUPS: dict[str, str] = {
     normal_key(one): key for key, words in WORDS["keys"].items() for one in (key, *words)
 }
 _LARGER = {spelled(one): larger for larger, parts in WORDS["parts"].items() for one in parts}
-_SAME = {
-    one: frozenset(map(spelled, same))
-    for kind in WORDS["values"].values() for same in kind for one in map(spelled, same)
-}  # fmt: skip
-_KINDS = dict.fromkeys(_LARGER, "region") | {
-    spelled(one): kind for kind, same in WORDS["values"].items() for each in same for one in each
-}
+_KINDS = dict.fromkeys(_LARGER, "region")
+_SAME: dict[str, frozenset[str]] = {}
+for _kind, _same in _sets_of_same():
+    _KINDS |= dict.fromkeys(_same, _kind)
+    _SAME |= {one: _SAME.get(one, frozenset()) | _same for one in _same}

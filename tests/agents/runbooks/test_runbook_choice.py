@@ -25,7 +25,7 @@ title: Disk Alerts
 | DiskFull | US | Extend the volume in Ohio. |
 | VolumeNearlyExhausted | | Ask the storage team for a terabyte. |
 """
-OPEN = "[FIRING:1] DiskFull\nsummary: the machine in Ohio is full"
+OPEN = "[FIRING:1] DiskFull\nsummary: the machine at the lake is full"
 UNKNOWN = "[FIRING:1] VolumeExhaustedSoon\nsummary: the volume is nearly exhausted"
 
 
@@ -45,7 +45,7 @@ def test_a_model_chooses_between_the_rows_that_labels_leave_open() -> None:
     assert "Frankfurt" not in reply.text
     assert len(reply.citations) == 1
     assert reply.usage.calls == 1
-    assert "the machine in Ohio is full" in model.prompts[0].user
+    assert "the machine at the lake is full" in model.prompts[0].user
 
 
 def test_an_entry_of_another_name_says_that_it_has_another() -> None:

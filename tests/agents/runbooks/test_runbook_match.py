@@ -157,6 +157,7 @@ def test_the_row_that_is_for_it(name: str, labels: str, step: str) -> None:
     ("name", "labels"),
     [
         ("SpindleSlow", "host=sp14"),
+        ("SpindleSlow", "sp14"),
         ("KX-241", ""),
         ("KX-200B", ""),
         ("QZ-17", "water"),
@@ -176,7 +177,6 @@ def test_what_no_row_is_for_has_no_runbook(name: str, labels: str) -> None:
         ("RollerHot", "oslo", 2),
         ("RollerHot", "", 5),
         ("SpindleSlow", "", 2),
-        ("SpindleSlow", "sp14", 2),
         ("LineSwitched", "", 2),
         ("MotorHot", "prod-eu", 2),
     ],
@@ -198,7 +198,6 @@ def test_what_nobody_can_tell_is_left_open(name: str, labels: str, count: int) -
             "Open a ticket for",
         ),
         ("KeyOverdue", "Restricted us page", "", "Open a ticket"),
-        ("KeyOverdue", "region=sg severity=SEV1", "", "Freeze the key in Singapore"),
         ("KeyAge", "class=RC region=jp", "", "Tell the owner"),
         ("DiskFull", "env=prod", "Usage: 97 %", "Extend the volume now"),
         ("DiskFull", "prod", "83 % used", "Delete old logs"),
@@ -251,6 +250,7 @@ def test_where_every_row_is_for_others_it_is_said(name: str, labels: str) -> Non
     [
         ("KeyOverdue", "class=RC", "", 2, ("Region",)),
         ("KeyOverdue", "", "", 4, ("Class", "Region")),
+        ("KeyOverdue", "region=sg severity=SEV1", "", 2, ("Class",)),
         ("HostDown", "host=db-1", "", 2, ("Environment",)),
         ("ProviderTimeout", "", "", 2, ()),
         ("ConnectionsHigh", "prod", "85% used", 2, ("Cluster", "Threshold")),
