@@ -30,7 +30,7 @@ _LEADS = (
     re.compile(r"([A-Z][A-Z]+|#\d+)!? +(?=\S)"),
 )
 _SUFFIX = re.compile(
-    r"(?P<sign>(?: ?[|:–—]| -) | (?:(?:is|has|was|now|been|back|just) ){1,4}| )"
+    r"(?P<sign>(?: ?[|:–—]| -) |(?<![.!?]) (?:(?:is|has|was|now|been|back|just) ){1,4}|(?<![.!?]) )"
     r"(?P<state>[\w-]+)[.!]?$"
 )
 _APART = re.compile(r"(?:[,;()\[]| -) ?(?:\w+(?: |: ?|=))?(\w+)(?=$|[,;.)\]]| since )")
@@ -40,10 +40,10 @@ _LONG_CAMEL = re.compile(
     r"(?:[A-Z]+[a-z0-9]+){2,}[A-Z][A-Za-z0-9]*|[A-Z]\w*(?:Error|Exception|Failure|Timeout)"
 )
 """Hardly a product: `DiskAlmostFull`, `KeyError`; `OpenSearch` may be one."""
-_SPEAKER = re.compile(r"^([a-z][\w.-]*) ?[:-] (?=\S)")
+_SPEAKER = re.compile(r"^(?:[a-z][\w.-]*|[\w ]+ [Aa]lert(?= - [A-Z]+[a-z]+[A-Z]\w+$)) ?[:-] (?=\S)")
 _AFTER_NAME = re.compile(r"$| ?\(| (?:on|in|for|at|via|is|has|firing|resolved) ", re.IGNORECASE)
 _ENDS_NAME = re.compile(
-    r" (?:[|–—>-]|->|::) | (?:on|in|for|at|from|@|auf|sur|en|su|op) (?=\S*[\d_/:{-])"
+    r" (?:[|–—·>-]|->|::|x\d+) | (?:on|in|for|at|from|@|auf|sur|en|su|op) (?=\S*[\d_/:{-])"
     r"(?![\d.,]+%?(?: |$))\S"
     r"|(?:(?: (?:is|at|now|above|below|reached|exceeds))+| [=<>≥≤]{1,2}) ?-?\d\S*(?: \S+){0,2}$",
     re.IGNORECASE,
@@ -148,9 +148,9 @@ def best_name(title: str) -> tuple[str, bool]:
 def is_group(title: str) -> bool:
     """Whether it holds only values of labels by which alerts are grouped, and no alert's name:
     `shop (monitoring/k8s warning)`."""
-    base = title.partition("(")[0].strip()
+    base, *groups = map(str.strip, re.split(r"(?<!\w)\(", title))
     is_value = base == base.lower() and "_" not in base and len(base.split()) <= 2
-    return "(" in title and is_value and not best_name(title)[1]
+    return bool(groups) and is_value and not best_name(title)[1]
 
 
 def may_be_title(title: str) -> bool:
