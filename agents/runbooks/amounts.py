@@ -24,7 +24,8 @@ _FROM_TO = re.compile(
 )
 _BOUND = re.compile(
     rf"{_LEAD}(?:({alternatives('above', 'at_least', 'below', 'at_most')}|[<>=]{{1,2}}|[≥≤])"
-    rf" ?{_AMOUNT}|{_AMOUNT} ?({alternatives('and_more', 'left')}|\+)){_TAIL}",
+    rf" ?(?:{alternatives('articles')} )?{_AMOUNT}"
+    rf"|{_AMOUNT} ?({alternatives('and_more', 'left')}|\+)){_TAIL}",
     re.IGNORECASE,
 )
 _LOW = frozenset((*words_of("above", "at_least", "and_more"), ">", ">=", "=>", "≥", "+"))

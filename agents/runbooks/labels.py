@@ -31,7 +31,7 @@ _HOST = re.compile(r"^[^\W\d][\w.-]*(?:\d:\d{2,5}|[a-z][-.]?\d+[\w.-]*)$")
 _TWO_NAMES = re.compile(r"(\S+) [(\[](?:IP\W+)?([^()\[\]]+)[)\]]", re.IGNORECASE)
 _BRACKETS = re.compile(r"[(\[]([^()\[\]]*)[)\]]")
 _WORD = re.compile(r"[^\W\d][\w.:/-]*")
-_TOP_LEVEL_DOMAIN = re.compile(r"(?<=\w)\.[a-z]{2,12}(?=$|[/:])")
+_COUNTRY_DOMAIN = re.compile(r"(?<=\w)\.[a-z]{2}(?=$|[/:])")
 _EDGES = " .,;:!?()[]{}<>\"'“”`*|"
 _PARTICLES = STOP_WORDS.union(WORDS["articles"])
 _MAX_VALUE, _MAX_PARTS, _MAX_RUN = 300, 14, 6
@@ -61,7 +61,7 @@ class AlertValue:
         """Its parts and runs of them → whether it is the whole: `fw-prod-euw1-01` → …, `prod`,
         `euw1`. A run that is a region or an environment, `non-prod`, is not taken apart."""
         runs = {one.casefold(): WHOLE for one in self.whole}
-        text = _TOP_LEVEL_DOMAIN.sub("", self.text[:_MAX_VALUE])
+        text = _COUNTRY_DOMAIN.sub("", self.text[:_MAX_VALUE])
         spans = [match.span() for match in _PART.finditer(text)][:_MAX_PARTS]
         closed = set[tuple[int, int]]()
         for size in range(min(_MAX_RUN, len(spans)), 0, -1):

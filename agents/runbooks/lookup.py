@@ -100,10 +100,20 @@ class RunbookDocument:
         return same
 
     def introduces(self, key: str) -> bool:
-        """Whether the text above its first subheading mentions the name."""
+        """Whether the text above its first subheading, or below one such as *Trigger*, mentions the
+        name."""
         introduction = self.chunks[0].heading_path if self.chunks else ()
-        places = self._places.get(key, ())
-        return any(one.kind == "text" and one.heading_path == introduction for one, _ in places)
+        chunks = (one for one, _ in self._places.get(key, ()) if one.kind == "text")
+        return any(
+            one.heading_path == introduction
+            or "meaning" in map(role_of_heading, one.heading_path[1:])
+            for one in chunks
+        )
+
+    def page(self, name: str) -> Iterator[RunbookEntry]:
+        """The entry of the whole page, for that name."""
+        place = NamePlace(key=name_key(name), text=name, kind="page")
+        yield from self._of_place(self.chunks[0], place)
 
     def mentioning(self, key: str) -> Iterator[RunbookEntry]:
         """The entries of passages that only mention a name."""

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import Literal
 
 from agents.alerts.alert import Alert
@@ -22,6 +23,7 @@ from enrichment.language.words import stems
 from enrichment.names import (
     SHORT_NAME,
     as_words,
+    is_identifier,
     is_telling,
     link_names,
     name_key,
@@ -97,8 +99,11 @@ class _Lookup:
 
     def match(self, alert: Alert, names: Sequence[str]) -> RunbookMatch:
         retired: list[RunbookEntry] = []
-        for name in names:
-            entries = list(self._entries(name))
+        whole = {alert.name, *alert.title.split()}
+        coined = (one for one in names if one in whole and is_identifier(one))
+        introduced = ((one, self._introduced(one)) for one in islice(coined, _MAX_SEARCHES))
+        for name, of_name in chain(((one, self._entries(one)) for one in names), introduced):
+            entries = list(of_name)
             if not alert.named and SHORT_NAME.fullmatch(name):  # a heading *CPU* is no alert
                 entries = [one for one in entries if one.kind == "row" or one.name != name]
             retired += [one for one in entries if one.retired]
@@ -124,6 +129,11 @@ class _Lookup:
                 if is_telling(long_name):
                     self._named |= self._visible.named(_keys(long_name))
                     yield from self._entries(long_name, is_short=False)
+
+    def _introduced(self, name: str) -> Iterator[RunbookEntry]:
+        """Of the one page whose introduction or trigger mentions the name."""
+        for document in _read_documents([introducing(name, self._visible, but="")], self._visible):
+            yield from document.page(name)
 
     def _documents(
         self, named: Mapping[str, Sequence[str]], keys: Collection[str]

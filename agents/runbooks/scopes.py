@@ -39,6 +39,8 @@ from agents.runbooks.words import (
 )
 from enrichment.names import numbers_in
 
+Keys = tuple[str, ...]
+"""Normalized."""
 Part = str | Range | tuple[str, int, int]
 """A name or glob as written, a range of amounts, or (stem, first, last) of numbered names."""
 Alternative = tuple[Part, ...]
@@ -66,6 +68,7 @@ _OF_PAGES = _pattern(rf"\b{alternatives('pages')}\b")
 _REMARK = _pattern(rf"\((?!{alternatives('except')}\b)([^()]*)\)")
 _PAIRS = re.compile(r"\s*[;\n]\s*|[\s,]+(?=[^\W\d]+\s*[:=](?!//)\s*\S)")
 _KEYED = re.compile(r"([^\W\d][^\d:=]{0,30}?)\s*[:=](?!//)\s*(.+)")
+_KEYS = re.compile(r"\s+(?:/|or|oder|ou|o)\s+")
 _LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 _MARKED = re.compile(r"\*\*([^*]+)\*\*|`([^`]+)`")
 _PROSE = _pattern(rf"[<>=≥≤?!%]|[.:](?:\s|$)|\d (?:{'|'.join(WORDS['units'])})\b")
@@ -77,8 +80,8 @@ _MAX_WORDS, _MAX_CODED_WORDS, _MAX_CHARS = 4, 7, 300
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    keys: tuple[str, ...]
-    """Normalized, of its header; empty for any."""
+    keys: Keys
+    """Of its header; empty for any."""
     holds_for: Literal["listed", "all", "rest"]
     values: tuple[Alternative, ...] = ()
     """One of them has to hold."""
@@ -127,17 +130,17 @@ def read_scope(cell: str, header: str = "") -> Scope | None:
     pairs = [(one[1], one[2]) for one in keyed if one]
     conditions: list[Condition] = []
     for key, value in pairs if all(keyed) else [(header, text)]:
-        own = _conditions(value, normal_key(key))
+        own = _conditions(value, tuple(filter(None, map(normal_key, _KEYS.split(key)))))
         if own is None:
             return None
         conditions += own
     return tuple(conditions)
 
 
-def _conditions(text: str, key: str) -> list[Condition] | None:
+def _conditions(text: str, keys: Keys) -> list[Condition] | None:
     """Of a text, and of what it says in parentheses; None for prose."""
-    own = _condition(_REMARK.sub(" ", text), key)
-    remarks = filter(None, (_condition(part, "") for part in _REMARK.findall(text)))
+    own = _condition(_REMARK.sub(" ", text), keys)
+    remarks = filter(None, (_condition(part, ()) for part in _REMARK.findall(text)))
     limits = list[Condition]()
     for one in (one for one in remarks if one.holds_for == "listed"):
         if one.kinds - {"severity"}:
@@ -147,12 +150,12 @@ def _conditions(text: str, key: str) -> list[Condition] | None:
     return [own, *limits] if own else None
 
 
-def _condition(text: str, key: str) -> Condition | None:
+def _condition(text: str, keys: Keys) -> Condition | None:
     """None for prose."""
     text = _TO.sub("–", " ".join(_ONLY.sub(" ", text).split()))
     first, _, last = text.partition(" ")
     if is_key(first) and all(map(_is_coded, last.split() or [""])):  # `topic orders.*`
-        key, text = normal_key(first), last
+        keys, text = (normal_key(first),), last
     cut = None if range_in(text) else _EXCEPT.search(text)  # `menos de 5` is an amount
     listed = text[: cut.start()].strip(" ,(") if cut else text
     but = _alternatives(text[cut.end() :]) if cut else ()
@@ -160,10 +163,10 @@ def _condition(text: str, key: str) -> Condition | None:
     if every and any(map(_is_coded, _EVERY.sub(" ", listed).strip(" *–—-").split())):
         listed, every = _EVERY.sub(" ", listed), None  # `all prod`
     values = () if every or rest else _alternatives(listed)
-    if but is None or values is None or (not key and listed.isdecimal()):
+    if but is None or values is None or (not keys and listed.isdecimal()):
         return None
     holds_for: Literal["listed", "all", "rest"] = "rest" if rest else "all" if every else "listed"
-    own = Condition(keys=(key,) if key else (), holds_for=holds_for, values=values, but=but)
+    own = Condition(keys=keys, holds_for=holds_for, values=values, but=but)
     return replace(own, keys=(*own.keys, *own.kinds)) if len(own.kinds) == 1 else own
 
 

@@ -18,6 +18,7 @@ from agents.runbooks.entries import (
     name_cells,
     plain,
     role_of,
+    role_of_heading,
 )
 from agents.runbooks.scopes import read_scope
 from agents.runbooks.step import Line, lines_in
@@ -60,7 +61,7 @@ def section_entry(chunks: Sequence[Chunk], size: int, place: NamePlace) -> Runbo
     cells = [*name_cells(place.text, place.remark), *(cell for _, cell in fields)]
     source = next((chunk for chunk, cell in fields if cell.role == "step"), None)
     own = [one for one in passages if one.role == "step"] or own_passages(passages)
-    step = _first_step(own) or _first_step(own_passages(passages))
+    step = _first_step(own, size) or _first_step(own_passages(passages), size)
     if step and not source:
         source = step[0]
         cells.append(RunbookCell(label="First step", text=step[1][:MAX_CELL_CHARS], role="step"))
@@ -146,7 +147,7 @@ def _labeled(passage: Passage) -> Iterator[RunbookCell]:
     """Cells by a heading, by `Severity: P3. Owner: Checkout.`, or by a table of two columns."""
     chunk, role = passage.chunk, passage.role
     is_cell = role in {"escalation", "owner", "severity"}
-    if is_cell and (step := _first_step([replace(passage, role="step")])):
+    if is_cell and (step := _first_step([replace(passage, role="step")], len(chunk.heading_path))):
         yield RunbookCell(label=chunk.heading, text=step[1][:MAX_CELL_CHARS], role=role)
     if chunk.table and len(chunk.table.header) == 2:
         rows = (chunk.table.header, *chunk.table.rows)
@@ -169,15 +170,17 @@ def _field(label: str, text: str) -> RunbookCell:
     return RunbookCell(label=label, text=text, role=role_of(label), scope=scope)
 
 
-def _first_step(passages: Sequence[Passage]) -> tuple[Chunk, str] | None:
+def _first_step(passages: Sequence[Passage], size: int) -> tuple[Chunk, str] | None:
     """The first item; below a heading of steps, else the first sentence or command. Of the first
-    section that has one."""
+    section that has one. Below *Steps*, a subheading says what to do."""
     for _, group in groupby(passages, key=lambda one: (one.chunk.heading_path, one.role)):
         lines = [(one, line) for one in group for line in one.lines]
         for text_of in (_item, _sentence, _command):
             for one, line in lines:
                 if text := text_of(one, line):
-                    return one.chunk, text
+                    *above, heading = ("", *one.chunk.heading_path[size:])
+                    is_step = text_of != _item and "step" in map(role_of_heading, above)
+                    return one.chunk, f"{heading}: {text}" if is_step else text
     return None
 
 

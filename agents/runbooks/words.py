@@ -82,7 +82,8 @@ def kind_of(value: str) -> str:
 def alike(value: str, glossary: Mapping[str, Collection[str]]) -> set[str]:
     """The value and those that mean the same, and regions that it lies in, as spelled."""
     own = spelled(value)
-    same = {own, *_SAME.get(own, ()), *glossary.get(own, ())}
+    same = {own, *_SAME.get(own, ())}
+    same |= {meaning for one in same for meaning in glossary.get(one, ())}
     clouds = (_CLOUD_REGION.fullmatch(one) for one in same)
     larger = {_LARGER[one] for one in same if one in _LARGER} | {one[1] for one in clouds if one}
     return same.union(*(_SAME.get(one, (one,)) for one in larger))

@@ -191,17 +191,36 @@ def test_a_row_goes_on_with_the_name_of_a_row_in_an_earlier_chunk() -> None:
 
 def test_without_a_runbook_the_nearest_are_offered_mentions_first() -> None:
     known = snapshot(
-        page("lag", "## Replication lag\n\nFired as `pg_lag_seconds`.\n\n1. Kill reports."),
+        page(
+            "lag",
+            "## Lag\n\nIt lags.",
+            "## Replication lag\n\n1. Kill reports of `pg_lag_seconds`.",
+        ),
         page("pool", "## Pool of replicas lagging\n\n1. Restart it."),
         page("tea", "## Tea kitchen\n\n1. Boil water."),
     )
     match = matched(known, alert("pg_lag_seconds"))
     assert match.outcome == "none"
-    assert [one.first("step") for one in match.perhaps][:1] == ["Kill reports."]
+    assert [one.first("step") for one in match.perhaps][:1] == ["Kill reports of `pg_lag_seconds`."]
     assert not any("Boil" in one.first("step") for one in match.perhaps)
     assert len(match.perhaps) <= MAX_NEAREST
     assert worth_answering([match])
     assert not worth_answering([matched(known, alert("Hello there", certain=False))])
+
+
+def test_a_name_that_one_page_introduces_leads_to_its_steps() -> None:
+    known = snapshot(
+        page("lag", "## Trigger\n\nFired as `pg_lag_seconds`.", "## Steps\n\n1. Kill reports."),
+        page("tea", "## Tea kitchen\n\n1. Boil water."),
+    )
+    assert steps(matched(known, alert("pg_lag_seconds"))) == ["Kill reports"]
+
+
+def test_below_steps_a_subheading_says_what_to_do() -> None:
+    known = snapshot(
+        page("pg", "# PgDown", "## Steps", "### Start a scrub\n\n```\nceph scrub\n```")
+    )
+    assert steps(matched(known, alert("PgDown"))) == ["Start a scrub: `ceph scrub`"]
 
 
 def test_a_name_much_like_another_is_offered_it() -> None:
