@@ -34,7 +34,7 @@ _IDENTIFIER = re.compile(r"[^\W\d_][^\W_]*(?:[-_.:/][^\W_]+)*")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _URL = re.compile(r"\b[a-z][a-z\d+.-]*://([^\s?#]*)\S*")
 _CODE_SPAN = re.compile(r"`([^`\n]{2,120})`")
-_MARKS = re.compile(r"\*\*|~~|[\u2600-\u2bff\U0001f000-\U0001faff\ufe0f]|\B:[a-z_]+:\B")
+_MARKS = re.compile(r"\*\*|~~|[\u2139\u2600-\u2bff\U0001f000-\U0001faff\ufe0f]|\B:[a-z_]+:\B")
 _EDGES = " `*~\"'“”.,;:–—|-#"
 _LINES = re.compile(r"\n|<br\s*/?>")
 _FENCED = re.compile(r"^\s*(```|~~~).*?^\s*\1", re.DOTALL | re.MULTILINE)

@@ -87,7 +87,9 @@ class RunbookTable:
         }  # fmt: skip
         # Beside things that alerts are about, only a header tells; else a wordy column does.
         telling = {"step", "escalation"} if name else {"step", "escalation", ""}
-        return name == "name" or (name in {"", "scope", "link"} and bool(steps & telling))
+        return name == "name" or (
+            name in {"", "scope", "link", "meaning"} and bool(steps & telling)
+        )
 
 
 def read_table(parts: Sequence[Chunk]) -> RunbookTable:

@@ -71,7 +71,7 @@ def plain(text: str, *, bot_user: str = "") -> str:
     text = _MENTION.sub(lambda m: "" if m[1] == bot_user else f"@{m[2] or m[1]}", text)
     text = _CHANNEL.sub(lambda m: f"#{m[2] or m[1]}", text)
     text = _SPECIAL.sub(lambda m: m[2] or f"@{m[1].removeprefix('subteam^')}", text)
-    text = _LINK.sub(lambda m: m[1] if not m[2] or m[2] in m[1] else f"{m[2]} ({m[1]})", text)
+    text = _LINK.sub(lambda m: m[1] if _is_shown(m[1], m[2]) else f"{m[2]} ({m[1]})", text)
     return html.unescape(re.sub(r"[ \t]+", " ", text)).strip()
 
 
@@ -85,6 +85,12 @@ def mention(who: str) -> str:
     if who == ERASED:
         return "somebody"
     return f"<!subteam^{who}>" if who.startswith("S") else f"<@{who}>"
+
+
+def _is_shown(url: str, text: str | None) -> bool:
+    """Whether a link's text says nothing but its URL: `<https://x.example|x.example>`."""
+    bare = re.sub(r"^(?:https?://|mailto:)", "", url)
+    return not text or text.strip("/") in (url.strip("/"), bare.strip("/"))
 
 
 def permalink(team_url: str, message: PlacedMessage) -> str:

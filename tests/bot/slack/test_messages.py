@@ -19,6 +19,11 @@ from bot.slack.messages import all_words_of, mentions, plain
         ("ask <@W0INES00|ines>", "ask @ines"),
         ("ask <!subteam^S0ONCALL|@oncall>", "ask @oncall"),
         ("<@U0BOT> how?", "how?"),
+        ("<https://www.x.example|www.x.example>", "https://www.x.example"),
+        (
+            "Host: <https://mon.example/?host=db-1|db-1>",
+            "Host: db-1 (https://mon.example/?host=db-1)",
+        ),
     ],
 )
 def test_markup_is_read_as_what_slack_shows(text: str, read: str) -> None:
