@@ -226,7 +226,8 @@ def _linked_steps(match: RunbookMatch, snapshot: Snapshot) -> tuple[Chunk, str] 
     and its first item."""
     entry, here = match.entries[0], match.entries[0].chunk.document_id
     own = next(iter(snapshot.cards([here])), None)
-    for target in entry.links or filter(None, [introducing(match.name, snapshot, but=here)]):
+    runbook = None if entry.links else introducing(match.name, snapshot, but=here)
+    for target in entry.links or ((runbook.card.id,) if runbook else ()):
         where, _, anchor = target.removeprefix("doc:").partition("#")
         file = linked_path(where, own.path) if own else ""
         documents = (

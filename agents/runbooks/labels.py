@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 
 from agents.alerts.alert import Label
+from agents.runbooks.alert_names import bare
 from agents.runbooks.amounts import Amount
 from agents.runbooks.words import (
     WORDS,
@@ -32,7 +33,6 @@ _TWO_NAMES = re.compile(r"(\S+) [(\[](?:IP\W+)?([^()\[\]]+)[)\]]", re.IGNORECASE
 _BRACKETS = re.compile(r"[(\[]([^()\[\]]*)[)\]]")
 _WORD = re.compile(r"[^\W\d][\w.:/-]*")
 _COUNTRY_DOMAIN = re.compile(r"(?<=\w)\.[a-z]{2}(?=$|[/:])")
-_EDGES = " .,;:!?()[]{}<>\"'“”`*|"
 _PARTICLES = STOP_WORDS.union(WORDS["articles"])
 _MAX_VALUE, _MAX_PARTS, _MAX_RUN = 300, 14, 6
 WHOLE, PART = 2, 1
@@ -54,7 +54,7 @@ class AlertValue:
         """All of it; of `db-4 [10.0.0.4]` both names."""
         text = self.text[:_MAX_VALUE].strip()
         both = _TWO_NAMES.fullmatch(text)
-        return both.groups() if both else (text.strip(_EDGES),)
+        return both.groups() if both else (bare(text),)
 
     @cached_property
     def runs(self) -> dict[str, int]:
@@ -87,6 +87,10 @@ class AlertValue:
     def kinds(self) -> set[str]:
         return {kind for one in self.spellings if (kind := kind_of(one))}
 
+    def fit(self, own: int) -> int:
+        """Of a whole label 4, of a whole word 3, of a part of a label 2, of a word 1."""
+        return 2 * own - (not self.is_label)
+
     def fits_name(self, name: str) -> int:
         """`WHOLE`, `PART` or 0."""
         return self.spellings.get(spelled(name), 0)
@@ -107,6 +111,9 @@ class AlertFacts:
     """Of its title and lines, and runs of them."""
     amounts: Sequence[Amount] = ()
     glossary: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    _under: dict[tuple[str, ...], list[AlertValue]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @cached_property
     def values(self) -> tuple[AlertValue, ...]:
@@ -122,7 +129,7 @@ class AlertFacts:
         read = [AlertValue(key or key_of(value), value, same) for key, value in labels]
         read += [
             AlertValue(key_of(one), one, same, is_label=False)
-            for one in (*words, *self.words) if is_telling(one)
+            for one in (*words, *self.words) if may_be_value(one)
         ]  # fmt: skip
         return tuple(dict.fromkeys(read))
 
@@ -133,11 +140,26 @@ class AlertFacts:
 
     def under(self, keys: Collection[str]) -> list[AlertValue]:
         """The labels of one of these keys, else of one with the same meaning."""
+        sought = tuple(keys)
+        if sought not in self._under:
+            self._under[sought] = self._labels_under(sought)
+        return self._under[sought]
+
+    def _labels_under(self, keys: Collection[str]) -> list[AlertValue]:
         same = [one for one in self.values if one.key and one.key in keys]
         groups, last = (set(map(of, keys)) for of in (group_of, _last_word))
         for of, sought in ((group_of, groups), (_last_word, last)):
             same = same or [one for one in self.values if one.key and of(one.key) in sought]
         return same
+
+    @cached_property
+    def names(self) -> dict[str, int]:
+        """Spelling → how well it fits what may be of any key, see `fit`: a table may list many."""
+        fits: dict[str, int] = {}
+        for value in self.elsewhere:
+            for name, own in value.spellings.items():
+                fits[name] = max(value.fit(own), fits.get(name, 0))
+        return fits
 
     @cached_property
     def kinds(self) -> set[str]:
@@ -161,13 +183,9 @@ def _last_word(key: str) -> str:
     return key.rpartition("_")[2]
 
 
-def is_telling(word: str) -> bool:
+def may_be_value(word: str) -> bool:
     """In a title, `in` and `de` are no countries."""
     return word not in _PARTICLES and len(word) > 1 and not (len(word) == 2 and word.islower())
-
-
-def words_in(text: str) -> Iterator[str]:
-    return (word for one in text.split() if (word := one.strip(_EDGES)))
 
 
 def labels_in(text: str) -> list[Label]:

@@ -10,10 +10,10 @@ from itertools import chain, islice
 from typing import Literal
 
 from agents.alerts.alert import Alert
-from agents.runbooks.alert_names import names_of, runs
+from agents.runbooks.alert_names import bare, names_of, runs
 from agents.runbooks.amounts import amounts_in
 from agents.runbooks.entries import RunbookCell, RunbookEntry
-from agents.runbooks.labels import AlertFacts, bracketed, labels_in, words_in
+from agents.runbooks.labels import AlertFacts, bracketed, labels_in
 from agents.runbooks.lookup import RunbookDocument, read_document
 from agents.runbooks.scopes import Scope, has_amounts, is_coded, rates
 from agents.runbooks.verdicts import Verdict, verdict
@@ -132,7 +132,7 @@ class _Lookup:
 
     def _introduced(self, name: str) -> Iterator[RunbookEntry]:
         """Of the one page whose introduction or trigger mentions the name."""
-        for document in _read_documents([introducing(name, self._visible, but="")], self._visible):
+        if document := introducing(name, self._visible):
             yield from document.page(name)
 
     def _documents(
@@ -150,7 +150,7 @@ class _Lookup:
         severity = [("severity", alert.severity)] if alert.severity else []
         own = (*alert.labels, *bracketed(f"{alert.title} {alert.name}"), *severity)
         labels = dict.fromkeys((*own, *labels_in("\n".join(texts))))
-        words = dict.fromkeys((*around, *(one for line in lines for one in words_in(line))))
+        words = dict.fromkeys((*around, *(bare(word) for line in lines for word in line.split())))
         # A recovered alert states the amounts of now, not those that raised it.
         values = (alert.title, *alert.lines, *(f"{key}={value}" for key, value in alert.labels))
         amounts = () if alert.status == "resolved" else amounts_in("\n".join(values))
@@ -179,13 +179,13 @@ class _Lookup:
         yield from (entry for shared, entry in nearest if shared)
 
 
-def introducing(name: str, visible: Snapshot, *, but: str) -> str:
-    """The id of the one document, except `but`, whose introduction mentions the name; else ''."""
+def introducing(name: str, visible: Snapshot, *, but: str = "") -> RunbookDocument | None:
+    """The one document, except that of this id, whose introduction mentions the name."""
     key = name_key(name)
     ids = visible.named({key}, mentions=True).get(key, ())
     others = (one for one in _read_documents(ids, visible) if one.card.id != but)
-    found_in = [one.card.id for one in others if one.introduces(key)]
-    return found_in[0] if len(found_in) == 1 else ""
+    introduced = [one for one in others if one.introduces(key)]
+    return introduced[0] if len(introduced) == 1 else None
 
 
 def _read_documents(ids: Sequence[str], visible: Snapshot) -> Iterator[RunbookDocument]:
@@ -220,20 +220,19 @@ class _Rated:
         return sum(any(one.holds_for != "all" for one in cell.scope or ()) for cell in confirmed)
 
     @property
-    def unknown(self) -> list[tuple[str, str]]:
-        """Label and text of the cells that the alert doesn't decide."""
-        return [(one.label, one.text) for one, own in self.verdicts.items() if own == "unknown"]
+    def unknown(self) -> list[RunbookCell]:
+        """The cells that the alert doesn't decide."""
+        return [one for one, own in self.verdicts.items() if own == "unknown"]
 
     @property
-    def open_cells(self) -> list[RunbookCell]:
-        """Those of columns that ask for what the alert doesn't say."""
-        cells = (one for one, own in self.verdicts.items() if own == "unknown")
-        return [one for one in cells if one.role == "scope" or has_amounts(one.scope)]
+    def is_open(self) -> bool:
+        """Whether a column asks for what the alert doesn't say."""
+        return any(one.role == "scope" or has_amounts(one.scope) for one in self.unknown)
 
     def beats(self, other: _Rated) -> bool:
         """Whether more of its scopes hold, and it leaves nothing open that the other decides."""
         texts = {(cell.label, cell.text) for cell in other.verdicts}
-        return self.yes > other.yes and all(one in texts for one in self.unknown)
+        return self.yes > other.yes and all((one.label, one.text) in texts for one in self.unknown)
 
 
 def _choose(alert: Alert, entries: Sequence[RunbookEntry], facts: AlertFacts) -> RunbookMatch:
@@ -243,10 +242,9 @@ def _choose(alert: Alert, entries: Sequence[RunbookEntry], facts: AlertFacts) ->
     if not left:
         others = tuple(entries[:MAX_ENTRIES])
         return RunbookMatch(alert=alert, outcome="other_scope", entries=others)
-    limits = [one.label for one in left[0].open_cells if one.role == "scope"]
     is_open = False
     for is_told in (_is_amount, _is_rating):
-        is_open = is_open or any(one.open_cells for one in left)
+        is_open = is_open or any(one.is_open for one in left)
         if len(left) > 1 and not (is_open and is_told == _is_rating):
             own = _possible([one.entry for one in left], facts, is_told)
             left = (own if is_open else _unbeaten(own)) or left
@@ -260,10 +258,13 @@ def _choose(alert: Alert, entries: Sequence[RunbookEntry], facts: AlertFacts) ->
         one.entry for one in possible
         if one.entry not in preferred and one.entry.chunk.document_id != best.chunk.document_id
     )  # fmt: skip
-    return RunbookMatch(
-        alert=alert, outcome="found", entries=(best,), also=next(also, None),
-        unknown=tuple(limits) if len(left) == 1 else (),
+    limits = (
+        cell.label for one in possible if one.entry is best and len(left) == 1
+        for cell in one.unknown if cell.role == "scope"
     )  # fmt: skip
+    return RunbookMatch(
+        alert=alert, outcome="found", entries=(best,), also=next(also, None), unknown=tuple(limits)
+    )
 
 
 def _unbeaten(rated: Sequence[_Rated]) -> list[_Rated]:
@@ -293,21 +294,20 @@ def _possible(
     """The entries that the alert does not exclude, by their cells that tell. Amounts are compared
     only between rows that differ in no other scope."""
 
-    def group_of(cell: RunbookCell, entry: RunbookEntry) -> object:
-        others = (one.text for one in entry.cells if is_told == _is_amount and _is_scope(one))
-        return cell.label, tuple(others)
-
-    rows = [(entry, [cell for cell in entry.cells if is_told(cell)]) for entry in entries]
+    rows = list[tuple[RunbookEntry, list[RunbookCell], object]]()
     columns: dict[object, set[Scope]] = defaultdict(set)
-    for entry, cells in rows:
+    for entry in entries:
+        cells = [cell for cell in entry.cells if is_told(cell)]
+        others = (cell.text for cell in entry.cells if is_told == _is_amount and _is_scope(cell))
+        rows.append((entry, cells, alike := tuple(others)))
         for cell in cells:
-            columns[group_of(cell, entry)].add(cell.scope or ())
+            columns[cell.label, alike].add(cell.scope or ())
     rated = (
         _Rated(entry, {
-            cell: verdict(cell.scope, facts, columns[group_of(cell, entry)], cell.column)
+            cell: verdict(cell.scope, facts, columns[cell.label, alike], cell.column)
             for cell in cells
         })
-        for entry, cells in rows
+        for entry, cells, alike in rows
     )  # fmt: skip
     return [one for one in rated if "no" not in one.verdicts.values()]
 

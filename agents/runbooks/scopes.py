@@ -28,7 +28,7 @@ from functools import lru_cache
 from typing import Literal
 
 from agents.runbooks.amounts import Range, range_in
-from agents.runbooks.labels import is_telling
+from agents.runbooks.labels import may_be_value
 from agents.runbooks.words import (
     WORDS,
     alternatives,
@@ -37,7 +37,7 @@ from agents.runbooks.words import (
     kind_of,
     normal_key,
 )
-from enrichment.names import numbers_in
+from enrichment.names import LINK, numbers_in
 
 Keys = tuple[str, ...]
 """Normalized."""
@@ -69,7 +69,6 @@ _REMARK = _pattern(rf"\((?!{alternatives('except')}\b)([^()]*)\)")
 _PAIRS = re.compile(r"\s*[;\n]\s*|[\s,]+(?=[^\W\d]+\s*[:=](?!//)\s*\S)")
 _KEYED = re.compile(r"([^\W\d][^\d:=]{0,30}?)\s*[:=](?!//)\s*(.+)")
 _KEYS = re.compile(r"\s+(?:/|or|oder|ou|o)\s+")
-_LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 _MARKED = re.compile(r"\*\*([^*]+)\*\*|`([^`]+)`")
 _PROSE = _pattern(rf"[<>=≥≤?!%]|[.:](?:\s|$)|\d (?:{'|'.join(WORDS['units'])})\b")
 _TO = re.compile(r"(?<=\d) (?:a|al|até|to|tot|t/m|bis|hasta|à|au|until|through) (?=\S*\d)")
@@ -124,7 +123,7 @@ def read_scope(cell: str, header: str = "") -> Scope | None:
     """None for prose."""
     if len(cell) > _MAX_CHARS:
         return None
-    text = re.sub(r"<br\s*/?>", "\n", re.sub(r"\*\*|`", "", _LINK.sub(r"\1", cell))).strip()
+    text = re.sub(r"<br\s*/?>", "\n", re.sub(r"\*\*|`", "", LINK.sub(r"\1", cell))).strip()
     text = text[1:-1] if _REMARK.fullmatch(text) else text
     keyed = [_KEYED.fullmatch(part) for part in _PAIRS.split(text)]
     pairs = [(one[1], one[2]) for one in keyed if one]
@@ -197,7 +196,7 @@ def _alternative(text: str) -> Alternative | None:
 
 
 def _is_coded(word: str) -> bool:
-    return bool(_CODED.search(word)) or (is_telling(word) and bool(kind_of(word)))
+    return bool(_CODED.search(word)) or (may_be_value(word) and bool(kind_of(word)))
 
 
 def _affix(name: str) -> str:

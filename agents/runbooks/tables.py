@@ -19,7 +19,7 @@ from agents.runbooks.scopes import Scope, read_scope
 from enrichment.chunk import Chunk, says_retired
 from enrichment.names import DITTO, LINK, NamePlace, is_identifier, says_alert, written_rows
 
-_SCOPES = frozenset[Role](("scope", "", "meaning", "severity", "owner", "link", "name"))
+_SCOPES = frozenset[Role](("scope", "", "meaning", "severity", "owner"))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from agents.runbooks.amounts import Range
-from agents.runbooks.labels import PART, AlertFacts, AlertValue, is_telling
+from agents.runbooks.labels import PART, AlertFacts, AlertValue, may_be_value
 from agents.runbooks.scopes import Alternative, Condition, Part, Scope
 from agents.runbooks.words import alike, group_of, is_key, is_name, kind_of, spelled
 
@@ -40,9 +40,9 @@ def _decide(
         return _of_amounts(one.ranges, facts, frozenset().union(*(own.ranges for own in others)))
     if any(_fits(value, facts, one.keys) for value in one.but):
         return "no"
-    theirs = max((_best(own.values, own.keys, facts) for own in others), default=[])
     if one.holds_for == "all":
         return "yes" if not one.but or _tells(one, facts) else "unknown"
+    theirs = max((_best(own.values, own.keys, facts) for own in others), default=[])
     if one.holds_for == "rest":
         all_theirs = replace(one, values=tuple(value for own in others for value in own.values))
         return "no" if theirs else "yes" if _tells(all_theirs, facts) else "unknown"
@@ -65,7 +65,7 @@ def _best(values: Iterable[Alternative], keys: Sequence[str], facts: AlertFacts)
 def _fits(value: Alternative, facts: AlertFacts, keys: Collection[str]) -> int:
     """How well it fits, 0 for not at all: in a label of its key better than in another, in a label
     better than in a word, and as a whole better than as a part."""
-    words = tuple(filter(is_telling, str(value[0]).split()))
+    words = tuple(filter(may_be_value, str(value[0]).split()))
     return _fits_all(value, facts, keys) or (
         _fits_all(words, facts, keys) if len(value) == 1 and len(words) > 1 else 0
     )
@@ -78,10 +78,14 @@ def _fits_all(parts: Alternative, facts: AlertFacts, keys: Collection[str]) -> i
     is_stated = any(one.key in keys for one in under)
     if is_stated and all(_differs(part, one) for part in parts for one in under):
         return 0
-    return max(0, min(
-        max((2 * _compared(part, one) - (not one.is_label) for one in facts.elsewhere), default=0)
-        for part in parts
-    ))  # fmt: skip
+    return min(_fits_elsewhere(part, facts) for part in parts)
+
+
+def _fits_elsewhere(part: Part, facts: AlertFacts) -> int:
+    if isinstance(part, str) and "*" not in part:
+        return facts.names.get(spelled(part), 0)
+    fits = (one.fit(own) for one in facts.elsewhere if (own := _compared(part, one)))
+    return max(fits, default=0)
 
 
 def _compared(part: Part, value: AlertValue) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from enrichment.language.words import word_table
+from enrichment.names import as_words
 
 WORDS: Final[dict[str, Any]] = word_table(Path(__file__).with_name("words.yaml"))
 _CLOUD_REGION = re.compile(
@@ -17,9 +18,8 @@ _CLOUD_REGION = re.compile(
     r"(\d+)[a-f]?"
 )
 _DIRECTION = re.compile("([nsewcg])(?:orth|outh|ast|est|entral|ov)")
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NAME = re.compile(r"(?!.*//|.*\d{5})[^\W\d_](?:[\w.:/-]*\w)?")
-_WITH_PORT = re.compile(r"([^\W\d][\w.-]*):\d{2,5}")
+_PORT = re.compile(r"^([^\W\d][\w.-]*):\d{2,5}$")
 
 
 def words_of(*names: str) -> list[str]:
@@ -49,7 +49,7 @@ def spelled(value: str) -> str:
 @lru_cache(maxsize=20_000)
 def normal_key(key: str) -> str:
     """Equal for `Voltage level` and `voltage_levels`; '' for words that name no attribute."""
-    words = re.findall(r"[^\W_]+", _folded(_HUMP.sub(" ", key.rpartition("›")[2])))
+    words = re.findall(r"[^\W_]+", _folded(as_words(key.rpartition("›")[2])))
     return "_".join(_singular(one) for one in words if one not in WORDS["fillers"])
 
 
@@ -63,14 +63,9 @@ def group_of(key: str) -> str:
     return _GROUPS.get(key, key)
 
 
-def without_port(value: str) -> str:
-    match = _WITH_PORT.fullmatch(value)
-    return match[1] if match else value
-
-
 def is_name(value: str) -> bool:
     """Whether it is one word as things are called: no number, address, hash or text."""
-    return bool(_NAME.fullmatch(without_port(value)))
+    return bool(_NAME.fullmatch(_PORT.sub(r"\1", value)))
 
 
 def kind_of(value: str) -> str:
