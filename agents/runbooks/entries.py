@@ -77,6 +77,11 @@ class RunbookCell:
     column: tuple[Scope, ...] = field(default=(), compare=False)
     """Those of all cells of its column."""
 
+    @property
+    def keys(self) -> set[str]:
+        """Its label, and the keys of its scope."""
+        return {self.label, *(key for one in self.scope or () for key in one.keys)}
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunbookEntry:

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain
 from typing import Literal
 
 from agents.alerts.alert import Alert
@@ -16,7 +16,7 @@ from agents.runbooks.entries import RunbookCell, RunbookEntry
 from agents.runbooks.labels import AlertFacts, bracketed, labels_in
 from agents.runbooks.lookup import RunbookDocument, read_document
 from agents.runbooks.scopes import Scope, has_amounts, is_coded, rates
-from agents.runbooks.verdicts import Verdict, verdict
+from agents.runbooks.verdicts import Verdict, is_excepted, verdict
 from agents.runbooks.words import spelled
 from config.domain import Domain
 from enrichment.language.words import stems
@@ -99,9 +99,8 @@ class _Lookup:
 
     def match(self, alert: Alert, names: Sequence[str]) -> RunbookMatch:
         retired: list[RunbookEntry] = []
-        whole = {alert.name, *alert.title.split()}
-        coined = (one for one in names if one in whole and is_identifier(one))
-        introduced = ((one, self._introduced(one)) for one in islice(coined, _MAX_SEARCHES))
+        own = (one for one in names if one == alert.name and is_identifier(one))
+        introduced = ((one, self._introduced(one)) for one in own)
         for name, of_name in chain(((one, self._entries(one)) for one in names), introduced):
             entries = list(of_name)
             if not alert.named and SHORT_NAME.fullmatch(name):  # a heading *CPU* is no alert
@@ -225,9 +224,14 @@ class _Rated:
         return [one for one, own in self.verdicts.items() if own == "unknown"]
 
     @property
-    def is_open(self) -> bool:
-        """Whether a column asks for what the alert doesn't say."""
-        return any(one.role == "scope" or has_amounts(one.scope) for one in self.unknown)
+    def is_possible(self) -> bool:
+        """Whether the alert doesn't exclude it."""
+        return "no" not in self.verdicts.values()
+
+    def keys_of(self, verdict: Verdict) -> set[str]:
+        """Keys of its cells of this verdict that say something."""
+        cells = (one for one, own in self.verdicts.items() if own == verdict and one.text)
+        return {key for one in cells for key in one.keys}
 
     def beats(self, other: _Rated) -> bool:
         """Whether more of its scopes hold, and it leaves nothing open that the other decides."""
@@ -237,17 +241,25 @@ class _Rated:
 
 def _choose(alert: Alert, entries: Sequence[RunbookEntry], facts: AlertFacts) -> RunbookMatch:
     preferred = _preferred(entries)
-    possible = _possible(entries, facts, _is_scope)
-    left = _unbeaten([one for one in possible if one.entry in preferred])
+    rated = _rated(entries, facts, _is_scope)
+    excepted = {
+        key for one in rated for cell in one.verdicts if is_excepted(cell.scope, facts)
+        for key in cell.keys
+    }  # fmt: skip
+    possible = [one for one in rated if one.is_possible]
+    left = [one for one in possible if one.entry in preferred]
+    # What says nothing of them is not for those that another entry excepts.
+    left = _unbeaten([one for one in left if not excepted or one.keys_of("yes") & excepted])
     if not left:
         others = tuple(entries[:MAX_ENTRIES])
         return RunbookMatch(alert=alert, outcome="other_scope", entries=others)
-    is_open = False
-    for is_told in (_is_amount, _is_rating):
-        is_open = is_open or any(one.is_open for one in left)
-        if len(left) > 1 and not (is_open and is_told == _is_rating):
-            own = _possible([one.entry for one in left], facts, is_told)
-            left = (own if is_open else _unbeaten(own)) or left
+    is_open = _differ([one.unknown for one in left])
+    by_amount = _rated([one.entry for one in left], facts, _is_amount)
+    by_amount = [one for one in by_amount if one.is_possible]
+    left = (by_amount if is_open else _unbeaten(by_amount)) or left
+    if not (is_open or _differ([one.unknown for one in left])):
+        rated = _rated([one.entry for one in left], facts, _is_rating)
+        left = [one for one in rated if one.yes] or left
     left = (_by_place(left, facts) if len(left) > 1 else left) or left
     best = left[0].entry
     steps = {one.entry.first("step").casefold().rstrip(".") for one in left}
@@ -288,11 +300,16 @@ def _is_rating(cell: RunbookCell) -> bool:
     return bool(cell.scope) and (cell.role in {"severity", "owner"} or rates(cell.scope))
 
 
-def _possible(
+def _differ(cells: Sequence[Sequence[RunbookCell]]) -> bool:
+    """Whether entries ask for different values."""
+    return len({tuple((one.label, one.text) for one in own) for own in cells}) > 1
+
+
+def _rated(
     entries: Sequence[RunbookEntry], facts: AlertFacts, is_told: Callable[[RunbookCell], bool]
 ) -> list[_Rated]:
-    """The entries that the alert does not exclude, by their cells that tell. Amounts are compared
-    only between rows that differ in no other scope."""
+    """The entries with the verdicts of their cells that tell. Amounts are compared only between
+    rows that differ in no other scope."""
 
     rows = list[tuple[RunbookEntry, list[RunbookCell], object]]()
     columns: dict[object, set[Scope]] = defaultdict(set)
@@ -302,14 +319,13 @@ def _possible(
         rows.append((entry, cells, alike := tuple(others)))
         for cell in cells:
             columns[cell.label, alike].add(cell.scope or ())
-    rated = (
+    return [
         _Rated(entry, {
             cell: verdict(cell.scope, facts, columns[cell.label, alike], cell.column)
             for cell in cells
         })
         for entry, cells, alike in rows
-    )  # fmt: skip
-    return [one for one in rated if "no" not in one.verdicts.values()]
+    ]  # fmt: skip
 
 
 def _preferred(entries: Sequence[RunbookEntry]) -> list[RunbookEntry]:

@@ -33,12 +33,17 @@ def verdict(
     return "no" if "no" in answers else "unknown" if "unknown" in answers else "yes"
 
 
+def is_excepted(scope: Scope | None, facts: AlertFacts) -> bool:
+    """Whether the scope names the alert as one that it is not for."""
+    return any(_fits(value, facts, one.keys) for one in scope or () for value in one.but)
+
+
 def _decide(
     one: Condition, facts: AlertFacts, others: Sequence[Condition], column: Sequence[Condition]
 ) -> Verdict:
     if one.ranges:
         return _of_amounts(one.ranges, facts, frozenset().union(*(own.ranges for own in others)))
-    if any(_fits(value, facts, one.keys) for value in one.but):
+    if is_excepted((one,), facts):
         return "no"
     if one.holds_for == "all":
         return "yes" if not one.but or _tells(one, facts) else "unknown"

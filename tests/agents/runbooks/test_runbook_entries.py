@@ -157,6 +157,15 @@ def test_words_about_other_things_retire_nothing(text: str) -> None:
     assert not says_retired(text)
 
 
+def test_a_row_that_excepts_the_alert_speaks_for_a_row_that_says_nothing() -> None:
+    row = "| Alert | Hall | First step |\n|---|---|---|\n| PumpDry | {} |"
+    known = snapshot(
+        page("one", row.format("except Oslo | Fill it")), page("two", row.format(" | Fill it"))
+    )
+    assert matched(known, alert("PumpDry", "hall=oslo")).outcome == "other_scope"
+    assert matched(known, alert("PumpDry", "hall=bern")).outcome == "found"
+
+
 def test_a_limit_in_an_introduction_holds_for_the_rows_below() -> None:
     rows = "| Alert | First step |\n|---|---|\n| PumpDry | Fill it |"
     limit = "This page is for the service **tanks** only."
@@ -214,6 +223,11 @@ def test_a_name_that_one_page_introduces_leads_to_its_steps() -> None:
         page("tea", "## Tea kitchen\n\n1. Boil water."),
     )
     assert steps(matched(known, alert("pg_lag_seconds"))) == ["Kill reports"]
+
+
+def test_a_place_that_a_page_introduces_is_no_name_of_the_alert() -> None:
+    known = snapshot(page("cluster", "## Hall 7\n\nAbout `hall-us1`.\n\n1. Turn on the light."))
+    assert matched(known, alert("PumpDry", title="PumpDry hall-us1")).outcome == "none"
 
 
 def test_below_steps_a_subheading_says_what_to_do() -> None:

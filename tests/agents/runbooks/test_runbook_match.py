@@ -264,6 +264,21 @@ def test_the_columns_that_would_tell_are_named(
     assert (match.outcome, len(match.entries), match.on) == ("several", count, on)
 
 
+def test_a_value_that_may_be_of_no_row_leaves_amounts_and_owners_undecided() -> None:
+    rows = "| {} | {} | step {} | {} |"
+    table = [("lis-db", "> 60 s", "IT desk"), ("lis-db", "> 300 s", "IT desk")]
+    table.append(("old-db", "> 1800 s", "Cargo desk"))
+    known = snapshot(
+        "\n".join((
+            "---\nid: lag\n---\n| Alert | Store | Lag | First step | Owner |",
+            "|---|---|---|---|---|",
+            *(f"| LagHigh {rows.format(*one[:2], at, one[2])}" for at, one in enumerate(table)),
+        ))
+    )  # fmt: skip
+    match = matched(known, alert("LagHigh", "site=consent-db", says="744 s behind"))
+    assert (match.outcome, steps(match)) == ("several", ["step 1", "step 2"])
+
+
 def test_amounts_of_a_recovery_choose_nothing() -> None:
     one = alert("DiskFull", "env=prod", says="83 % used", status="resolved")
     assert matched(SHOP, one).outcome == "several"
