@@ -57,7 +57,16 @@ class ModelFault:
     message: str = "scripted fault"
 
 
-Scripted = str | dict[str, Any] | ModelFault
+@dataclass(frozen=True, kw_only=True)
+class RawReply:
+    """A body as another server sends it, byte for byte."""
+
+    body: bytes
+    status: int = 200
+    content_type: str = "application/json"
+
+
+Scripted = str | dict[str, Any] | ModelFault | RawReply
 Script = Callable[[Request], Scripted] | Mapping[str, Scripted | Sequence[Scripted]]
 
 
@@ -123,7 +132,7 @@ class OpenAIStandIn:
     ) -> Scripted:
         for key, scripted in script.items():
             if key == request.name or (key and key in request.text):
-                if isinstance(scripted, (str, dict, ModelFault)):
+                if isinstance(scripted, (str, dict, ModelFault, RawReply)):
                     return scripted
                 turn = self._used.get(key, 0)
                 self._used[key] = turn + 1
@@ -192,6 +201,9 @@ class _Handler(BaseHTTPRequestHandler):
             authorization=self.headers.get("authorization", ""),
         )
         scripted = self.stand_in.reply_to(request)
+        if isinstance(scripted, RawReply):
+            headers = {"content-type": scripted.content_type}
+            return self._send_bytes(scripted.status, scripted.body, headers)
         cut = False
         if isinstance(scripted, ModelFault):
             if scripted.kind in ("status", "malformed"):
@@ -264,9 +276,8 @@ class _Handler(BaseHTTPRequestHandler):
     ) -> None:
         try:
             self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            for name, value in (headers or {}).items():
+            every = {"content-type": "application/json", "content-length": str(len(body))}
+            for name, value in {**every, **(headers or {})}.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)
