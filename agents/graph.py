@@ -20,6 +20,7 @@ from agents import nodes as node
 from agents.answer import Answer, Ask, Question
 from agents.answer_cache.cache import AnswerCache, cached_answer, look_up
 from agents.answerer.nodes import Answerer
+from agents.answerer.verification import Verifier
 from agents.checks.groundedness import Entails
 from agents.confidence import MEDIUM
 from agents.drafts import final_answer
@@ -128,7 +129,7 @@ def build_graph(
     from langgraph.graph import END, START, StateGraph
 
     has_model = model is not None
-    answerer, retrieval = Answerer(domain, model, entails, toolbox), node.search_documents(reranker)
+    answerer, retrieval = Answerer(domain, model, toolbox), node.search_documents(reranker)
     nodes: dict[str, Node] = {
         "query_optimizer": node.plan_question(domain, model, cache),
         "source_identifier": node.identify_sources(domain, model),
@@ -139,7 +140,7 @@ def build_graph(
         "answer": answerer.answer,
         "look": answerer.look,
         "refuse": node.refuse(domain),
-        "verify": answerer.verify,
+        "verify": Verifier(domain, entails).verify,
     }
     edges: dict[str, Edge] = {
         "query_optimizer": what_kind(domain, has_model=has_model),
@@ -217,15 +218,18 @@ def is_enough(state: State) -> Literal["look", "verify"]:
 
 
 def has_found_more(state: State) -> Literal["post_processor", "answer", "verify"]:
-    """The refusal is final when a search in all documents finds nothing new. Tool results, and
-    failures of tools, go to the answerer."""
+    """The refusal is final when a search in all documents finds nothing new. Tool results,
+    failures of tools, and objections to a draft go to the answerer."""
     context = {chunk.id for chunk in state["context"]}
     if not context.issuperset(state["requested_chunks"]):
         return "post_processor"
-    return "verify" if "draft" in state and not state.get("tools_called") else "answer"
+    is_final = "draft" in state and not (state.get("tools_called") or state.get("objections"))
+    return "verify" if is_final else "answer"
 
 
-def is_supported(state: State) -> Literal["__end__", "answer"]:
+def is_supported(state: State) -> Literal["__end__", "look", "answer"]:
+    if state.get("requests"):
+        return "look"
     return "answer" if state["objections"] else "__end__"
 
 

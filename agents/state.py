@@ -53,6 +53,8 @@ class Draft:
     refusal: RefusalReason = ""
     cut: bool = False
     contradictions: tuple[Contradiction, ...] = ()
+    held_back: tuple[str, ...] = ()
+    """Sentences of the model that stand in no source, and aren't in `text`."""
     sources: tuple[Source, ...] = ()
     """What a model's `[n]` point to: `sources[n - 1]`."""
 
@@ -78,7 +80,7 @@ class State(TypedDict, total=False):
     context: tuple[Chunk, ...]  # set by post_processor, in reading order
     read: tuple[Source, ...]  # set by post_processor: the context as the answerer gets it
     dropped: Mapping[str, str]  # set by post_processor: chunk id → why
-    requests: tuple[LookupRequest, ...]  # set by answer, carried out and emptied by look
+    requests: tuple[LookupRequest, ...]  # set by answer and verify, carried out and emptied by look
     rounds: Annotated[int, operator.add]  # counted by look
     requested_chunks: Annotated[tuple[str, ...], operator.add]  # added to by look: ids
     lookup_notes: Annotated[tuple[str, ...], operator.add]  # added to by look: one a request

@@ -1,22 +1,15 @@
-"""The answerer's nodes: answer, look up what is missing, verify."""
+"""The answerer's nodes: answer, and look up what is missing."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 from agents.answer import CITATION, Citation, Fallback, Question
 from agents.answerer.lookups import look_up_requests
-from agents.answerer.model import AnswerRequest, ModelAnswer, answer_from_sources, marks_of
+from agents.answerer.model import AnswerRequest, ModelAnswer, answer_from_sources
 from agents.answerer.reply import contradictions_from
-from agents.checks.groundedness import (
-    Entails,
-    Groundedness,
-    groundedness,
-    supporting_words,
-    tier_of,
-)
+from agents.checks.groundedness import supporting_words
 from agents.confidence import ASKED_BACK_BY_A_MODEL, confidence
 from agents.context.sources import outline_of
 from agents.drafts import documents_read, extractive_draft, refusal_draft, signals
@@ -38,9 +31,6 @@ _MAX_OPTIONS = 4
 _MAX_HEADINGS = 40
 _READING = re.compile(r"\s*(?:[-*+]|\d{1,2}[.)])\s+([^\n:]{2,120}?)\s*:\s")
 """A line of a question back: one reading, then its answer."""
-_SOURCE_NUMBER = re.compile(r"\bsources? \d{1,3}(?:, \d{1,3})*")
-_MAX_MARKED = 2
-_MAX_MARKED_CHARS = 90
 
 
 class Answerer:
@@ -50,12 +40,10 @@ class Answerer:
         self,
         domain: Domain,
         model: ChatModel | None,
-        entails: Entails | None = None,
         toolbox: Toolbox | None = None,
     ) -> None:
         self._domain = domain
         self._model = model
-        self._entails = entails
         self._toolbox = toolbox if model else None
 
     def answer(self, state: State) -> State:
@@ -82,13 +70,10 @@ class Answerer:
             update["draft"] = self._refusal(reply, state, looks=left > 0)
             if left > 0 and not state.get("rounds", 0):
                 # A refusal is final only after a search in all documents.
-                update["requests"] = _search_everywhere(state)
+                update["requests"] = search_everywhere(state)
             return update
         if not reply.text or (reply.ungrounded and not reply.sources):
-            held_back = bool(reply.ungrounded)
-            reason = "held_back" if held_back else "empty"
-            update["fallbacks"] = (Fallback(node="answer", reason=reason, outage=False),)
-            return {**update, **self._without_model(state, held_back=held_back)}
+            return {**update, **self._held_back(reply, state)}
         which = self._question_back(reply, state) if reply.verdict == "which" else None
         return {**update, "draft": which or self._by_model(reply, state)}
 
@@ -122,48 +107,6 @@ class Answerer:
             "failed_tools": tools.failures,
             "fallbacks": tools.fallbacks,
         }
-
-    def verify(self, state: State) -> State:
-        """Rewrites unsupported sentences once. The answer marks those that still fail.
-
-        It marks only facts that no source contains. Other failures of the check lower the
-        confidence and appear in the trace: often the check is wrong (decision 080)."""
-        draft = state["draft"]
-        if not draft.by_model or draft.path != "company_specific_rag_success":
-            return {"objections": ()}
-        check = self._check(draft, state)
-        note = f"check: {check.score:.0%} of what is said is cited and held up"
-        parts = {**draft.confidence_parts, "groundedness": check.score}
-        score = confidence(parts, by_model=True)
-        draft = replace(draft, confidence=score, confidence_parts=parts)
-        first = state.get("first_draft")
-        is_strict = tier_of(check.score) == "strict"
-        if first is None and is_strict and self._domain.answer.effort != "fast":
-            state["progress"].step(Step.CHECK, "Checking the answer…")
-            objections = tuple(map(without_numbers, (draft.text, *check.reasons)))
-            return {
-                "first_draft": draft,
-                "objections": objections,
-                "notes": (f"{note}; written again", *check.reasons),
-            }
-        if first and first.confidence_parts["groundedness"] >= check.score:
-            draft, note = first, f"{note}; the first version stands"
-            check = self._check(draft, state)
-        if tier_of(check.score) == "strict" and check.untraceable:
-            draft = replace(draft, text=f"{draft.text}\n\n{unsupported_line(check.untraceable)}")
-        return {"draft": draft, "objections": (), "notes": (note, *check.reasons)}
-
-    def _check(self, draft: Draft, state: State) -> Groundedness:
-        question = f"{state['question'].text} {state['plan'].question}"
-        documents = state["snapshot"].documents
-        return groundedness(
-            draft.text,
-            draft.sources,
-            question=question,
-            glossary=self._domain.glossary,
-            entails=self._entails,
-            marks=[" | ".join(marks_of(one, documents)) for one in draft.sources],
-        )
 
     def _call_tools(self, state: State) -> ToolRound:
         requests = [one for one in state["requests"] if one.tool == "ask"]
@@ -210,19 +153,30 @@ class Answerer:
 
     def _lookups(self, state: State, reply: ModelAnswer, left: int) -> State:
         if left > 0:
-            return {"requests": reply.requests or _search_everywhere(state)}
+            return {"requests": reply.requests or search_everywhere(state)}
         if "draft" in state:
             return {}
         note = "the model kept asking for more"
         fallbacks = (Fallback(node="answer", reason="kept_looking"),)
         return {**self._without_model(state), "fallbacks": fallbacks, "notes": (note,)}
 
-    def _without_model(self, state: State, *, held_back: bool = False) -> State:
-        draft = extractive_draft(
-            state, self._domain, has_model=self._model is not None, held_back=held_back
-        )
+    def _without_model(self, state: State) -> State:
+        draft = extractive_draft(state, self._domain, has_model=self._model is not None)
         state["progress"].delta(draft.text)
         return {"draft": draft}
+
+    def _held_back(self, reply: ModelAnswer, state: State) -> State:
+        """Passages in place of a reply of which no sentence is left. `verify` has it written again
+        before they are shown."""
+        sentences, is_final = reply.ungrounded, not may_write_again(state, self._domain)
+        draft = extractive_draft(state, self._domain, has_model=True, held_back=bool(sentences))
+        draft = replace(draft, held_back=sentences)
+        if sentences and not is_final:
+            return {"draft": draft}
+        state["progress"].delta(draft.text)
+        reason = "held_back" if sentences else "empty"
+        fallback = Fallback(node="answer", reason=reason, outage=False)
+        return {"draft": draft, "fallbacks": (fallback,)}
 
     def _by_model(self, reply: ModelAnswer, state: State) -> Draft:
         parts = signals(state)
@@ -234,6 +188,7 @@ class Answerer:
             documents=documents_read(state),
             by_model=True,
             cut=reply.usage.cut,
+            held_back=reply.ungrounded,
             contradictions=contradictions_from(
                 reply.conflicts, reply.sources, state["plan"].question, state["snapshot"].documents
             ),
@@ -282,6 +237,11 @@ class Answerer:
         )
 
 
+def may_write_again(state: State, domain: Domain) -> bool:
+    """Whether a draft that the checks reject is sent back: once, and not in a hurry."""
+    return "first_draft" not in state and domain.answer.effort != "fast"
+
+
 def own_words(question: Question, planned: str) -> str:
     """The question as asked, and as planned if that has nothing but words of the conversation."""
     turns = [turn.content for turn in question.history]
@@ -289,12 +249,7 @@ def own_words(question: Question, planned: str) -> str:
     return f"{question.text} {planned}" if is_own else question.text
 
 
-def without_numbers(text: str) -> str:
-    """An answer's numbers mean its own sources, not those of the prompt that quotes it."""
-    return _SOURCE_NUMBER.sub("its source", CITATION.sub("", text))
-
-
-def _search_everywhere(state: State) -> tuple[LookupRequest, ...]:
+def search_everywhere(state: State) -> tuple[LookupRequest, ...]:
     plan = state["plan"]
     words = dict.fromkeys((plan.question, *plan.sub_questions, *plan.paraphrases[:1]))
     return tuple(LookupRequest(tool="find", words=text) for text in words)
@@ -303,13 +258,6 @@ def _search_everywhere(state: State) -> tuple[LookupRequest, ...]:
 def unread_sections(state: State) -> list[str]:
     others = outline_of(state["read"], state["snapshot"], most=_MAX_HEADINGS)
     return [f"{title}: {'; '.join(headings)}" for title, headings in others]
-
-
-def unsupported_line(unsupported: Sequence[str]) -> str:
-    """A line that names the sentences without a source."""
-    sentences = [" ".join(one.split())[:_MAX_MARKED_CHARS].rstrip(" .") for one in unsupported]
-    quoted = "; ".join(f"“{one}”" for one in sentences[:_MAX_MARKED])
-    return f"_Not found as said in the sources, look there before you act: {quoted}_"
 
 
 def _citations(reply: ModelAnswer, state: State) -> tuple[Citation, ...]:

@@ -7,7 +7,8 @@ from typing import cast
 
 from agents.answer import Answer, Ask, AskWrapper, Question
 from agents.answerer.model import label_sources
-from agents.answerer.nodes import unread_sections, without_numbers
+from agents.answerer.nodes import unread_sections
+from agents.answerer.verification import without_numbers
 from agents.plan import SourceChoice
 from agents.retrieval import CANDIDATES, merge_hits
 from agents.state import AgentResult, Draft, Node, State, cost_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, Field
 
-from agents.answerer.nodes import unsupported_line
+from agents.answerer.verification import unsupported_line
 from agents.extractive.language import glossary_prompt
 from agents.plan import Plan
 from agents.prompts import render

@@ -148,8 +148,9 @@ def with_gates(edges: Mapping[str, Edge]) -> dict[str, Edge]:
             return "judge"
         return "answer" if has_found_more(state) == "answer" or is_stale(state) else "verify"
 
-    def verify(state: ThoroughState) -> Literal["answer", "critique"]:
-        return "answer" if is_supported(state) == "answer" else "critique"
+    def verify(state: ThoroughState) -> Literal["look", "answer", "critique"]:
+        next_node = cast("Literal['__end__', 'look', 'answer']", is_supported(state))
+        return "critique" if next_node == "__end__" else next_node
 
     gated = {
         "post_processor": is_there_a_judge,
