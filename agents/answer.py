@@ -280,6 +280,8 @@ class Answer:
 
     unread_since: datetime | None = None
     """UTC. Since then a source of `documents` can't be read; None: all sources can."""
+    original_path: AnswerPath | None = None
+    """Path of the answer that is given again (path `cached`)."""
 
     @property
     def notices(self) -> tuple[str, ...]:

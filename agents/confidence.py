@@ -45,9 +45,11 @@ FOUND = Calibration(-2.7, {"share shown": 2.6, "searches agree": 1.4})
 REFUSED_WITHOUT_A_MODEL = Calibration(-1.2, {"evidence": -2.4})
 
 # Set by hand: of 150 judged answers five were not accepted, too few for a fit by
-# `benchmarks/calibration.py`. Grounded and covered 0.95, half of it grounded 0.65; NOTHING 0.75,
-# and after a second search 0.9; a question back 0.9.
-WRITTEN = Calibration(-2.6, {"groundedness": 4.5, "sufficiency": 1.1, "looked again": 0.0})
+# `benchmarks/calibration.py`. Grounded and covered 0.95, half of it grounded 0.65, about something
+# else than was asked 0.35; NOTHING 0.75, and after a second search 0.9; a question back 0.9.
+WRITTEN = Calibration(
+    -2.6, {"groundedness": 4.5, "sufficiency": 1.1, "looked again": 0.0, "off subject": -3.6}
+)
 REFUSED_BY_A_MODEL = Calibration(1.1, {"looked again": 1.1})
 ASKED_BACK_BY_A_MODEL = 0.9
 DIRECT = 0.9

@@ -91,6 +91,8 @@ class CachePolicy(Section):
     forbid and ask for has to agree besides"""
     days: WholeNumber = Field(7, ge=1, le=365)
     """An answer is given again this long, if no document changed"""
+    confidence: Share = 0.9
+    """Confidence from which on an answer is kept to be given again"""
 
 
 class AnswerPolicy(Section):

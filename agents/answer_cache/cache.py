@@ -24,12 +24,11 @@ from agents import prompts
 from agents.answer import Answer, Question
 from agents.answer_cache.same_question import difference
 from agents.answer_cache.store import CachedAnswerStore, CachedEntry, NewCacheEntry, digest_of
-from agents.confidence import HIGH
 from agents.extractive.conversation import clean_message
 from agents.plan import Trace
 from agents.state import State
 from agents.thread.turns import utc_offset
-from config.domain import Domain
+from config.domain import CachePolicy, Domain
 from config.errors import CopilotError
 from config.models import Embedder, Usage, Vectors
 from durable.database import now
@@ -96,15 +95,18 @@ _REFERS_BACK = re.compile(
 )
 
 
-def is_cacheable(question: str, answer: Answer) -> bool:
-    """A confident, complete answer by a model that depends neither on day, user nor thread."""
+def is_cacheable(question: str, answer: Answer, *, least: float = CachePolicy().confidence) -> bool:
+    """A complete answer by a model, of at least this confidence, that no check doubts and that
+    depends neither on day, user nor thread."""
     plain = question.replace("’", "'").strip()
     made_well = (
         answer.path == "company_specific_rag_success"
         and answer.usage.calls > 0
         and not answer.degraded
         and not (answer.cut or answer.usage.cut)
-        and answer.confidence > HIGH
+        and answer.confidence >= least
+        and answer.confidence_parts.get("groundedness", 1.0) == 1.0
+        and not answer.confidence_parts.get("off subject")
         and bool(answer.citations)
         # Tool results hold at one moment, even when the answer cites documents only.
         and not answer.of_the_moment
@@ -183,7 +185,10 @@ class SemanticCache:
         text = clean_message(question.text)
         documents = _states(snapshot.cards(sorted(answer.drawn_from)))
         complete = documents.keys() == answer.drawn_from
-        if len(text) > _MAX_QUESTION_CHARS or not complete or not is_cacheable(text, answer):
+        least = self._domain.answer.cache.confidence
+        if len(text) > _MAX_QUESTION_CHARS or not complete:
+            return
+        if not is_cacheable(text, answer, least=least):
             return
         self._store.keep(
             NewCacheEntry(
@@ -233,9 +238,11 @@ class SemanticCache:
 
 
 def _from_entry(one: CachedEntry, text: str, snapshot: Snapshot, similarity: float) -> CachedAnswer:
+    answer = _answers.validate_json(one.answer)
     answer = replace(
-        _answers.validate_json(one.answer),
+        answer,
         path="cached",
+        original_path=answer.path,
         cache_similarity=_cosine(similarity),
         timings_ms={},
         usage=Usage(),

@@ -659,6 +659,7 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
         answered_again("Please tell me when the kettle is descaled?"),
     ),
     "answer.cache.days": (7, 1, answered_again(DESCALED, after_days=3)),
+    "answer.cache.confidence": (0.1, 1.0, answered_again(DESCALED)),
     "answer.max_wrong": (0.5, 0.01, reserved),
     "answer.links": ([], ["wiki.example.com"], said_to("@ how long?")),
     "answer.link_previews": (True, False, previewed),

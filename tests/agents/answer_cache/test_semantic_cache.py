@@ -121,7 +121,7 @@ def kept(engine: Engine, answer: Answer = GIVEN, words: str = ASKED) -> Semantic
 def test_the_same_question_in_other_words_gets_the_answer_given_before(engine: Engine) -> None:
     again = found(kept(engine), REWORDED)
     assert again is not None
-    assert again.path == "cached"
+    assert (again.path, again.original_path) == ("cached", "company_specific_rag_success")
     assert again.text == GIVEN.text
     assert again.citations == GIVEN.citations
     assert again.usage == Usage()
@@ -179,7 +179,9 @@ def test_questions_below_the_similarity_of_the_domain_file_are_not_compared(
     "change",
     [
         {"path": "no_answer_found"},
-        {"confidence": 0.9},
+        {"confidence": 0.89},
+        {"confidence_parts": {"groundedness": 0.9}},
+        {"confidence_parts": {"groundedness": 1.0, "off subject": 1.0}},
         {"cut": True},
         {"degraded": ("answer",)},
         {"usage": Usage()},
