@@ -87,8 +87,7 @@ class CachePolicy(Section):
     enabled: Switch = True
     """Whether an answer is given again to the same question in other words"""
     similarity: Share = 0.7
-    """Least similarity of two questions (cosine) that can be the same; what they name, count,
-    forbid and ask for has to agree besides"""
+    """Least cosine of two questions that are the same, if what they name, count and ask for agrees"""
     days: WholeNumber = Field(7, ge=1, le=365)
     """An answer is given again this long, if no document changed"""
     confidence: Share = 0.9
@@ -106,8 +105,7 @@ class AnswerPolicy(Section):
     instructions: str = ""
     """House rules for the answerer, in plain words"""
     context_characters: WholeNumber | None = Field(None, ge=1_000, le=200_000)
-    """At most so much context for the answerer, filled as far as it helps; left out: 24,000 with a
-    model, 12,000 without"""
+    """At most so much context for the answerer; left out: 24,000 with a model, 12,000 without"""
     alert_bots: list[BotId] = Field([])
     """Bot or app ids (B…, A…) whose alerts are answered; other bots never are"""
     max_wrong: Annotated[float, Strict()] | None = Field(None, gt=0, le=0.5)
