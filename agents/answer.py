@@ -263,6 +263,15 @@ class Answer:
     generation: int = 0
     standalone_question: str = ""
     """The question with the thread resolved into it."""
+    query_kind: str = ""
+    """See `Plan.query_kind`; `general` or `small_talk` where no document was searched; empty where
+    nothing was planned."""
+    strategy: str = ""
+    """Of the last planned search: `semantic`, `keyword` or `hybrid`; empty without one."""
+    searches: int = 0
+    """Planned searches and rounds of lookups. Of a cached answer: when it was made, as `drafts`."""
+    drafts: int = 0
+    """Times that the answerer was asked."""
     cut: bool = False
     """The model reached its length limit."""
     of_the_moment: bool = False

@@ -118,6 +118,7 @@ def final_answer(state: State, total_ms: float, needed: float) -> Answer:
     draft, plan = with_picture_notice(state["draft"]), state["plan"]
     confidence_score, fallbacks = round(draft.confidence, 3), state.get("fallbacks", ())
     failed_tools = state.get("failed_tools", ())
+    is_searched, runs = "hits" in state, state.get("runs", {})
     return Answer(
         text="\n\n".join((draft.text, *(f"_{line}._" for line in dict.fromkeys(failed_tools)))),
         path=path_for(draft.path, confidence_score, needed),
@@ -140,6 +141,10 @@ def final_answer(state: State, total_ms: float, needed: float) -> Answer:
         cut=draft.cut,
         of_the_moment=bool(state.get("tool_results") or failed_tools),
         standalone_question=plan.question,
+        query_kind=plan.query_kind if is_searched else plan.kind,
+        strategy=plan.strategy if is_searched else "",
+        searches=runs.get("retrieval", 0) + runs.get("look", 0),
+        drafts=runs.get("answer", 0) + runs.get("answer_generally", 0),
         cache_similarity=state.get("cache_similarity"),
         trace=Trace(
             plan=plan,

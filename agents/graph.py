@@ -240,6 +240,7 @@ def _timed(name: str, run: Node) -> Node:
             update = run(state)
             traced.set(fallbacks_of(update.get("fallbacks", ())))
         update["timings_ms"] = {name: (time.perf_counter() - started) * 1000}
+        update["runs"] = {name: 1}
         return update
 
     return timed

@@ -124,6 +124,8 @@ def fallbacks_of(fallbacks: Sequence[Fallback]) -> dict[str, list[str]]:
 def _span_attributes(answer: Answer) -> dict[str, Any]:
     return {
         "oncall.path": answer.path,
+        "oncall.query_kind": answer.query_kind,
+        "oncall.strategy": answer.strategy,
         "oncall.confidence": answer.confidence,
         "oncall.generation": answer.generation,
         "gen_ai.usage.input_tokens": answer.usage.input_tokens,
@@ -141,6 +143,10 @@ def _measure_cost(domain: str, answer: Answer, prices: Prices | None) -> None:
 
 def _measure(domain: str, answer: Answer, seconds: float) -> None:
     metrics.ANSWER_SECONDS.labels(domain, answer.path).observe(seconds)
+    if answer.path != "cached":
+        metrics.ANSWERS.labels(domain, answer.query_kind, answer.strategy, answer.path).inc()
+        metrics.ATTEMPTS.labels(domain, "searches").observe(answer.searches)
+        metrics.ATTEMPTS.labels(domain, "drafts").observe(answer.drafts)
     for node, ms in answer.timings_ms.items():
         if node != "total":
             metrics.NODE.labels(node).observe(ms / 1000)
@@ -220,6 +226,10 @@ def _about(answer: Answer) -> dict[str, Any]:
     nodes = {name: round(ms, 1) for name, ms in answer.timings_ms.items() if name != "total"}
     return {
         "path": answer.path,
+        "query_kind": answer.query_kind,
+        "strategy": answer.strategy,
+        "searches": answer.searches,
+        "drafts": answer.drafts,
         "confidence": answer.confidence,
         "confidence_level": confidence_level(answer.confidence),
         "cached": answer.path == "cached",

@@ -9,9 +9,14 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from index.search import Hit
+from enrichment.language.words import codes, prose_words, sentences
+from index.search import Hit, Strategy
 
 Kind = Literal["in_domain", "general", "small_talk"]
+QueryKind = Literal["code", "several", "situation", "plain"]
+"""How a question is put, which is what a search strategy depends on: it names a code or identifier;
+it has parts; it tells a situation in several sentences or many words; none of these."""
+_SITUATION_WORDS = 25
 
 
 class Plan(BaseModel):
@@ -38,9 +43,7 @@ class Plan(BaseModel):
     keywords: list[str] = Field(
         default_factory=list, description="Exact names, codes and terms to match literally"
     )
-    strategy: Literal["semantic", "keyword", "hybrid"] = Field(
-        default_factory=lambda: "hybrid", description="How to search"
-    )
+    strategy: Strategy = Field(default_factory=lambda: "hybrid", description="How to search")
     reason: str = Field(default_factory=str, description="Why this kind and strategy, one sentence")
     hypothetical_answer: str = Field(
         default_factory=str, description="A plausible answer as the documents would word it"
@@ -55,6 +58,16 @@ class Plan(BaseModel):
     def parts(self) -> tuple[str, ...]:
         """Searched separately: sub-questions, and the readings of an open question."""
         return (*self.sub_questions, *self.readings)
+
+    @property
+    def query_kind(self) -> QueryKind:
+        """By rule, with and without a model. A code counts before parts, parts before length."""
+        if codes(self.question):
+            return "code"
+        if self.parts:
+            return "several"
+        is_long = len(prose_words(self.question)) > _SITUATION_WORDS
+        return "situation" if is_long or len(sentences(self.question)) > 1 else "plain"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -70,6 +70,10 @@ def to_full_response(answer: Answer) -> dict[str, Any]:
         "calls": answer.usage.calls,
         "tokens": answer.usage.input_tokens + answer.usage.output_tokens,
         "generation": answer.generation,
+        "query_kind": answer.query_kind,
+        "strategy": answer.strategy,
+        "searches": answer.searches,
+        "drafts": answer.drafts,
         "standalone_question": answer.standalone_question,
         "chunks": [
             {

@@ -33,6 +33,7 @@ from index.search import Hit, Snapshot
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +60,9 @@ class Draft:
     """What a model's `[n]` point to: `sources[n - 1]`."""
 
 
-def joined(first: Mapping[str, float], second: Mapping[str, float]) -> Mapping[str, float]:
-    """Timings of nodes that ran more than once add up."""
-    return {name: first.get(name, 0.0) + second.get(name, 0.0) for name in {**first, **second}}
+def joined(first: Mapping[str, Number], second: Mapping[str, Number]) -> Mapping[str, Number]:
+    """Timings and counts of nodes that ran more than once add up."""
+    return {name: first.get(name, 0) + second.get(name, 0) for name in {**first, **second}}
 
 
 class State(TypedDict, total=False):
@@ -91,6 +92,7 @@ class State(TypedDict, total=False):
     first_draft: Draft  # set by verify, which sends it back to answer once
     objections: tuple[str, ...]  # set by verify, empty again once they are answered
     timings_ms: Annotated[Mapping[str, float], joined]  # added to by every node
+    runs: Annotated[Mapping[str, int], joined]  # added to by every node: how often it ran
     usage: Annotated[Usage, operator.add]  # added to by every node
     fallbacks: Annotated[tuple[Fallback, ...], operator.add]  # added to by nodes that fell back
     notes: Annotated[tuple[str, ...], operator.add]  # added to by every node

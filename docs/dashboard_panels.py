@@ -202,6 +202,27 @@ ROWS = (
                 each_hour("oncall_refusals_total", "reason", DOMAIN),
             ),
             plot(
+                "Questions in a day that the documents answered",
+                "Share, by the kind of question and the strategy of its search; the rest got "
+                "passages, a question back or a refusal.",
+                Series(
+                    "sum by (kind, strategy) (increase(oncall_answers_total"
+                    '{domain=~"$domain", path="company_specific_rag_success"}[1d])) / '
+                    f"sum by (kind, strategy) (increase(oncall_answers_total{DOMAIN}[1d]))",
+                    "{{kind}} · {{strategy}}",
+                ),
+                unit="percentunit",
+            ),
+            plot(
+                "Attempts for an answer",
+                "Searches and drafts, on average; more than usual: the first search finds less.",
+                Series(
+                    f"sum by (what) (rate(oncall_answer_attempts_sum{DOMAIN}{RECENT})) / "
+                    f"sum by (what) (rate(oncall_answer_attempts_count{DOMAIN}{RECENT}))",
+                    "{{what}}",
+                ),
+            ),
+            plot(
                 "Answers without the model",
                 "Share of all answers.",
                 Series(

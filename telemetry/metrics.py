@@ -71,6 +71,22 @@ ANSWER_SECONDS = histogram(
     "oncall_answer_seconds", "What the agents took, behind every door", "domain", "path",
     buckets=SOON,
 )  # fmt: skip
+ANSWERS = counter(
+    "oncall_answers_total",
+    "Answers made, cached ones aside, by the kind of question (code, several, situation, plain; "
+    "general, small_talk), the strategy of its last search and the path",
+    "domain",
+    "kind",
+    "strategy",
+    "path",
+)
+ATTEMPTS = histogram(
+    "oncall_answer_attempts",
+    "Searches, or drafts (`what`), that an answer took; cached ones aside",
+    "domain",
+    "what",
+    buckets=(0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 10.0),
+)
 NODE = histogram(
     "oncall_node_seconds",
     "What one of the agents took for one question, all its runs together",

@@ -117,6 +117,10 @@ class ReportQuestion(_Part):
     tokens: int = 0
     cost: float | None = Field(None, description="US dollars, where prices are set")
     degraded: list[str] = []
+    query_kind: str = Field("", description="How it is put: code, several, situation, plain")
+    strategy: str = Field("", description="Of the last planned search; empty without one")
+    searches: int = Field(0, description="Planned searches and rounds of lookups")
+    drafts: int = Field(0, description="Times that the answerer was asked")
 
 
 class MetricChange(_Part):

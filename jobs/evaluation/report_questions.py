@@ -89,4 +89,8 @@ def _entry(
         tokens=answer.usage.input_tokens + answer.usage.output_tokens,
         cost=measured.get("cost"),
         degraded=list(answer.degraded),
+        query_kind=answer.query_kind,
+        strategy=answer.strategy,
+        searches=answer.searches,
+        drafts=answer.drafts,
     )

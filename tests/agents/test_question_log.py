@@ -20,6 +20,7 @@ from agents.observability import (
     QuestionOrigin,
     with_metrics,
 )
+from agents.response import to_full_response
 from agents.routing.router import DomainRouter
 from config.domain import Domain
 from config.errors import IndexUnavailable, InvalidModelOutput, ModelUnavailable
@@ -27,7 +28,7 @@ from config.models import Prices, Usage
 from index.search import Snapshot
 from telemetry.metrics import registry
 from tests.agents.corpus import asking, snapshot
-from tests.agents.scripted import ScriptedModel
+from tests.agents.scripted import ScriptedModel, in_turn
 from tests.agents.test_with_a_model import ASKED, good
 from tests.bot.fakes import answer, domain
 
@@ -54,6 +55,10 @@ def test_a_question_leaves_one_line_with_what_it_took_and_no_word_of_it() -> Non
         usage=Usage(calls=3, input_tokens=2_000, output_tokens=100),
         timings_ms={"retrieval": 14.96, "total": 20.0},
         fallbacks=(Fallback(node="answer", reason="timeout"),),
+        query_kind="code",
+        strategy="keyword",
+        searches=2,
+        drafts=1,
     )
     line = logged(lambda *_: said, log=QuestionLog(prices=PRICES))
     took = line.pop("ms")
@@ -66,6 +71,10 @@ def test_a_question_leaves_one_line_with_what_it_took_and_no_word_of_it() -> Non
         "domain": "security",
         "domains_asked": 1,
         "path": "company_specific_rag_success",
+        "query_kind": "code",
+        "strategy": "keyword",
+        "searches": 2,
+        "drafts": 1,
         "confidence": 0.86,
         "confidence_level": "medium",
         "cached": False,
@@ -226,3 +235,34 @@ def test_the_first_fallback_of_a_kind_warns_at_once_and_the_next_ones_once_a_min
         ("timeout", 82),
     ]
     assert {line["log_level"] for line in lines} == {"warning"}
+
+
+def test_what_an_answer_took_is_counted_by_the_kind_of_its_question_and_by_strategy() -> None:
+    plan = {"question": f"{ASKED} in eu-1", "kind": "in_domain"}
+    script = {
+        "plan": {**plan, "strategy": "keyword"},
+        "answer": in_turn("LOOK\nfind: webhook secrets", good),
+    }
+    ask = asking(model=ScriptedModel(script))
+    watched = with_metrics("kettles")(lambda question, _: ask(question.text))
+    labels = {"kind": "code", "strategy": "keyword", "path": "company_specific_rag_success"}
+    before = count("oncall_answers_total", domain="kettles", **labels)
+    found = watched(Question(text=str(plan["question"])), None)
+    assert (found.query_kind, found.strategy) == ("code", "keyword")
+    assert (found.searches, found.drafts) == (2, 2)
+    assert count("oncall_answers_total", domain="kettles", **labels) == before + 1
+    assert count("oncall_answer_attempts_sum", domain="kettles", what="drafts") >= 2
+    taken = to_full_response(found)
+    assert (taken["query_kind"], taken["searches"], taken["drafts"]) == ("code", 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("script", "kind"),
+    [
+        ({"plan": {"question": ASKED, "kind": "small_talk"}}, "small_talk"),
+        ({"plan": {"question": ASKED, "kind": "general"}, "general": "ANSWER\nYes."}, "general"),
+    ],
+)
+def test_what_needs_no_document_has_no_strategy(script: dict[str, Any], kind: str) -> None:
+    found = asking(model=ScriptedModel(script))(ASKED)
+    assert (found.query_kind, found.strategy, found.searches) == (kind, "", 0)
