@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
+
+from structlog.contextvars import bound_contextvars
 
 from agents.answer import Answer, Conversation, document_uses_by_domain
 from agents.ledger.ledger import LimitReached, QuestionOrigin
@@ -18,6 +21,11 @@ from index.audit import Audit, AuditEntry
 from index.permissions.acts import Act, Directory, Kind, Visitor, may
 from index.permissions.rules import IdentitiesOf, Person, address_of, readers_of
 from telemetry import metrics
+
+
+def in_workflow(workflow_id: str) -> AbstractContextManager[None]:
+    """Names the caller's workflow in each log line until it ends."""
+    return bound_contextvars(**({"workflow_id": workflow_id} if workflow_id else {}))
 
 
 @dataclass(frozen=True, kw_only=True)

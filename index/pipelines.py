@@ -1,20 +1,19 @@
 """Retrieval without an answer: `oncall retrieve` and `/api/retrieve`.
 
-A passage shows its best sentence or row with the question's words in bold. Facets count values in
-the passages, so that a user can narrow the search."""
+A passage shows its best sentence or row with the question's words in bold."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 from config.errors import UsageError
 from config.models import Usage
-from enrichment.chunk import DocumentCard
+from enrichment.chunk import DocumentCard, standing
 from enrichment.language.words import TOKEN, search_terms
+from index.facets import MAX_COUNTED, Facets, count_facets, is_found
 from index.page_links import address
 from index.ranking.rerank import Reranked, Reranker
 from index.search import Hit, SearchQuery, Snapshot, Strategy
@@ -54,74 +53,6 @@ def shorten(text: str, limit: int = MAX_CHARACTERS) -> str:
     if len(text) <= limit:
         return text
     return text[:limit].rsplit(" ", 1)[0] + "…"
-
-
-VALUES = 20
-"""Number of most frequent values returned for each facet; all values are counted."""
-MAX_COUNTED = 1_000
-"""Number of best hits counted. Each is read from the database, and where permissions differ between
-readers, Drive may be asked about its document."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Facets:
-    facets: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
-    """Facet → `{value, count, documents}`: the number of passages with the value and of their
-    documents; most frequent first, at most VALUES.
-
-    There is a facet for each kind of entity (`code`, `system`, …), and `document_type`,
-    `document` and `tab`."""
-    totals: Mapping[str, Any] | None = None
-    """`{passages, documents, complete, values: facet → number of distinct values}`."""
-
-
-def is_found(hit: Hit) -> bool:
-    """Whether a hit contains a searched word or scores close to the best hundred of a ranking.
-
-    A vector search ranks every chunk, however distant. See `fusion.blend`."""
-    return "keywords" in hit.ranks or hit.score > 0
-
-
-def count_facets(hits: Sequence[Hit], documents: Mapping[str, DocumentCard]) -> Facets:
-    """Counts the first MAX_COUNTED hits. `hits`: best first, without duplicates."""
-    having: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    counted = hits[:MAX_COUNTED]
-    for hit in counted:
-        for facet, values in _values(hit, documents).items():
-            for value in values:
-                having[facet][value].append(hit.chunk.document_id)
-    return Facets(
-        facets={facet: _most_common(having[facet]) for facet in sorted(having)},
-        totals={
-            "passages": len(counted),
-            "documents": len({hit.chunk.document_id for hit in counted}),
-            "complete": len(hits) <= MAX_COUNTED,
-            "values": {facet: len(having[facet]) for facet in sorted(having)},
-        },
-    )
-
-
-def _values(hit: Hit, documents: Mapping[str, DocumentCard]) -> dict[str, set[str]]:
-    chunk = hit.chunk
-    values = {"document": {chunk.document_id}}
-    for entity in chunk.entities:
-        values.setdefault(entity.kind, set()).add(entity.value)
-    card = documents.get(chunk.document_id)
-    kind = chunk.document_type or (card.document_type if card else "")
-    if kind:
-        values["document_type"] = {kind}
-    if chunk.tab:
-        values["tab"] = {chunk.tab}
-    return values
-
-
-def _most_common(having: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
-    """`having`: value → the document of each passage that has it."""
-    ordered = sorted(having.items(), key=lambda one: (-len(one[1]), one[0]))
-    return [
-        {"value": value, "count": len(of), "documents": len(set(of))}
-        for value, of in ordered[:VALUES]
-    ]
 
 
 Pipeline = Literal["standard", "rerank", "advanced", "facets"]
@@ -223,7 +154,7 @@ def retrieve(
         _document(snapshot, hit, question, around=pipeline_name == "advanced") for hit in best
     ]
     for document, score in zip(documents, reranked.scores, strict=False):
-        document["rerank_score"] = round(score, 4)
+        document["rerank_score"] = document["reranker_score"] = round(score, 4)
     counted = count_facets(matches, snapshot.documents) if counts else Facets()
     return {
         "success": True,
@@ -301,6 +232,9 @@ def _query(searches: Searches, strategy: Strategy, limit: int) -> SearchQuery:
 def _document(snapshot: Snapshot, hit: Hit, question: str, *, around: bool) -> dict[str, Any]:
     chunk = hit.chunk
     card: DocumentCard | None = snapshot.documents.get(chunk.document_id)
+    kind = chunk.document_type or (card.document_type if card else "")
+    modified_at = card.modified_at.isoformat() if card and card.modified_at else None
+    excerpt = asdict(caption(hit, question))
     return {
         "id": chunk.id,
         "content": chunk.text,
@@ -311,15 +245,32 @@ def _document(snapshot: Snapshot, hit: Hit, question: str, *, around: bool) -> d
         "page_number": chunk.page,
         "tab": chunk.tab,
         "headings": list(chunk.heading_path),
-        "document_type": chunk.document_type or (card.document_type if card else ""),
+        "document_type": kind,
+        "doc_type": kind,
+        "summary": chunk.summary,
         "document_summary": card.summary if card else "",
-        "modified_at": card.modified_at.isoformat() if card and card.modified_at else None,
+        "modified_at": modified_at,
         "keywords": list(chunk.keywords),
         "entities": [asdict(entity) for entity in chunk.entities],
-        "caption": asdict(caption(hit, question)),
+        "caption": excerpt,
+        "captions": [excerpt],
+        "metadata": {
+            "source": chunk.document_id,
+            "title": chunk.document_title,
+            "url": address(chunk.url),
+            "page_number": chunk.page,
+            "tab": chunk.tab,
+            "headings": list(chunk.heading_path),
+            "position": chunk.position,
+            "document_type": kind,
+            "modified_at": modified_at,
+            "standing": standing(card, snapshot.documents) if card else "",
+            "from_picture": chunk.from_picture,
+        },
         "score": round(hit.score, 6),
         "similarity": round(hit.similarity, 4),
         "ranks": dict(hit.ranks),
+        "reranker_score": None,
         **({"around": _around(snapshot, hit)} if around else {}),
     }
 

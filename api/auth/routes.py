@@ -33,6 +33,7 @@ class HttpDoor:
 
 DOORS = (
     HttpDoor("POST", "/api/agentic_qna", "caller", (Act.API_ASK,)),
+    HttpDoor("POST", "/api/agentiqna", "caller", (Act.API_ASK,)),
     HttpDoor("POST", "/api/retrieve", "caller", (Act.API_RETRIEVE,)),
     HttpDoor("GET", "/api/documents", "caller", (Act.API_DOCUMENTS,)),
     HttpDoor("GET", "/api/documents/{document_id}/summary", "caller", (Act.API_SUMMARY,)),

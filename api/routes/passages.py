@@ -9,6 +9,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any
 
+import structlog
 from fastapi import APIRouter, Body, Path, Query, Request
 
 from agents.answer import BUDGET_NOTICES
@@ -33,6 +34,8 @@ from index.page_links import address
 from index.permissions.acts import Act
 from index.permissions.rules import visible_to
 from index.search import Snapshot
+
+log = structlog.get_logger()
 
 Retrieve = Callable[..., dict[str, Any]]
 """(domain, question, *, readers, …) → the `/api/retrieve` response; …: RetrieveRequest's fields."""
@@ -75,7 +78,7 @@ def passage_routes(
             domain.domain,
             body.query,
             readers=opened.readers(domain),
-            **body.model_dump(exclude={"query", "domain", "asker_email"}),
+            **body.model_dump(exclude={"query", "domain", "asker_email", "workflow_id"}),
         )
         if body.asks_a_model:
             question = QuestionOrigin(id=secrets.token_hex(8), door="retrieve", text=body.query)
@@ -89,7 +92,9 @@ def passage_routes(
             response = search()
         passages = [one["source"] for one in response["documents"]]
         opened.showing(domain, response.get("generation", 0), {"passages": passages})
-        return response
+        if body.workflow_id:
+            log.info("passages", domain=domain.domain, workflow_id=body.workflow_id)
+        return {**response, "workflow_id": body.workflow_id}
 
     def readable(request: Request, name: str, act: Act, document_id: str = "") -> Snapshot:
         """Returns what the asker may read of a domain, and records access to one document or all.

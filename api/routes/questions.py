@@ -1,5 +1,5 @@
 """`/api/agentic_qna`: a question to the agents, answered as one JSON response or as server-sent
-events."""
+events. `/api/agentiqna`, as it was printed, is the same route."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import json
 import secrets
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextvars import copy_context
+from functools import partial
 from typing import Annotated, Any
 
 import structlog
@@ -24,7 +26,7 @@ from api.auth.routes import RequestRejected
 from api.errors import QNA_PROBLEMS, ClientLeft, failure
 from api.schemas.examples import QNA_ANSWERED, QNA_ASKED
 from api.schemas.questions import QnaRequest
-from api.scope import RequestScope, RequestScopes
+from api.scope import RequestScope, RequestScopes, in_workflow
 from config.domain import Domain
 from index.permissions.acts import Act
 
@@ -62,7 +64,8 @@ class Streams:
                 self._free.release()
                 stream.end()
 
-        threading.Thread(target=run, name="stream", daemon=True).start()
+        in_context = partial(copy_context().run, run)
+        threading.Thread(target=in_context, name="stream", daemon=True).start()
         return stream.events()
 
 
@@ -113,6 +116,7 @@ def question_routes(
     routes = APIRouter()
     streams = Streams()
 
+    @routes.post("/api/agentiqna", response_model=None, include_in_schema=False)
     @routes.post(
         "/api/agentic_qna",
         summary="Ask a question",
@@ -148,16 +152,20 @@ def question_routes(
             )
             return answer
 
-        if is_stream:
-            events = streams.start(lambda stream: _body(answered(stream), body), local=caller.local)
-            return StreamingResponse(events, media_type="text/event-stream")
-        return _body(await run_in_threadpool(answered, None), body)
+        with in_workflow(body.workflow_id):
+            if is_stream:
+                events = streams.start(
+                    lambda stream: _body(answered(stream), body), local=caller.local
+                )
+                return StreamingResponse(events, media_type="text/event-stream")
+            return _body(await run_in_threadpool(answered, None), body)
 
     return routes
 
 
 def _body(answer: Answer, body: QnaRequest) -> dict[str, Any]:
-    return {**to_response(answer), "conversation_id": body.conversation_id}
+    ids = {"conversation_id": body.conversation_id, "workflow_id": body.workflow_id}
+    return {**to_response(answer), **ids}
 
 
 def _question(body: QnaRequest, opened: RequestScope, domain: Domain, mark: str) -> Question:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import AliasChoices, BaseModel, Field
 
 from agents.answer import MAX_QUESTION_CHARS
 from api.auth.tokens import ADDRESS_OR_NONE
-from api.schemas.questions import RequestShape
+from api.schemas.questions import RequestShape, WorkflowId
 from index.pipelines import MAX_TOP_K, Pipeline, SearchType, Switches, switches_of
 
 Degraded = Literal["query_expansion", "hyde", "rerank", "vectors"]
@@ -36,17 +36,21 @@ class RetrieveRequest(RequestShape):
     )
     query_expansion: bool | None = Field(
         None,
+        validation_alias=AliasChoices("query_expansion", "enable_query_expansion"),
         description="Whether its parts and other wordings are searched for as well, which a model "
-        "or else the domain's glossary tells; as the pipeline does without it",
+        "or else the domain's glossary tells; as the pipeline does without it. Also "
+        "`enable_query_expansion`",
     )
     hyde: bool | None = Field(
         None,
+        validation_alias=AliasChoices("hyde", "enable_hyde"),
         description="Whether a hypothetical answer is searched for as well, which only a model "
-        "writes; as the pipeline does without it",
+        "writes; as the pipeline does without it. Also `enable_hyde`",
     )
     asker_email: str = Field(
         "", description="Whose document permissions count", max_length=320, pattern=ADDRESS_OR_NONE
     )
+    workflow_id: WorkflowId = ""
 
     @property
     def asks_a_model(self) -> bool:
@@ -81,6 +85,22 @@ class Neighbour(BaseModel):
     position: int
 
 
+class PassageMetadata(BaseModel):
+    """For a client that wants content and metadata apart, as LangChain's `Document` does."""
+
+    source: str = Field(description="The document's id")
+    title: str
+    url: str
+    page_number: int | None
+    tab: str
+    headings: list[str]
+    position: int = Field(description="Of the passage within its document, from 0")
+    document_type: str
+    modified_at: str | None
+    standing: str = Field(description="`superseded by TITLE`, `draft`, …; empty: in force")
+    from_picture: bool = Field(description="A model's description of a picture, not its words")
+
+
 class PassageShown(BaseModel):
     id: str
     content: str = Field(description="Markdown; a table with its header")
@@ -92,15 +112,22 @@ class PassageShown(BaseModel):
     tab: str
     headings: list[str]
     document_type: str
+    doc_type: str = Field(description="The same as `document_type`")
+    summary: str = Field(description="Of the passage; empty where it has none of its own")
     document_summary: str
     modified_at: str | None = Field(description="ISO 8601")
     keywords: list[str]
     entities: list[EntityShown]
     caption: CaptionShown
+    captions: list[CaptionShown] = Field(description="`caption` alone")
+    metadata: PassageMetadata
     score: float = Field(description="Comparable within one search only")
     similarity: float = Field(description="Cosine with the question, or its nearest wording")
     ranks: dict[str, int] = Field(description="chunks, units, keywords → rank, from 1")
     rerank_score: float | None = Field(None, description="0 to 1; of passages judged again")
+    reranker_score: float | None = Field(
+        description="The same as `rerank_score`; null unless judged again"
+    )
     around: list[Neighbour] | None = Field(None, description="Of the advanced pipeline")
 
 
@@ -141,6 +168,7 @@ class RetrieveResponse(BaseModel):
         description="What the reader has to know of how they were found, one sentence each"
     )
     generation: int = Field(description="Of the domain's index")
+    workflow_id: str = Field(description="As it was sent")
 
 
 class DocumentShown(BaseModel):

@@ -5,7 +5,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from agents.answer import MAX_QUESTION_CHARS, AnswerPath, Turn
@@ -35,15 +43,32 @@ class RequestShape(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _has_no_other_keys(cls, value: Any) -> Any:
-        """The error names only our own keys and never echoes the input."""
-        fields = list(cls.model_fields)
-        for key in value if isinstance(value, dict) else ():
-            if key not in cls.model_fields:
-                raise PydanticCustomError("unknown_key", f"unknown key{nearest(str(key), fields)}")
-        return value
+        """The error names only our own keys and never echoes the input.
+
+        A null counts as left out: clients in typed languages send one for each empty field."""
+        if not isinstance(value, dict):
+            return value
+        keys = [key for name, field in cls.model_fields.items() for key in _names(name, field)]
+        for key in value:
+            if key not in keys:
+                raise PydanticCustomError("unknown_key", f"unknown key{nearest(str(key), keys)}")
+        return {key: one for key, one in value.items() if one is not None}
+
+
+def _names(name: str, field: FieldInfo) -> list[str]:
+    """Under which a body may have the field."""
+    alias = field.validation_alias
+    return [str(one) for one in alias.choices] if isinstance(alias, AliasChoices) else [name]
 
 
 LONGEST_ID = 200
+WorkflowId = Annotated[
+    str,
+    Field(
+        description="Your own id of the workflow that asks: every log line of the request has it",
+        max_length=LONGEST_ID,
+    ),
+]
 
 
 def _checked_zone(name: str) -> str:
@@ -86,6 +111,7 @@ class QnaRequest(RequestShape):
     )
     time_zone: TimeZone = Field("UTC", description="The asker's, as IANA names it")
     stream: bool = Field(False, description="Server-sent events: status, delta, answer")
+    workflow_id: WorkflowId = ""
 
 
 class SourceShown(BaseModel):
@@ -124,3 +150,4 @@ class QnaResponse(BaseModel):
         description="What its readers have to know of how it was made, such as a used-up budget"
     )
     conversation_id: str = Field(description="As it was sent")
+    workflow_id: str = Field(description="As it was sent")

@@ -15,16 +15,9 @@ from cli.output.inspection import print_retrieved
 from config.errors import UsageError
 from enrichment.chunk import Chunk, Entity
 from enrichment.language.words import search_terms
+from index.facets import MAX_COUNTED, VALUES, count_facets
 from index.permissions.rules import ReaderView
-from index.pipelines import (
-    MAX_COUNTED,
-    VALUES,
-    Searches,
-    count_facets,
-    highlight,
-    retrieve,
-    shorten,
-)
+from index.pipelines import Searches, highlight, retrieve, shorten
 from index.ranking.rerank import Reranked
 from index.search import Hit, SearchQuery, Snapshot
 from index.snapshot import adjacent, row_group

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from urllib.parse import quote
 
 import pytest
 from fastapi.testclient import TestClient
+from langchain_core.documents import Document
 from pydantic import SecretStr
 
 from api.auth.tokens import create_token
@@ -45,7 +47,7 @@ KEY = SecretStr("scripted")
 QNA, RETRIEVE = "/api/agentic_qna", "/api/retrieve"
 FIELDS = {
     "agent_path_taken", "answer", "cache_similarity", "cached", "confidence_score", "sources",
-    "captions", "degraded", "notices", "conversation_id",
+    "captions", "degraded", "notices", "conversation_id", "workflow_id",
 }  # fmt: skip
 
 
@@ -280,6 +282,59 @@ def test_query_expansion_without_a_model_is_by_the_glossary(client: TestClient) 
     assert expanded["degraded"] == []
 
 
+def test_switches_may_bear_the_names_that_were_printed(client: TestClient) -> None:
+    asked = "how long does OT steep?"
+    printed = {"enable_query_expansion": True, "enable_hyde": True, "enable_rerank": True}
+    body = find(client, asked, search_type="vector", top_k=2, **printed)
+    assert any("oolong tea" in one for one in body["queries_used"])
+    assert body["degraded"] == ["hyde", "rerank"]
+    off = find(client, asked, pipeline="advanced", **dict.fromkeys(printed, False))
+    assert (off["queries_used"], off["degraded"]) == ([asked], [])
+    both = {"query": asked, "hyde": True, "enable_hyde": False}
+    assert client.post(RETRIEVE, json=both).status_code == 422
+
+
+def test_a_passage_can_be_made_a_document_of_langchain(client: TestClient) -> None:
+    first = find(client, BLACK)["documents"][0]
+    document = Document(page_content=first["content"], metadata=first["metadata"])
+    assert document.metadata["source"] == first["source"] == "tea.md"
+    assert document.metadata["headings"] == ["Tea", "How long each tea steeps"]
+    assert (document.metadata["position"], document.metadata["standing"]) == (0, "")
+    assert first["captions"] == [first["caption"]]
+    assert first["doc_type"] == first["document_type"] != ""
+    assert "black tea" in first["summary"]
+    assert first["reranker_score"] is None
+
+
+@pytest.mark.parametrize("path", [QNA, "/api/agentiqna"])
+def test_a_body_with_nulls_for_what_is_empty_is_answered(client: TestClient, path: str) -> None:
+    body = {"query": BLACK, "conversation_id": None, "conversation_history": None}
+    reply = client.post(path, json=body)
+    assert "| black tea | 4 minutes |" in words(reply.json()["answer"])
+    assert (reply.json()["conversation_id"], reply.json()["workflow_id"]) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "event"),
+    [
+        (QNA, "application/json", "question"),
+        (QNA, "text/event-stream", "question"),
+        (RETRIEVE, "application/json", "passages"),
+    ],
+)
+def test_the_workflow_that_asks_stands_in_the_log_and_in_the_response(
+    client: TestClient, capsys: pytest.CaptureFixture[str], path: str, accept: str, event: str
+) -> None:
+    body = {"query": BLACK, "workflow_id": "wf-81"}
+    reply = client.post(path, json=body, headers={"Accept": accept})
+    last = reply.text.partition("event: answer\ndata: ")[2] or reply.text
+    assert json.loads(last)["workflow_id"] == "wf-81"
+    client.post(path, json={"query": BLACK}, headers={"Accept": accept})
+    lines = map(json.loads, capsys.readouterr().err.splitlines())
+    named = [line.get("workflow_id") for line in lines if line["event"] == event]
+    assert named == (["wf-81", None] if event == "question" else ["wf-81"])
+
+
 def test_without_a_model_what_only_a_model_does_is_named(client: TestClient) -> None:
     body = find(client, BLACK, hyde=True, enable_rerank=True)
     assert (body["hyde_used"], body["reranked"]) == (False, False)
@@ -316,7 +371,7 @@ def test_with_a_model_every_switch_is_carried_out(tmp_path: Path) -> None:
         BLACK, "steeping time", "minutes in water", "Black tea steeps for some minutes.",
     ]  # fmt: skip
     assert (body["hyde_used"], body["reranked"], body["degraded"]) == (True, True, [])
-    assert body["documents"][0]["rerank_score"] == 0.7
+    assert body["documents"][0]["rerank_score"] == body["documents"][0]["reranker_score"] == 0.7
     assert (plain["queries_used"], plain["reranked"]) == ([BLACK], False)
     assert len(server.requests) == 2
 
