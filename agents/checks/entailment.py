@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from agents.checks.claims import Claim, source_label
 from agents.checks.figures import figure_fault
-from agents.checks.polarity import operators_fault
-from agents.checks.statements import AskerTerms, CitedStatement, CitedText
+from agents.checks.statements import AskerTerms, CitedText
 from agents.checks.table_cells import cell_fault
-from enrichment.language.quantities import Quantity, quantities
+from enrichment.language.quantities import quantities
 from enrichment.language.words import is_code, naming_words, stem, stems
 
 COVERED = 0.5
 """Minimum share of a claim's naming words in the few statements that hold most of them."""
-_CLOSER = 0.34
-"""Minimum lead of a statement with another value before the claim is taken to mean that value."""
 _WINDOW = 4
 """Statements that one claim may combine."""
-_CONDITION = re.compile(
-    r"\b(?:unless|except(?:\s(?:for|when|if|in|where))?|only\s(?:if|when|where|after|with|for|in|on"
-    r"|by|during|to)|provided(?:\sthat)?|as\slong\sas|but\snot)\b",
-    re.IGNORECASE,
-)
 _FRAGMENT = re.compile(r"[\s*_]*(?:yes|no|not)\b", re.IGNORECASE)
 """A verdict on the question, such as `Not double.`, may negate the question's words."""
-_ELSEWHERE = 0.4
-"""A statement that shares less than this with a claim is about something else."""
-_QUOTED_WORDS = 3
-_QUOTED_SHARE = 0.8
-"""Minimum shared words for a near-verbatim repetition, in which a condition must not be lost."""
 
 
-def fault_of(claim: Claim, evidence: CitedText, asker: AskerTerms, answer: frozenset[str]) -> str:
+def fault_of(claim: Claim, evidence: CitedText, asker: AskerTerms) -> str:
     """Why the sources do not support the claim; '' when the words show no fault."""
     numbers = figure_fault(claim, evidence, asker)
     if numbers or claim.kind == "code":
@@ -42,10 +29,6 @@ def fault_of(claim: Claim, evidence: CitedText, asker: AskerTerms, answer: froze
         _name_fault(claim, evidence, asker)
         or _coverage_fault(claim, evidence, asker)
         or cell_fault(claim, evidence)
-        or _misplaced_value_fault(claim, evidence)
-        or _misplaced_name_fault(claim, evidence)
-        or operators_fault(claim.text, evidence, answer)
-        or _condition_fault(claim, evidence, asker, answer)
     )
 
 
@@ -136,96 +119,3 @@ def _window(own: frozenset[str], evidence: CitedText, asker: AskerTerms) -> froz
         covered |= remaining & evidence.statements[best].stems
         remaining -= evidence.statements[best].stems
     return frozenset(covered)
-
-
-def _misplaced_value_fault(claim: Claim, evidence: CitedText) -> str:
-    """Fault: the source has the value for something other than the claim's subject."""
-    amounts = [one for one in quantities(claim.text) if one.measure and one.measure != "date"]
-    for amount in amounts:
-        around = f"{claim.around} {claim.text[: amount.start]} {claim.text[amount.end :]}"
-        ranked = evidence.overlap(_stems_without_figures(around))
-        holding = [
-            place
-            for place, one in enumerate(evidence.statements)
-            if any(amount.agrees(other) for other in one.quantities)
-        ]
-        with_it = max((ranked.get(place, 0.0) for place in holding), default=None)
-        if with_it is None:
-            continue
-        for place, share in ranked.items():
-            number = evidence.statements[place].number
-            other = _instead(evidence.statements[place], amount, amounts)
-            if other and share - with_it > _CLOSER:
-                return f"source {number} has {other.text} here, not {amount.text}"
-    return ""
-
-
-def _misplaced_name_fault(claim: Claim, evidence: CitedText) -> str:
-    """Fault: the source has the name for something other than the claim says."""
-    names = {
-        stem(name.casefold()): name
-        for name in _names(_without_dates(claim.text))
-        if not is_code(name)
-    }
-    whole = _stems_without_figures(f"{claim.around} {claim.text}")
-    for word, name in names.items():
-        if word not in evidence.stems or word in evidence.place:
-            continue
-        ranked = evidence.overlap(whole - {word})
-        holding = [place for place, one in enumerate(evidence.statements) if word in one.stems]
-        with_it = max((ranked.get(place, 0.0) for place in holding), default=None)
-        if with_it is None:
-            continue
-        for place, share in ranked.items():
-            statement = evidence.statements[place]
-            if statement.table is None and share >= _QUOTED_SHARE and with_it < _ELSEWHERE:
-                rivals = [
-                    one
-                    for one in _names(statement.text)
-                    if stem(one.casefold()) not in whole and not is_code(one)
-                ]
-                if rivals:
-                    return f"source {statement.number} says this of {rivals[0]!r}, not of {name!r}"
-    return ""
-
-
-def _stems_without_figures(text: str) -> frozenset[str]:
-    return frozenset(word for word in stems(text) if not word[0].isdigit())
-
-
-def _instead(
-    statement: CitedStatement, amount: Quantity, amounts: Sequence[Quantity]
-) -> Quantity | None:
-    """Another value of the same measure that the claim does not also state."""
-    same_measure = [one for one in statement.quantities if one.measure == amount.measure]
-    if not same_measure or any(one.agrees(each) for one in same_measure for each in amounts):
-        return None
-    return same_measure[0]
-
-
-def _condition_fault(
-    claim: Claim, evidence: CitedText, asker: AskerTerms, answer: frozenset[str]
-) -> str:
-    claim_words = _stems_without_figures(claim.text)
-    if len(claim_words) < _QUOTED_WORDS or claim.cells:
-        return ""
-    excused = asker.words | stems(" ".join(answer)) | evidence.place
-    for statement in evidence.statements:
-        shared = len(claim_words & statement.stems)
-        if statement.table is not None or shared < _QUOTED_SHARE * len(claim_words):
-            continue
-        for remainder, condition in _conditions_in(statement.text):
-            whole, rest = stems(condition), stems(remainder)
-            if not whole or len(whole - excused) <= len(whole) / 2:
-                continue
-            if len(claim_words & rest) >= max(2, 0.6 * len(rest)):
-                return f"source {statement.number} says this only so far: {condition.strip()}"
-    return ""
-
-
-def _conditions_in(text: str) -> Iterator[tuple[str, str]]:
-    """(rest of the clause, condition) for each condition such as `unless` or `except`."""
-    for part in re.split(r"[;.]\s", text):
-        for match in _CONDITION.finditer(part):
-            condition = re.split(r", (?!and|or)", part[match.start() :], maxsplit=1)[0]
-            yield part[: match.start()] + part[match.start() + len(condition) :], condition

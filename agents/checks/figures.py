@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from itertools import combinations, product
 
 from agents.checks.claims import Claim, source_label
-from agents.checks.polarity import is_not
 from agents.checks.statements import AskerTerms, CitedText
 from enrichment.language.quantities import Quantity, quantities
-from enrichment.language.words import tokens
 
 _MAX_TERMS = 8
 """Figures of one claim that are tried as terms of a sum."""
@@ -19,6 +17,7 @@ _DENIED = re.compile(
     r"(?:\bnot|\binstead of|\brather than|\bnor)\s+(?:the\s+|just\s+)?$", re.IGNORECASE
 )
 """`10 minutes, not 15` does not claim the second figure."""
+_COMPARED = re.compile(r"\b(?:not?|never|cannot|too|exceeds?|above|over)\b|n['’]t\b", re.IGNORECASE)
 _EXPLAINED = re.compile(r"\(([^()+]{1,80}(?:\+[^()+]{1,80}){1,8})\)")
 _FIRST_FIGURE = re.compile(r"\d{1,9}(?:\.\d{1,4})?")
 _OF = re.compile(r"\s+of(?: the| those| these)?\s+")
@@ -60,10 +59,7 @@ def figure_fault(claim: Claim, evidence: CitedText, asker: AskerTerms) -> str:
 
 def _compares(text: str, grounded: Sequence[bool]) -> bool:
     """Whether the answer may repeat a figure of the question: it denies or compares it."""
-    words = [token.casefold() for token in tokens(text)]
-    return any(grounded) or any(
-        is_not(word) or word in ("too", "exceeds", "above", "over") for word in words
-    )
+    return any(grounded) or bool(_COMPARED.search(text))
 
 
 def _is_a_count(quantity: Quantity, claim: Claim) -> bool:

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import cache
 from threading import Lock
 from types import MappingProxyType
@@ -21,7 +22,7 @@ from agents.checks.statements import CitedText, asker_terms
 from agents.context.sources import Source
 from agents.state import Draft
 from enrichment.language.quantities import figures
-from enrichment.language.words import naming_words, stems, tokens
+from enrichment.language.words import naming_words, stems
 
 logger = logging.getLogger(__name__)
 
@@ -123,14 +124,15 @@ def groundedness(
     glossary: Mapping[str, Sequence[str]] = MappingProxyType({}),
     entails: Entails | None = None,
     marks: Sequence[str] = (),
+    today: str | date = "",
 ) -> Groundedness:
     """Checks each claim of an answer against the sources it cites; `[n]` is `sources[n - 1]`, and
     `marks[n - 1]` states that source's date and validity.
 
-    `question`: an answer may use its words. With `entails` a model decides the claims that words
-    alone do not; a missing figure or name stays a fault."""
-    asker = asker_terms(question, glossary)
-    answer = frozenset(token.casefold() for token in tokens(text))
+    `question`: an answer may use its words. `today`: the day of the question, from which an answer
+    may count. With `entails` a model decides the claims that words alone do not; a missing figure
+    or name stays a fault."""
+    asker = asker_terms(question, glossary, today)
     cited_text = cache(lambda numbers: CitedText(numbers, sources, marks))
 
     def fault(claim: Claim) -> str:
@@ -139,7 +141,7 @@ def groundedness(
         numbers = tuple(number for number in claim.numbers if 1 <= number <= len(sources))
         if not numbers:
             return "it cites a source that doesn't exist" if claim.numbers else "no source is cited"
-        return fault_of(claim, cited_text(numbers), asker, answer)
+        return fault_of(claim, cited_text(numbers), asker)
 
     reasons = [(claim, fault(claim)) for claim in claims_of(text)]
     checked = [CheckedClaim(claim=one, supported=not why, reason=why) for one, why in reasons]

@@ -2,58 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 
 from agents.context.sources import Source
 from enrichment.chunk import ChunkTable, Unit
 from enrichment.language.quantities import Quantity, quantities
-from enrichment.language.words import search_terms, sentences, stems, tokens
-
-_CLAUSE = re.compile(r"[,;:()|—–]|[.!?]\s|\s(?:and|but|or|because|so|while)\s", re.IGNORECASE)
-
-
-_VERB = r"(?:(?:be|live|last|stay|get|take|keep|run|exceed) )?"
-_SAME_AS = tuple(
-    (re.compile(rf"\b{pattern}\b", re.IGNORECASE), same)
-    for pattern, same in (
-        (rf"(?:no|not|never) {_VERB}(?:more|greater|longer|higher|older) than", "at most"),
-        (r"(?:no|not|never) (?:less|fewer|shorter|lower) than", "at least"),
-        (r"(?:no|not|never) later than", "until"),
-        (r"(?:no|not) (?:earlier|sooner) than\b|\bnot (?:before|until)", "after"),
-        (r"more than one", "several"),
-        (r"(?:not (?:only|even|at all)|(?:whether or|if|or) not|no longer|no\. ?(?=\d))", " "),
-        (r"at (?:the )?latest", "until"),
-        (r"with(?:in)? regard to", " "),
-    )
-)
-_VERDICT = re.compile(r"^[\s*_]*(?:yes|no|none|not yet)\b[\s*_]*(?:[,.:;—–-]|$)", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class TextWord:
-    text: str
-    """Lower case."""
-    stem: str
-    """'' for a function word."""
-    clause: int = 0
-
-
-def normalized_words(text: str) -> list[TextWord]:
-    """The words without an opening verdict, with phrases such as `no more than` in one form."""
-    text = _VERDICT.sub(" ", text)
-    for pattern, same in _SAME_AS:
-        text = pattern.sub(same, text)
-    words: list[TextWord] = []
-    for clause, part in enumerate(_CLAUSE.split(text)):
-        for token in tokens(part):
-            terms = search_terms(token)
-            lowered = token.casefold().replace("’", "'")
-            words.append(TextWord(lowered, terms[0] if terms else "", clause))
-    return words
+from enrichment.language.words import sentences, stems
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,19 +27,6 @@ class CitedStatement:
     @cached_property
     def stems(self) -> frozenset[str]:
         return stems(self.placed) | stems(self.text)
-
-    @cached_property
-    def words(self) -> list[TextWord]:
-        return normalized_words(self.text)
-
-    @cached_property
-    def sentences(self) -> list[list[TextWord]]:
-        """Words of each sentence, and of each part between semicolons in it."""
-        whole = sentences(self.text)
-        return [
-            normalized_words(one)
-            for one in (*whole, *(p for s in whole if ";" in s for p in s.split(";")))
-        ]
 
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
@@ -183,12 +128,16 @@ class AskerTerms:
     figures: tuple[Quantity, ...]
     same: Mapping[str, frozenset[str]]
     """Stem → stems of its equivalents in the glossary."""
+    today: tuple[Quantity, ...] = ()
 
 
-def asker_terms(text: str, glossary: Mapping[str, Sequence[str]]) -> AskerTerms:
+def asker_terms(
+    text: str, glossary: Mapping[str, Sequence[str]], today: str | date = ""
+) -> AskerTerms:
     same: dict[str, frozenset[str]] = {}
     for abbreviation, meanings in glossary.items():
         forms = stems(" ".join((abbreviation, *meanings)))
         for word in forms:
             same[word] = same.get(word, frozenset()) | forms
-    return AskerTerms(stems(text), text.casefold(), quantities(text), same)
+    dates = tuple(one for one in quantities(str(today)) if one.measure == "date")
+    return AskerTerms(stems(text), text.casefold(), quantities(text), same, dates)
