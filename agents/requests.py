@@ -14,10 +14,16 @@ from config.errors import CopilotError
 
 MAX_REQUESTS = 4
 _MAX_LINE_CHARS = 300
-_LINE = re.compile(r"[\s*+>-]*+(?:\d{1,2}[.)]\s*+)?`?(find|open|around)`?\s*+[:=]\s*+(.+)", re.I)
-_ASK = re.compile(r"[\s*+>-]*+(?:\d{1,2}[.)]\s*+)?`?ask`?\s*+[:=]\s*+([^{]+)(\{.*)?", re.I)
+_MARKS = r"[\s*_+>•\"'`{\[(<-]*+(?:\d{1,2}[.)]\s*+)?(?:LOOK\b[\s*_`:.=—–-]*+)?[\s*_\"'`{\[(<-]*+"
+"""Before a request: bullets, numbers, quotes, the verdict."""
+_LINE = re.compile(_MARKS + r"(find|open|around)\b[\"'`*_]*+\s*+([:：=(>—–-])\s*+(.+)", re.I)
+_BARE = re.compile(_MARKS + r"(find|open|around|FIND|OPEN|AROUND)[\"'`*_>]*+\s++()(.+)")
+_ASK = re.compile(_MARKS + r"ask\b[\"'`*_>]*+\s*+[:：=(—–-]\s*+([^{]+)(\{.*)?", re.I)
+_QUOTED = re.compile(r"\"([^\"]*)\"|“([^”]*)”")
 _NUMBER = re.compile(r"\d{1,3}")
 _QUOTES = "`\"'“”‘’*_ \t"
+_CLOSERS = re.compile(r"(?:</\w{1,20}>|[\s,;}`\"'*])++$")
+"""Behind a request in JSON, a tag or code."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,13 +51,23 @@ class LookupRequest:
 def requests_in(text: str, *, may_ask: bool = False) -> tuple[LookupRequest, ...]:
     """Parses lines `find: words | document`, `open: document › heading` and `around: n`, each once,
     at most four; other lines are ignored. `may_ask`: also `ask: tool {arguments}`."""
-    requests = (_read(line, may_ask) for line in _lines(text))
-    return tuple(islice(dict.fromkeys(one for one in requests if one), MAX_REQUESTS))
+    lines = [*_lines(text)]
+    requests = [one for one in (_read(line, may_ask) for line in lines) if one]
+    if not requests:
+        bare = filter(None, map(_BARE.match, lines))
+        requests = [one for one in (_request(each[1].lower(), each[3]) for each in bare) if one]
+    return tuple(islice(dict.fromkeys(requests), MAX_REQUESTS))
+
+
+def is_request(line: str) -> bool:
+    """Whether a line has the form of a request, its tool in lower case."""
+    match = _LINE.match(line)
+    return bool(match and match[1].islower() and match[2] == ":")
 
 
 def _read(line: str, may_ask: bool) -> LookupRequest | None:
     if match := _LINE.match(line):
-        return _request(match[1].lower(), match[2])
+        return _request(match[1].lower(), match[3], is_call=match[2] == "(")
     if may_ask and (match := _ASK.match(line)):
         tool = match[1].strip(_QUOTES)
         arguments = (match[2] or "").rstrip("`* \t")
@@ -63,7 +79,11 @@ def _lines(text: str) -> Iterator[str]:
     return islice((line[:_MAX_LINE_CHARS] for line in text.splitlines() if line.strip()), 40)
 
 
-def _request(tool: str, rest: str) -> LookupRequest | None:
+def _request(tool: str, rest: str, *, is_call: bool = False) -> LookupRequest | None:
+    rest = _CLOSERS.sub("", rest)
+    if is_call:
+        values = [one or other for one, other in _QUOTED.findall(f'{rest.rstrip(") ")}"')]
+        rest = " | ".join(filter(None, values)) or rest.rstrip(")")
     if tool == "around":
         number = _NUMBER.search(rest)
         return LookupRequest(tool="around", number=int(number[0])) if number else None

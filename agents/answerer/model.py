@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from re import Match
+from dataclasses import dataclass
 
-from agents.answer import CITATION
-from agents.answerer.reply import Opening, SourceConflict, Verdict, conflicts_between
+from agents.answerer.citations import CitationReader, Numbering, unprotected
+from agents.answerer.opening import Opening, Verdict
+from agents.answerer.reply import SourceConflict, conflicts_between
 from agents.context.sources import Source
 from agents.extractive.language import glossary_prompt
 from agents.plan import Plan
@@ -100,6 +100,7 @@ def answer_from_sources(
         report,
         may_ask=bool(request.offers),
         source_texts=source_texts,
+        other=asker_text,
     )
 
 
@@ -162,16 +163,19 @@ def _stream(
     *,
     may_ask: bool = False,
     source_texts: Sequence[str] = (),
+    other: str = "",
 ) -> ModelAnswer:
-    numbering = Numbering(numbered=sources)
-    opening = Opening()
-    usage, raw, text = Usage(), "", ""
+    """`other`: what the reply may repeat that is in no source."""
+    opening, numbering = Opening(), Numbering(numbered=sources)
+    citations = CitationReader(source_texts, other=other)
+    usage, raw, text, requests = Usage(), "", "", ""
 
-    def take(piece: str) -> str:
-        """The grounded part of the piece."""
-        if opening.verdict == "look" or not piece:
+    def take(read: str, *, is_end: bool = False) -> str:
+        """The grounded part of what was read."""
+        if opening.verdict == "look":
             return ""
-        visible = numbering.apply(grounding.feed(piece))
+        cited = citations.feed(read) + (citations.close() if is_end else "")
+        visible = numbering.apply(grounding.feed(cited) + (grounding.close() if is_end else ""))
         if visible and opening.verdict == "answer":
             report(visible)
         return visible
@@ -182,48 +186,26 @@ def _stream(
             continue
         piece = piece[: _MAX_REPLY_CHARS - len(raw)]
         raw += piece
-        text += take(opening.feed(piece))
+        requests += (read := opening.feed(piece))
+        text += take(read)
     if not raw.strip():
         lose(usage)
         raise InvalidModelOutput(f"the model wrote nothing for {prompt.name!r}")
-    text += take(opening.close())
+    requests += (read := opening.close())
+    text = (text + take(read, is_end=True)).strip()
     verdict = opening.verdict or "answer"
-    rest = numbering.apply(grounding.close()) if verdict != "look" else ""
-    if rest and verdict == "answer":
-        report(rest)
-    text = (text + rest).strip()
     cut = usage.cut or len(raw) >= _MAX_REPLY_CHARS
     return ModelAnswer(
         verdict=verdict,
         text=text + (" …" if cut and text else ""),
         sources=tuple(numbering.sources),
         usage=usage,
-        ungrounded=tuple(grounding.ungrounded),
-        requests=requests_in(raw, may_ask=may_ask) if verdict == "look" else (),
+        ungrounded=tuple(map(unprotected, grounding.ungrounded)),
+        requests=requests_in(requests, may_ask=may_ask) if verdict == "look" else (),
         conflicts=conflicts_between(opening.conflicts, sources, source_texts)
         if verdict == "answer"
         else (),
     )
-
-
-@dataclass
-class Numbering:
-    """Renumbers sources by first citation and removes unknown numbers."""
-
-    numbered: Sequence[Source]
-    sources: list[Source] = field(default_factory=list)
-
-    def apply(self, text: str) -> str:
-        return CITATION.sub(self._renumbered, text)
-
-    def _renumbered(self, match: Match[str]) -> str:
-        number = int(match[1])
-        if not 1 <= number <= len(self.numbered):
-            return ""
-        source = self.numbered[number - 1]
-        if source not in self.sources:
-            self.sources.append(source)
-        return f"{match[0].partition('[')[0]}[{self.sources.index(source) + 1}]"
 
 
 def marks_of(source: Source, documents: Mapping[str, DocumentCard]) -> list[str]:

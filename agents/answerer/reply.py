@@ -1,115 +1,20 @@
-"""Parses an answerer's reply: the verdict it begins with, and its CONFLICT lines.
-
-A conflict names two sources that can't both be true; people settle it as a contradiction."""
+"""Conflicts that an answerer's reply names: two sources that can't both be true. People settle
+them as contradictions."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from agents.answer import Contradiction
+from agents.answerer.opening import Conflict
 from agents.checks.groundedness import supporting_words
 from agents.context.sources import Source
 from agents.extractive.relevance import citation
 from enrichment.chunk import DocumentCard, is_out_of_force
 from enrichment.safety.grounding import GroundingText
 
-Verdict = Literal["answer", "look", "which", "nothing"]
-
-_VERDICTS: dict[str, Verdict] = {
-    "ANSWER": "answer", "LOOK": "look", "WHICH": "which", "NOTHING": "nothing",
-    "NO_ANSWER": "nothing",
-}  # fmt: skip
-_DECORATION = " \t\r\n*_`#>"
-_WORD = re.compile(r"([A-Z_]++)[*_`]*+[ \t]*+(?:[:.\n—-]|$)\s*+")
-"""The word, alone on its line or before a colon."""
-_MAX_VERDICT_CHARS = 40
-"""Characters after which the reply counts as one without a verdict."""
-_CONFLICT_WORD = "CONFLICT"
-_CONFLICT = re.compile(
-    r"CONFLICTS?[ \t:*_`]*"
-    r"((?:(?:[ \t,/&\[\]–-]|sources?\b|and\b|with\b|vs\b\.?)*+\b\d{1,3}\b\]?){2,6})"
-    r"[*_`]*(?:[ \t]*[:.,—–-]+[ \t]*(.*)|[ \t]*$)"
-)
-"""At least two numbers of sources, and what they differ on."""
-_BEFORE_LINE = " \t*_`>-"
-_MAX_CONFLICT_CHARS = 300
 MAX_CONFLICTS = 3
-
-
-@dataclass(frozen=True)
-class Conflict:
-    """Two sources that can't both be true, by number in the prompt."""
-
-    one: int
-    other: int
-    about: str
-
-
-class Opening:
-    """Withholds a reply until its verdict is read. A reply without one is an answer."""
-
-    def __init__(self) -> None:
-        self.verdict: Verdict | None = None
-        self.conflicts: list[Conflict] = []
-        self._pending = ""
-        self._has_begun = False
-        self._begins_line = True
-
-    def feed(self, piece: str) -> str:
-        """The next text of the reply, without verdict and conflicts."""
-        if self.verdict:
-            return self._read_text(piece)
-        self._pending += piece
-        opening = self._pending.lstrip(_DECORATION)
-        undecided = "\n" not in opening and len(opening) < _MAX_VERDICT_CHARS
-        may_be_a_verdict = any(word.startswith(opening[: len(word)]) for word in _VERDICTS)
-        return "" if undecided and may_be_a_verdict else self._read_verdict()
-
-    def close(self) -> str:
-        """The rest of the text; the verdict is decided now if it was not."""
-        rest = "" if self.verdict else self._read_verdict()
-        return rest + self._read_text("", is_end=True)
-
-    def _read_verdict(self) -> str:
-        text, self._pending = self._pending, ""
-        word = _WORD.match(text.lstrip(_DECORATION))
-        if word and (verdict := _VERDICTS.get(word[1].rstrip("_"))):
-            self.verdict = verdict
-            return self._read_text(text.lstrip(_DECORATION)[word.end() :])
-        self.verdict = "answer"
-        return self._read_text(text)
-
-    def _read_text(self, piece: str, *, is_end: bool = False) -> str:
-        """Text without leading blank lines and without CONFLICT lines."""
-        self._pending += piece
-        text = ""
-        while self._pending:
-            if not self._begins_line:
-                line, ends, self._pending = self._pending.partition("\n")
-                text += line + ends
-                self._begins_line = bool(ends)
-                continue
-            bare = self._pending.lstrip(_BEFORE_LINE if self._has_begun else _DECORATION)
-            line, ends, rest = bare.partition("\n")
-            undecided = not (ends or is_end) and len(line) < _MAX_CONFLICT_CHARS
-            if undecided and _CONFLICT_WORD.startswith(line[: len(_CONFLICT_WORD)]):
-                return text
-            if conflict := _CONFLICT.match(line):
-                self._add_conflicts(conflict)
-                self._pending = rest
-                continue
-            if not self._has_begun:
-                self._pending = self._pending.lstrip()
-            self._has_begun, self._begins_line = bool(self._pending), False
-        return text
-
-    def _add_conflicts(self, match: re.Match[str]) -> None:
-        first, *others = map(int, re.findall(r"\d+", match[1]))
-        about = (match[2] or "").strip(" *_`.")
-        self.conflicts += [Conflict(first, other, about) for other in others]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from agents.answer import Answer
-from agents.answerer.reply import Conflict, Opening
+from agents.answerer.opening import Conflict, Opening
 from bot.questions.store import decode_answer, encode_answer
 from config.models import Prompt
 from tests.agents.corpus import LAPTOPS, OLD_ROTATION, ROTATION, asking, snapshot

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agents.answerer.reply import Opening
+from agents.answerer.opening import Opening
 from agents.requests import MAX_REQUESTS, requests_in
 from config.errors import ModelUnavailable
 from config.models import Prompt
@@ -46,6 +46,34 @@ ANSWERED = citing(f"ANSWER\n{LEAK}", "replaced within 24 hours")
         ("WHICH\nWhich?\n- a: b [1]", "which", "Which?\n- a: b [1]"),
         ("ANSWERS vary [1].", "answer", "ANSWERS vary [1]."),
         ("", "answer", ""),
+        ("answer\n60 days [1].", "answer", "60 days [1]."),
+        ("**Answer:** 60 days [1].", "answer", "60 days [1]."),
+        ("### ANSWER\n---\n60 days [1].", "answer", "60 days [1]."),
+        ("ANSWER 60 days [1].", "answer", "60 days [1]."),
+        ("ANSWER\nAnswer: 60 days [1].\nANSWER", "answer", "60 days [1].\n"),
+        ("Verdict: ANSWER\n60 days [1].", "answer", "60 days [1]."),
+        ("ANSWER: Nothing.", "answer", "Nothing."),
+        ("NOTHING in the documents says it.", "nothing", "Nothing in the documents says it."),
+        ("Look: open the panel [1].", "answer", "Look: open the panel [1]."),
+        ("Which key is it?", "answer", "Which key is it?"),
+        ("find: key\nopen: Guide › Lost", "look", "find: key\nopen: Guide › Lost"),
+        ("Based on the sources:\n\n**ANSWER**\n\n60 days [1].", "answer", "60 days [1]."),
+        ("60 days.\nANSWER", "answer", "60 days."),
+        ("Yes.\n\n- one\n- two", "answer", "Yes.\n\n- one\n- two"),
+        ("```markdown\nANSWER\n60 days [1].\n```", "answer", "60 days [1].\n"),
+        ("ANSWER\n```\n60 days [1].\n```", "answer", "60 days [1].\n"),
+        ("ANSWER\n```\nrotate\n```\nso [1].", "answer", "```\nrotate\n```\nso [1]."),
+        ("```\nrotate --now\n```\n", "answer", "```\nrotate --now\n```\n"),
+        (
+            "```\nANSWER\nRun [1]:\n```\nrotate\n```\n```\nThat helps.",
+            "answer",
+            "Run [1]:\n```\nrotate\n```\nThat helps.",
+        ),
+        ("ANSWER\n```dns\nANSWER\n```\nx [1].", "answer", "```dns\nANSWER\n```\nx [1]."),
+        ("<answer>\nANSWER\n60 days [1].\n</answer>", "answer", "60 days [1].\n"),
+        ('{"verdict": "Answer", "text": "60.", "citations": [1]}', "answer", "60. [1]"),
+        ('```json\n{"LOOK": [{"tool": "find", "words": "x"}]}\n```', "look", "find: x"),
+        ('{"retries": 3}', "answer", '{"retries": 3}'),
     ],
 )
 @pytest.mark.parametrize("size", [1, 3, 1_000])
@@ -53,8 +81,8 @@ def test_a_reply_is_told_apart_by_its_first_word(
     said: str, verdict: str, rest: str, size: int
 ) -> None:
     opening = Opening()
-    shown = "".join(opening.feed(said[at : at + size]) for at in range(0, len(said), size))
-    assert shown + opening.close() == rest
+    pieces = [opening.feed(said[at : at + size]) for at in range(0, len(said), size)]
+    assert "".join((*pieces, opening.close())) == rest
     assert opening.verdict == verdict
 
 
@@ -72,6 +100,28 @@ def test_requests_are_read_from_lines_of_any_style() -> None:
         "open: Laptop Guide",
     ]
     assert len(asked_for) == MAX_REQUESTS
+
+
+@pytest.mark.parametrize(
+    ("line", "request_"),
+    [
+        ("• **find:** keys | Guide", "find: keys | Guide"),
+        ("- `find`: keys", "find: keys"),
+        ("FIND keys of the vault", "find: keys of the vault"),
+        ("LOOK: find: keys", "find: keys"),
+        ('find("keys", "Guide")', "find: keys | Guide"),
+        ('open(document="Guide", heading="Lost (stolen)")', "open: Guide › Lost (stolen)"),
+        ("around(3)", "around: 3"),
+        ("around [Source 3]", "around: 3"),
+        ('{"open": "Guide › Lost"},', "open: Guide › Lost"),
+        ("<find>keys</find>", "find: keys"),
+        ("find：keys", "find: keys"),
+        ("Find out more in the Guide", ""),
+        ("I would open the Guide", ""),
+    ],
+)
+def test_a_request_is_read_in_the_forms_of_code_and_lists(line: str, request_: str) -> None:
+    assert [*map(str, requests_in(f"LOOK\n{line}"))] == [request_] * bool(request_)
 
 
 @pytest.mark.parametrize(
