@@ -13,6 +13,7 @@ from itertools import groupby
 import numpy as np
 
 from agents.answer import CITATION, Answer, AnswerPath, Citation, Question
+from agents.answerer.citations import read_citations
 from agents.context.sections import section_text
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import ChatModel, Prompt, Usage, Vectors
@@ -69,6 +70,7 @@ class PlainRag:
         if NO_ANSWER in text:
             path = "no_answer_found"
             text = text.replace(NO_ANSWER, "").strip() or "The documents don't say."
+        text = read_citations(text, [chunk.text for chunk in context])
         valid = range(1, len(context) + 1)
         cited = (int(match[1]) for match in CITATION.finditer(text))
         numbers = list(dict.fromkeys(number for number in cited if number in valid))
