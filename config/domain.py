@@ -87,7 +87,7 @@ class CachePolicy(Section):
     enabled: Switch = True
     """Whether an answer is given again to the same question in other words"""
     similarity: Share = 0.7
-    """Least cosine of two questions that are the same, if what they name, count and ask for agrees"""
+    """Least cosine of two questions that are the same, if what they name, count and ask agrees"""
     days: WholeNumber = Field(7, ge=1, le=365)
     """An answer is given again this long, if no document changed"""
     confidence: Share = 0.9
@@ -127,9 +127,10 @@ class RetrievalPolicy(Section):
     """Passages that `oncall retrieve` and `/api/retrieve` return unless told"""
     hyde: Switch = False
     """Also search with a hypothetical answer (needs a model)"""
-    rerank: Literal["none", "cross_encoder", "model"] = "none"
+    rerank: Literal["none", "cross_encoder", "model", "both"] = "none"
     """Who judges the best 15 passages again before the answerer reads them: nobody, the model of
-    `ONCALL_CROSS_ENCODER`, or the chat model in one more call"""
+    `ONCALL_CROSS_ENCODER`, the chat model in one more call, or both: first the cross-encoder, then
+    the chat model its best 8"""
 
 
 class ChunkOptions(Section):

@@ -45,7 +45,7 @@ def no_checks(domain: Domain) -> Iterable[Problem]:
 
 def unset(domain: Domain, settings: Settings) -> Iterator[Problem]:
     """Problems of a domain file that only the settings reveal."""
-    if domain.retrieval.rerank == "cross_encoder" and not settings.cross_encoder:
+    if domain.retrieval.rerank in ("cross_encoder", "both") and not settings.cross_encoder:
         yield problem_at(
             domain.path,
             ["retrieval", "rerank"],

@@ -104,7 +104,7 @@ class Settings(BaseSettings):
     model does without"""
     cross_encoder: str | None = None
     """Cross-encoder, by name or folder, that judges passages again in the `rerank` and `advanced`
-    pipelines, before the chat model does; needs the `rerank` extra"""
+    pipelines and by `retrieval.rerank`, before the chat model does; needs the `rerank` extra"""
 
     entailment_model: str | None = None
     """Model for natural language inference, by name or folder, that checks what a chat model wrote

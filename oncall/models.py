@@ -74,7 +74,7 @@ class Models:
         """For `oncall retrieve` and `/api/retrieve`."""
         from index.ranking.rerank import build_reranker
 
-        return build_reranker(self._settings.cross_encoder, self.chat)
+        return build_reranker(self.reranker_without_model, self.chat)
 
     @property
     def reranker_without_model(self) -> Reranker | None:
@@ -85,15 +85,16 @@ class Models:
         """Returns the reranker of `retrieval.rerank`; None for the chat model without a `model`.
 
         Raises ConfigError for a cross-encoder that is missing from the settings."""
-        from index.ranking.rerank import ModelReranker
+        from index.ranking.rerank import build_reranker
 
         choice = domain.retrieval.rerank
-        if choice == "cross_encoder":
+        if choice in ("cross_encoder", "both"):
             self._settings.require(
                 cross_encoder=f"the cross-encoder that retrieval.rerank of {domain.domain} names"
             )
-            return self._cross_encoder
-        return ModelReranker(model) if choice == "model" and model else None
+        first = self._cross_encoder if choice in ("cross_encoder", "both") else None
+        second = model if choice in ("model", "both") else None
+        return build_reranker(first, second) if first or second else None
 
     @cached_property
     def _cross_encoder(self) -> Reranker:

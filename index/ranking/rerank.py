@@ -42,11 +42,9 @@ Reranker = Callable[[str, Sequence[Hit]], Reranked]
 """(question, hits best first) → Reranked. Raises nothing: a failure leaves the order."""
 
 
-def build_reranker(cross_encoder: str | None, model: ChatModel | None) -> Reranker:
-    """The configured reranker: the cross-encoder (name or folder), then the model on its best."""
-    stages: list[Reranker] = []
-    if cross_encoder:
-        stages.append(CrossEncoderReranker(cross_encoder))
+def build_reranker(cross_encoder: Reranker | None, model: ChatModel | None) -> Reranker:
+    """What there is of both: the cross-encoder, then the model on its best."""
+    stages = [cross_encoder] if cross_encoder else []
     if model is not None:
         stages.append(ModelReranker(model, FINAL_PASSAGES if stages else PASSAGES))
     return in_stages(stages)

@@ -118,7 +118,7 @@ def test_limits_decide_the_exit_code_and_a_matrix_stands_in_one_table(house: Pat
         (["run", "--fail-under", "sited=1"], "did you mean 'cited'?"),
         (["run", "--fail-under", "acceptable=1"], "add --judge"),
         (["run", "--matrix", "answer.effort=quick"], "'fast', 'standard' or 'thorough'"),
-        (["run", "--matrix", "retrieval.rerank=cross_encoder"], "ONCALL_CROSS_ENCODER"),
+        (["run", "--matrix", "retrieval.rerank=both"], "ONCALL_CROSS_ENCODER"),
         (["run", "--prices", "cheap"], "as 0.25/2.00"),
         (["run", "--compare", "nothing.json"], "not a report"),
         (["run", "--out", "config/domains/tea.md"], "no report can be written here"),

@@ -11,17 +11,22 @@ from typing import Any
 import pytest
 
 from config.chat_model import build_chat_model
+from config.errors import ConfigError
 from config.models import ChatModel
 from config.settings import Settings
 from enrichment.chunk import Chunk
 from index.ranking.rerank import (
     CrossEncoderReranker,
     ModelReranker,
+    Reranked,
     build_reranker,
     in_stages,
+    reordered,
 )
 from index.search import Hit
+from oncall.models import Models
 from playground.openai_stand_in import ModelFault, OpenAIStandIn
+from tests.bot.fakes import domain
 from tests.cross_encoder import tiny_cross_encoder
 
 QUESTION = "how often are keys rotated"
@@ -145,9 +150,42 @@ def test_two_stages_judge_what_the_first_put_first(tiny: Path, hits: list[Hit]) 
     assert list(found.scores) == sorted(found.scores, reverse=True)
 
 
+@pytest.mark.parametrize(
+    ("choice", "with_model", "without"),
+    [
+        ("none", (), ()),
+        ("cross_encoder", ("first",), ("first",)),
+        ("model", ("m",), ()),
+        ("both", ("first", "m"), ("first",)),
+    ],
+)
+def test_a_domain_chooses_who_judges_before_the_answerer_reads(
+    hits: list[Hit], choice: str, with_model: tuple[str, ...], without: tuple[str, ...]
+) -> None:
+    def backwards(question: str, hits: Sequence[Hit]) -> Reranked:
+        return reordered(hits, list(range(len(hits))), by="first")
+
+    models = Models(Settings(_env_file=None, cross_encoder="first"))
+    vars(models)["_cross_encoder"] = backwards  # what loads weights; see below for a real one
+    chosen = domain(retrieval={"rerank": choice})
+    with OpenAIStandIn({"rerank": scores(0, 0, 0, 0, 0)}) as server:
+        for model, by in ((model_at(server), with_model), (None, without)):
+            rerank = models.reranker_of(chosen, model)
+            found = rerank(QUESTION, hits) if rerank else Reranked(hits=tuple(hits))
+            assert found.by == by
+            assert order(found.hits) == ([4, 3, 2, 1, 0] if "first" in by else [0, 1, 2, 3, 4])
+
+
+@pytest.mark.parametrize("choice", ["cross_encoder", "both"])
+def test_a_cross_encoder_that_a_domain_wants_must_be_named(choice: str) -> None:
+    with pytest.raises(ConfigError, match="ONCALL_CROSS_ENCODER"):
+        Models(Settings(_env_file=None)).reranker_of(domain(retrieval={"rerank": choice}), None)
+
+
 def test_what_is_configured_judges_and_nothing_else(tiny: Path, hits: list[Hit]) -> None:
     assert build_reranker(None, None)(QUESTION, hits).hits == tuple(hits)
-    assert build_reranker(str(tiny), None)(QUESTION, hits).by == (str(tiny),)
+    first = CrossEncoderReranker(str(tiny))
+    assert build_reranker(first, None)(QUESTION, hits).by == (str(tiny),)
     with OpenAIStandIn({"rerank": scores(0, 10, 1, 7, 0)}) as server:
         assert build_reranker(None, model_at(server))(QUESTION, hits).by == ("m",)
-        assert build_reranker(str(tiny), model_at(server))(QUESTION, hits).by == (str(tiny), "m")
+        assert build_reranker(first, model_at(server))(QUESTION, hits).by == (str(tiny), "m")
