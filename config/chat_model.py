@@ -109,6 +109,7 @@ def _build_model(settings: Settings, variable: str, model: str, patience: _Patie
             check=variable,
             retries=patience.retries,
             pause_seconds=patience.pause_seconds,
+            timeout_seconds=timeout,
             provider=provider,
         )
         built.connected()  # reports a missing package or key now, not at the first question

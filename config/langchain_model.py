@@ -1,41 +1,46 @@
 """A chat model by LangChain: the OpenAI protocol, or another provider's integration.
 
-Vendors' errors are translated here. A feature that the server rejects (JSON schemas, temperature,
-usage in streams) is omitted after the first rejection."""
+Vendors' errors are translated here. A feature that the server refuses is replaced or left out, see
+`config/servers`."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from pydantic import BaseModel, ValidationError
 
 from config.errors import InvalidModelOutput, ModelError, ModelUnavailable
-from config.model_failures import as_model_error, is_outage, status_of, too_long, wait_before_retry
+from config.model_failures import too_long, withheld
 from config.models import (
     Messages,
     Prompt,
     Reply,
     TokenCount,
     Usage,
-    describe,
     estimate,
     lose,
-    messages_of,
     model_time_left,
+    waiting_for_model,
+)
+from config.providers import OPENAI, secrets_of
+from config.servers.attempts import Attempts, EmptyStream
+from config.servers.capabilities import Fallbacks
+from config.servers.messages import (
+    describe,
+    messages_of,
     parse_reply,
     response_format,
-    waiting_for_model,
     with_schema,
+    without_system,
 )
-from config.providers import (
-    OPENAI,
-    secrets_of,
-)
+from config.servers.refusals import Feature
+from config.servers.replies import StreamReading, finish_reasons, usage_of
+from config.servers.streams import IDLE_SECONDS, PacedStream, ending_of
+from config.servers.thoughts import ThoughtFilter, without_thoughts
 from telemetry.tracing import ModelCall
 
 if TYPE_CHECKING:
@@ -44,14 +49,10 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-T = TypeVar("T")
-
-_FAIR_SECONDS = 10.0
-"""A call that was given less time says nothing about the model when it gets no reply."""
-_WARN_EVERY = 60.0
-"""Seconds."""
-_CHARACTERS_A_TOKEN = 8
-"""Twice the usual number. A longer stream comes from a server that ignores `max_tokens`."""
+_GRACE = 1.0
+"""Seconds in which a client's own timeout comes first."""
+_WHOLE: tuple[Feature, ...] = ("schema", "temperature", "limit", "system", "usage", "whole")
+_STREAM: tuple[Feature, ...] = ("usage", "temperature", "limit", "system", "stream")
 
 
 class _Loaded(BaseModel):
@@ -77,24 +78,24 @@ class LangChainModel:
         self.name = name
         self._provider = provider
         self._connect = connect
-        self._check_key = check_key
-        self._check = check
-        self._retries = retries
-        self._pause = pause_seconds
         self._timeout = timeout_seconds
-        self._paused_until = 0.0
-        self._warned_at: dict[str, float] = {}
         self._count_tokens = TokenCount(name)
-        self._unsupported: set[str] = set()
+        self._attempt = Attempts(
+            name, check_key, check, retries, pause_seconds, secrets=self._secrets
+        )
+        self.capabilities = self._attempt.capabilities
         self._client: BaseChatModel | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
+    def _secrets(self) -> list[str]:
+        return secrets_of(self._client) if self._client else []
+
     def connected(self) -> BaseChatModel:
         """The vendor's client, created on first use."""
         if self._client is None:
-            self._client = self._connect(self._unsupported, 0)
+            self._client = self._connect((), 0)
         return self._client
 
     def structured(self, prompt: Prompt, reply: type[Reply]) -> tuple[Reply, Usage]:
@@ -109,7 +110,7 @@ class LangChainModel:
             lose(usage)
             raise too_long(prompt)
         messages += [
-            ("assistant", text or "(empty)"),
+            ("assistant", without_thoughts(text) or "(empty)"),
             ("user", f"That reply is not valid: {problem}. Send the corrected JSON object only."),
         ]
         try:
@@ -130,19 +131,18 @@ class LangChainModel:
     def stream(self, prompt: Prompt) -> Iterator[str | Usage]:
         """Yields text deltas, then the Usage. Raises ModelUnavailable when the stream breaks off;
         ends one that exceeds its limit because the server ignores `max_tokens`."""
-        messages, size = messages_of(prompt), 0
+        messages = messages_of(prompt)
+        reading = StreamReading(prompt, waits=self.capabilities.has("lone tag"))
         with self._watched(prompt) as call:
             try:
-                for piece in self._streamed(prompt, messages):
+                for piece in self._streamed(prompt, messages, reading):
                     if isinstance(piece, Usage):
-                        piece = self._count_tokens(piece, messages, size)
+                        piece = self._count_tokens(piece, messages, reading.size)
                         call.used(piece.input_tokens, piece.output_tokens)
-                    else:
-                        size += len(piece.encode())
                     yield piece
             except ModelError:
-                if size:
-                    lose(replace(estimate(messages, size), calls=1))
+                if reading.size:
+                    lose(replace(estimate(messages, reading.size), calls=1))
                 raise
 
     @contextmanager
@@ -158,35 +158,60 @@ class LangChainModel:
             raise
         call.end("ok")
 
-    def _streamed(self, prompt: Prompt, messages: Messages) -> Iterator[str | Usage]:
-        def begin() -> tuple[BaseMessage | None, Iterator[BaseMessage]]:
-            pieces = self._pieces(prompt, messages)
-            return next(pieces, None), pieces
-
-        piece, pieces = self._attempt(prompt, begin)
-        usage, finished = Usage(calls=1), False
-        room = prompt.max_tokens * _CHARACTERS_A_TOKEN
-        while piece is not None:
-            if piece.text:
-                yield str(piece.text)[:room]
-                room -= len(piece.text)
-            usage += _usage(piece, calls=0)
-            if room <= 0:
-                usage, finished = usage + Usage(cut=True), True
-                break
-            finished = finished or any(_finish_reasons(piece))
-            try:
+    def _streamed(
+        self, prompt: Prompt, messages: Messages, reading: StreamReading
+    ) -> Iterator[str | Usage]:
+        piece, pieces = self._attempt(
+            prompt, lambda one: self._begun(prompt, messages, one), _STREAM
+        )
+        try:
+            while piece is not None and reading.room > 0:
+                if text := reading.add(piece):
+                    yield text
+                if reading.end and isinstance(pieces, PacedStream):
+                    pieces.seconds = min(self._timeout, IDLE_SECONDS)
                 with waiting_for_model():
                     piece = next(pieces, None)
-            except Exception as error:  # the HTTP stack raises many types when a stream breaks
-                self._fail(prompt, error)
-        if close := getattr(pieces, "close", None):
-            close()
-        if not finished:
+        except Exception as error:  # the HTTP stack raises many types when a stream breaks
+            self._attempt.fail(prompt, error)
+        finally:
+            if isinstance(pieces, PacedStream):
+                pieces.close()
+        ending = reading.ending(is_done=isinstance(pieces, PacedStream) and pieces.watch.is_done)
+        if ending == "broken":
             raise ModelUnavailable(
                 f"the model's answer to {prompt.name!r} broke off", kind="broke_off"
             )
-        yield usage
+        if ending == "unknown" and self.capabilities.note("no reason"):
+            log.warning("a model's server doesn't say why a reply ends", model=self.name)
+        if text := reading.thoughts.close():
+            yield text
+        self._note(reading.thoughts)
+        yield reading.usage + Usage(cut=ending in ("cut", "filtered"))
+
+    def _begun(
+        self, prompt: Prompt, messages: Messages, fallbacks: Fallbacks
+    ) -> tuple[BaseMessage | None, Iterator[BaseMessage]]:
+        """The first piece of a stream, and the others."""
+        if fallbacks.get("stream"):
+            return self._whole(prompt, messages, fallbacks), iter(())
+        pieces = PacedStream(
+            lambda: self._pieces(prompt, messages, fallbacks), self._timeout + _GRACE
+        )
+        try:
+            piece = next(pieces)
+        except BaseException as error:
+            pieces.close()
+            if isinstance(error, StopIteration) or "No generation chunks" in str(error):
+                raise EmptyStream from None
+            raise
+        return piece, pieces
+
+    def _note(self, thoughts: ThoughtFilter) -> None:
+        if thoughts.has_thoughts:
+            self.capabilities.note("thoughts")
+        if thoughts.is_lone:
+            self.capabilities.note("lone tag")
 
     def load(self) -> None:
         """Imports and builds what the first call needs, about two seconds. Sends no request."""
@@ -197,97 +222,76 @@ class LangChainModel:
         self, prompt: Prompt, messages: Messages, reply: type[BaseModel]
     ) -> tuple[str, Usage]:
         with self._watched(prompt) as call:
-            message = self._attempt(prompt, lambda: self._replied(prompt, messages, reply))
-            usage = _usage(message, calls=1)
-            usage = self._count_tokens(usage, messages, len(str(message.text).encode()))
+            message = self._attempt(
+                prompt, lambda one: self._replied(prompt, messages, reply, one), _WHOLE
+            )
+            text, usage = str(message.text), usage_of(message, calls=1)
+            usage = self._count_tokens(usage, messages, len(text.encode()))
             call.used(usage.input_tokens, usage.output_tokens)
-        return str(message.text), usage
+            if ending_of([*finish_reasons(message)]) == "filtered":
+                lose(usage)
+                raise withheld(prompt)
+        thoughts = ThoughtFilter()
+        thoughts.feed(text)
+        self._note(thoughts)
+        return text, usage
 
-    def _replied(self, prompt: Prompt, messages: Messages, reply: type[BaseModel]) -> BaseMessage:
-        options = self._options(prompt, schema=response_format(prompt.name, reply))
-        full_messages = messages if "response_format" in options else with_schema(messages, reply)
-        return self.connected().invoke(full_messages, **options)
+    def _replied(
+        self, prompt: Prompt, messages: Messages, reply: type[BaseModel], fallbacks: Fallbacks
+    ) -> BaseMessage:
+        steps = fallbacks.get("schema", 0)
+        forms = (response_format(prompt.name, reply), {"type": "json_object"}, None)
+        form, asking = forms[steps], with_schema(messages, reply) if steps else messages
+        if not fallbacks.get("whole"):
+            return self._whole(prompt, asking, fallbacks, form)
+        pieces = PacedStream(
+            lambda: self._pieces(prompt, asking, fallbacks, form), self._timeout + _GRACE
+        )
+        try:
+            message: Any = next(pieces)
+            for piece in pieces:
+                message += piece
+        finally:
+            pieces.close()
+        return message  # type: ignore[no-any-return]
 
-    def _pieces(self, prompt: Prompt, messages: Messages) -> Iterator[BaseMessage]:
-        return self.connected().stream(messages, **self._options(prompt, streaming=True))
+    def _whole(
+        self,
+        prompt: Prompt,
+        messages: Messages,
+        fallbacks: Fallbacks,
+        form: dict[str, Any] | None = None,
+    ) -> BaseMessage:
+        options = self._options(prompt, fallbacks, form)
+        return self.connected().invoke(_in_roles(messages, fallbacks), **options)
+
+    def _pieces(
+        self,
+        prompt: Prompt,
+        messages: Messages,
+        fallbacks: Fallbacks,
+        form: dict[str, Any] | None = None,
+    ) -> Iterator[BaseMessage]:
+        options = self._options(prompt, fallbacks, form)
+        options["stream_usage"] = not fallbacks.get("usage")
+        return self.connected().stream(_in_roles(messages, fallbacks), **options)
 
     def _options(
-        self, prompt: Prompt, *, schema: dict[str, Any] | None = None, streaming: bool = False
+        self, prompt: Prompt, fallbacks: Fallbacks, form: dict[str, Any] | None
     ) -> dict[str, Any]:
-        options: dict[str, Any] = {"temperature": 0, "max_tokens": prompt.max_tokens}
-        if schema:
-            options["response_format"] = schema
-        if streaming:
-            options["stream_usage"] = True
+        options: dict[str, Any] = {} if fallbacks.get("temperature") else {"temperature": 0}
+        # The client renames `max_tokens`, and reads replies with a `response_format` by rules of
+        # its own: what stands in `extra_body` goes out as it is.
+        body: dict[str, Any] = {"response_format": form} if form else {}
+        if not fallbacks.get("limit"):
+            options["max_tokens"] = prompt.max_tokens
+        elif fallbacks["limit"] == 1:
+            body["max_tokens"] = prompt.max_tokens
+        if body:
+            options["extra_body"] = body
         if (left := model_time_left()) < self._timeout:
             options["timeout"] = left
-        return {name: value for name, value in options.items() if name not in self._unsupported}
-
-    def _attempt(self, prompt: Prompt, call: Callable[[], T]) -> T:
-        """Makes the call. Omits rejected features; retries temporary failures after short waits."""
-        with waiting_for_model():
-            return self._retried(prompt, call)
-
-    def _retried(self, prompt: Prompt, call: Callable[[], T]) -> T:
-        if time.monotonic() < self._paused_until:
-            raise ModelUnavailable(
-                "the model did not respond a moment ago; not asked again yet", kind="paused"
-            )
-        failures = 0
-        while True:
-            left = model_time_left()
-            try:
-                return call()
-            except Exception as error:  # the one place that handles vendors' errors
-                if self._leave_out(error):
-                    continue
-                wait = wait_before_retry(error, failures)
-                failures += 1
-                if wait is None or failures > self._retries:
-                    self._fail(prompt, error, patient=left >= _FAIR_SECONDS)
-                time.sleep(wait)
-
-    def _leave_out(self, error: Exception) -> bool:
-        """Whether the server refused an optional feature that the next request can omit."""
-        message = str(error).lower()
-        by_client = isinstance(error, ValueError) and "not supported" in message
-        if not by_client and status_of(error) not in (400, 422):
-            return False
-        for feature, words in (
-            ("temperature", ("temperature",)),
-            ("max_tokens", ("max_tokens", "max_completion_tokens", "max_output_tokens")),
-            ("stream_usage", ("stream_options", "include_usage")),
-            ("response_format", ("response_format", "json_schema", "schema", "output_config")),
-        ):
-            if feature not in self._unsupported and any(word in message for word in words):
-                self._unsupported.add(feature)
-                return True
-        return False
-
-    def _fail(self, prompt: Prompt, error: Exception, *, patient: bool = True) -> NoReturn:
-        if isinstance(error, ModelError):
-            raise error
-        failure = as_model_error(prompt, error, check_key=self._check_key, check=self._check)
-        if is_outage(error) and (patient or failure.kind != "timeout"):
-            self._paused_until = time.monotonic() + self._pause
-        self._warn(failure)
-        # A server may echo the key in its error; then the cause must not reach a log.
-        keys = secrets_of(self._client) if self._client else []
-        leaks = any(key in repr(error) for key in keys)
-        raise failure from (None if leaks else error)
-
-    def _warn(self, failure: ModelError) -> None:
-        """Log why, for each kind of failure at most once a minute."""
-        now = time.monotonic()
-        if now - self._warned_at.get(failure.kind, float("-inf")) >= _WARN_EVERY:
-            self._warned_at[failure.kind] = now
-            log.warning(
-                "a model call failed",
-                model=self.name,
-                reason=failure.kind,
-                cause=failure.problem,
-                remedy=failure.remedy,
-            )
+        return options
 
 
 class ProviderModel(LangChainModel):
@@ -298,50 +302,41 @@ class ProviderModel(LangChainModel):
 
     def __init__(self, name: str, **settings: Any) -> None:
         super().__init__(name, **settings)
-        self._bounded: dict[int, BaseChatModel] = {}
+        self._clients: dict[tuple[frozenset[str], int], BaseChatModel] = {}
 
-    def _client_for(self, prompt: Prompt) -> BaseChatModel:
-        limit = 0 if "max_tokens" in self._unsupported else prompt.max_tokens
-        if limit not in self._bounded:
-            self._bounded[limit] = self._connect(self._unsupported, limit)
-        return self._bounded[limit]
+    def _client_for(self, prompt: Prompt, fallbacks: Fallbacks) -> BaseChatModel:
+        options = {"temperature": "temperature", "usage": "stream_usage"}
+        without = frozenset(name for one, name in options.items() if fallbacks.get(one))  # type: ignore[call-overload]
+        key = without, 0 if fallbacks.get("limit") else prompt.max_tokens
+        if key not in self._clients:
+            self._clients[key] = self._connect(*key)
+        return self._clients[key]
 
-    def _replied(self, prompt: Prompt, messages: Messages, reply: type[BaseModel]) -> BaseMessage:
-        client = self._client_for(prompt)
-        if "response_format" not in self._unsupported:
-            try:
-                structured: Any = client.with_structured_output(
+    def _replied(
+        self, prompt: Prompt, messages: Messages, reply: type[BaseModel], fallbacks: Fallbacks
+    ) -> BaseMessage:
+        client = self._client_for(prompt, fallbacks)
+        if not fallbacks.get("schema"):
+            structured: Any = None
+            with suppress(TypeError, ValueError, NotImplementedError):
+                structured = client.with_structured_output(
                     reply, method="json_schema", include_raw=True
                 )
-            except (TypeError, ValueError, NotImplementedError):
-                self._unsupported.add("response_format")
-            else:
-                raw: BaseMessage = structured.invoke(messages)["raw"]
+            if structured is not None:
+                raw: BaseMessage = structured.invoke(_in_roles(messages, fallbacks))["raw"]
                 return raw
-        return client.invoke(with_schema(messages, reply))
+        return client.invoke(_in_roles(with_schema(messages, reply), fallbacks))
 
-    def _pieces(self, prompt: Prompt, messages: Messages) -> Iterator[BaseMessage]:
-        return self._client_for(prompt).stream(messages)
+    def _whole(
+        self, prompt: Prompt, messages: Messages, fallbacks: Fallbacks, form: Any = None
+    ) -> BaseMessage:
+        return self._client_for(prompt, fallbacks).invoke(_in_roles(messages, fallbacks))
 
-    def _leave_out(self, error: Exception) -> bool:
-        if left_out := super()._leave_out(error):
-            self._client, self._bounded = None, {}
-        return left_out
-
-
-def _usage(message: BaseMessage, *, calls: int) -> Usage:
-    """0 tokens where the server counts none."""
-    counted = getattr(message, "usage_metadata", None) or {}
-    return Usage(
-        calls=calls,
-        input_tokens=counted.get("input_tokens", 0),
-        output_tokens=counted.get("output_tokens", 0),
-        cut=bool({"length", "max_tokens"} & set(_finish_reasons(message))),
-    )
+    def _pieces(
+        self, prompt: Prompt, messages: Messages, fallbacks: Fallbacks, form: Any = None
+    ) -> Iterator[BaseMessage]:
+        return self._client_for(prompt, fallbacks).stream(_in_roles(messages, fallbacks))
 
 
-def _finish_reasons(message: BaseMessage) -> Iterator[str]:
-    """`finish_reason`, `stop_reason`, `done_reason` or `stopReason`; the last piece has one."""
-    for key, value in message.response_metadata.items():
-        if "reason" in key.lower() and value:
-            yield str(value).lower()
+def _in_roles(messages: Messages, fallbacks: Fallbacks) -> Messages:
+    return without_system(messages) if fallbacks.get("system") else messages

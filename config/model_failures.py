@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from config.errors import InvalidModelOutput, ModelError, ModelFailure, ModelUnavailable
@@ -70,15 +70,33 @@ def too_long(prompt: Prompt) -> InvalidModelOutput:
     )
 
 
+def withheld(prompt: Prompt) -> InvalidModelOutput:
+    return InvalidModelOutput(
+        f"the server's content filter withheld the reply to {prompt.name!r}", kind="refused"
+    )
+
+
 def status_of(error: BaseException) -> int | None:
-    """HTTP status of a vendor's error: `status_code`, `code`, botocore's field, or its cause's."""
-    response: Any = getattr(error, "response", None)
-    if isinstance(response, dict):
-        return int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) or None
-    for status in (getattr(error, "status_code", None), getattr(error, "code", None)):
-        if isinstance(status, int) and status >= 400:
-            return status
-    return status_of(error.__cause__) if error.__cause__ else None
+    """HTTP status of a vendor's error: `status_code`, `code`, botocore's field, an error object in
+    a reply or a stream, or its cause's."""
+    for one in causes_of(error):
+        response: Any = getattr(one, "response", None)
+        if isinstance(response, dict):
+            return int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) or None
+        bodies = [part for part in one.args if isinstance(part, dict)]
+        candidates = [getattr(one, "status_code", None), getattr(one, "code", None)]
+        for status in (*candidates, *(part.get("code") for part in bodies)):
+            if str(status).isdecimal() and 400 <= int(str(status)) < 600:
+                return int(str(status))
+    return None
+
+
+def causes_of(error: BaseException) -> Iterator[BaseException]:
+    """The error and its causes. A warning that tests turn into an error hides the error itself."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or (cause.__context__ if isinstance(cause, Warning) else None)
 
 
 def _retry_after(error: Exception) -> float | None:

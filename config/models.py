@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -15,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import structlog
 from numpy.typing import NDArray
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from config.errors import ModelUnavailable
 
@@ -58,6 +56,8 @@ class Prompt:
     """The mark around untrusted text; random, so never part of a cache key."""
     pictures: tuple[ShownPicture, ...] = ()
     """Sent after the text, to a vision model."""
+    begins: tuple[str, ...] = ()
+    """Words, one of which begins the reply; a stream that begins otherwise may be a thought."""
 
 
 class _Stopwatch:
@@ -231,44 +231,6 @@ Messages = list[tuple[str, Any]]
 """(role, text or LangChain's content blocks), in order."""
 
 
-def messages_of(prompt: Prompt) -> Messages:
-    """Messages of a prompt. Pictures become LangChain's blocks, which it converts per provider."""
-    if not prompt.pictures:
-        return [("system", prompt.system), ("user", prompt.user)]
-    blocks = [{"type": "text", "text": prompt.user}]
-    for picture in prompt.pictures:
-        data = base64.b64encode(picture.data).decode()
-        blocks.append({"type": "image", "base64": data, "mime_type": picture.media_type})
-    return [("system", prompt.system), ("user", blocks)]
-
-
-def parse_reply(text: str, reply: type[Reply]) -> Reply:
-    """Parses the JSON object in a reply; prose, a fence or a think block may surround it."""
-    body = _without_thinking(text)
-    start, end = body.find("{"), body.rfind("}")
-    return reply.model_validate_json(body[start : end + 1] if 0 <= start < end else body)
-
-
-def _without_thinking(text: str) -> str:
-    """Cut by hand: a regex would search the rest again from every `<think>` without an end."""
-    parts, start = [], 0
-    while (opening := text.find("<think>", start)) >= 0:
-        closing = text.find("</think>", opening)
-        if closing < 0:
-            break
-        parts.append(text[start:opening])
-        start = closing + len("</think>")
-    return "".join([*parts, text[start:]])
-
-
-def describe(error: ValidationError) -> str:
-    """The first three problems with their places, never the input."""
-    problems = [
-        f"{'.'.join(map(str, item['loc'])) or 'reply'}: {item['msg']}" for item in error.errors()
-    ]
-    return "; ".join(problems[:3])
-
-
 class TokenCount:
     """Estimates tokens for a server that counts none: no budget would hold."""
 
@@ -293,21 +255,6 @@ def estimate(messages: Messages, reply_bytes: int) -> Usage:
     size = sum(_PICTURE_BYTES if text is None else len(text.encode()) for text in texts)
     tokens = (size // _BYTES_A_TOKEN + 1, reply_bytes // _BYTES_A_TOKEN + 1)
     return Usage(input_tokens=tokens[0], output_tokens=tokens[1])
-
-
-def response_format(name: str, reply: type[BaseModel]) -> dict[str, Any]:
-    from openai import pydantic_function_tool
-
-    tool: Any = pydantic_function_tool(reply)["function"]
-    schema = {"name": name, "strict": True, "schema": tool["parameters"]}
-    return {"type": "json_schema", "json_schema": schema}
-
-
-def with_schema(messages: Messages, reply: type[BaseModel]) -> Messages:
-    (role, system), *rest = messages
-    schema = json.dumps(reply.model_json_schema())
-    instruction = f"{system}\n\nReply with one JSON object that fits this JSON schema:\n{schema}"
-    return [(role, instruction), *rest]
 
 
 @dataclass(frozen=True, kw_only=True)

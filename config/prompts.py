@@ -31,8 +31,8 @@ class Foreign:
 
 
 class PromptFolder:
-    """A folder of `NAME.md`: front matter with `version` and `max_tokens` of the reply, then
-    `# System` and `# User`."""
+    """A folder of `NAME.md`: front matter with `version`, `max_tokens` of the reply and perhaps the
+    words that it `begins` with, then `# System` and `# User`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -43,7 +43,7 @@ class PromptFolder:
         A `str` is trusted text: ours or the operators'. `Foreign` text is fenced with a random
         mark for this prompt, available as `{{fence}}`. Placeholders in values are not filled."""
         fence = new_fence()
-        version, max_tokens, system, user = _parts(self._path / f"{name}.md")
+        version, max_tokens, begins, system, user = _parts(self._path / f"{name}.md")
         texts = {key: _rendered(value, fence) for key, value in values.items()} | {"fence": fence}
 
         def fill(template: str) -> str:
@@ -51,7 +51,7 @@ class PromptFolder:
 
         return Prompt(
             name=name, version=version, system=fill(system), user=fill(user), fence=fence,
-            max_tokens=max_tokens,
+            max_tokens=max_tokens, begins=begins,
         )  # fmt: skip
 
 
@@ -94,7 +94,7 @@ def _rendered(value: str | Foreign | Sequence[Foreign], fence: str) -> str:
 
 
 @lru_cache(maxsize=32)
-def _parts(path: Path) -> tuple[str, int, str, str]:
+def _parts(path: Path) -> tuple[str, int, tuple[str, ...], str, str]:
     text = path.read_text(encoding="utf-8")
     _, about, body = text.split("---\n", 2)
     system, user = re.split(r"^# User$", body, maxsplit=1, flags=re.MULTILINE)
@@ -104,6 +104,7 @@ def _parts(path: Path) -> tuple[str, int, str, str]:
     return (
         version,
         int(declared["max_tokens"]),
+        tuple(declared.get("begins", "").split()),
         system.replace("# System", "", 1).strip(),
         user.strip(),
     )

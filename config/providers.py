@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from config.errors import ConfigError
+from config.servers.streams import PlainChunks, watch_body
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -79,17 +80,20 @@ def _spelled(provider: str) -> str:
 def openai_client(
     model: str, *, key: SecretStr, base_url: str | None, timeout_seconds: float
 ) -> BaseChatModel:
+    import openai
     from langchain.chat_models import init_chat_model
 
-    client: BaseChatModel = init_chat_model(
+    client: Any = init_chat_model(
         model,
         model_provider=OPENAI,
         api_key=key,
         base_url=base_url,
         timeout=timeout_seconds,
         max_retries=0,
+        http_client=openai.DefaultHttpxClient(event_hooks={"response": [watch_body]}),
     )
-    return client
+    client.client = PlainChunks(client.client)
+    return client  # type: ignore[no-any-return]
 
 
 def provider_client(

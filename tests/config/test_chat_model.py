@@ -20,8 +20,8 @@ from config.models import (
     Usage,
     model_time,
     model_time_left,
-    parse_reply,
 )
+from config.servers.messages import parse_reply
 from config.settings import Settings
 from playground.openai_stand_in import ModelFault, OpenAIStandIn, Script
 from telemetry.metrics import registry

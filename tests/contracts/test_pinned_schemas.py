@@ -16,8 +16,8 @@ from pydantic import BaseModel
 from agents.response import to_full_response
 from api.mcp.tools import TOOLS
 from config.domain import Domain
-from config.models import response_format
 from config.prompts import PromptFolder
+from config.servers.messages import response_format
 from config.settings import Settings
 from jobs.evaluation.report import EvaluationReport
 from tests.api.front import api

@@ -20,15 +20,6 @@ from tests.loaders.thoroughly import SHARED
 
 FOLDER = SHARED / "foreign" / "model-replies"
 SSE = "text/event-stream"
-DEFECTS = {
-    "content-filter-in-the-middle",
-    "json-behind-lone-close",
-    "json-then-prose",
-    "llamacpp-grammar",
-    "mistral-extra-forbidden",
-    "openrouter-no-endpoints",
-}
-"""Cases that fail today. One that passes must leave the list."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +58,7 @@ def listed() -> list[dict[str, Any]]:
 
 
 def cases() -> list[Any]:
-    defect = pytest.mark.xfail(strict=True, reason="known defect")
-    params = [
-        pytest.param(one, id=one["name"], marks=[defect] if one["name"] in DEFECTS else [])
-        for one in listed()
-    ]
+    params = [pytest.param(one, id=one["name"]) for one in listed()]
     reason = f"no {FOLDER}; set ONCALL_SHARED_DIR"
     return params or [pytest.param({}, id="none", marks=pytest.mark.skip(reason))]
 

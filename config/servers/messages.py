@@ -1,0 +1,84 @@
+"""The messages of a request, the form that its reply has to have, and how it is read."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from config.models import Messages, Prompt, Reply
+from config.servers.thoughts import without_thoughts
+
+_MAX_OBJECTS = 16
+"""JSON objects that are tried in one reply."""
+
+
+def messages_of(prompt: Prompt) -> Messages:
+    """Messages of a prompt. Pictures become LangChain's blocks, which it converts per provider."""
+    if not prompt.pictures:
+        return [("system", prompt.system), ("user", prompt.user)]
+    blocks = [{"type": "text", "text": prompt.user}]
+    for picture in prompt.pictures:
+        data = base64.b64encode(picture.data).decode()
+        blocks.append({"type": "image", "base64": data, "mime_type": picture.media_type})
+    return [("system", prompt.system), ("user", blocks)]
+
+
+def parse_reply(text: str, reply: type[Reply]) -> Reply:
+    """Parses the JSON object in a reply; prose with braces, a fence or thoughts may surround it."""
+    candidates = [*_objects(without_thoughts(text)), *_objects(text)]
+    for candidate in candidates:
+        with suppress(ValidationError):
+            return reply.model_validate_json(candidate)
+    return reply.model_validate_json(candidates[0])
+
+
+def _objects(text: str) -> Iterator[str]:
+    """The whole JSON objects in a text, in order, then all from the first to the last brace."""
+    start, end = text.find("{"), text.rfind("}")
+    at = start
+    for _ in range(_MAX_OBJECTS):
+        if at < 0:
+            break
+        try:
+            _, behind = json.JSONDecoder().raw_decode(text, at)
+            yield text[at:behind]
+        except (ValueError, RecursionError):
+            behind = at + 1
+        at = text.find("{", behind)
+    yield text[start : end + 1] if 0 <= start < end else text
+
+
+def describe(error: ValidationError) -> str:
+    """The first three problems with their places, never the input."""
+    problems = [
+        f"{'.'.join(map(str, item['loc'])) or 'reply'}: {item['msg']}" for item in error.errors()
+    ]
+    return "; ".join(problems[:3])
+
+
+def response_format(name: str, reply: type[BaseModel]) -> dict[str, Any]:
+    from openai import pydantic_function_tool
+
+    tool: Any = pydantic_function_tool(reply)["function"]
+    schema = {"name": name, "strict": True, "schema": tool["parameters"]}
+    return {"type": "json_schema", "json_schema": schema}
+
+
+def without_system(messages: Messages) -> Messages:
+    """For models without a system role: its text begins the first message of the user."""
+    (_, system), (role, content), *rest = messages
+    if isinstance(content, str):
+        return [(role, f"{system}\n\n{content}"), *rest]
+    return [(role, [{"type": "text", "text": system}, *content]), *rest]
+
+
+def with_schema(messages: Messages, reply: type[BaseModel]) -> Messages:
+    (role, system), *rest = messages
+    schema = json.dumps(reply.model_json_schema())
+    instruction = f"{system}\n\nReply with one JSON object that fits this JSON schema:\n{schema}"
+    return [(role, instruction), *rest]

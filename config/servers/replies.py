@@ -1,0 +1,65 @@
+"""A message of LangChain, or a stream of its pieces, as a reply: text, tokens, ending."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from config.models import Prompt, Usage
+from config.servers.streams import Ending, ending_of, looks_whole
+from config.servers.thoughts import ThoughtFilter
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
+
+_CHARACTERS_A_TOKEN = 8
+"""Twice the usual number. A longer stream comes from a server that ignores `max_tokens`."""
+
+
+class StreamReading:
+    """The text of one stream, as it is read."""
+
+    def __init__(self, prompt: Prompt, *, waits: bool) -> None:
+        self.thoughts = ThoughtFilter(prompt.begins, waits=waits)
+        self.room = prompt.max_tokens * _CHARACTERS_A_TOKEN
+        self.size = 0
+        """Bytes, thoughts included."""
+        self.end = ""
+        self.reasons: list[str] = []
+        self.usage = Usage(calls=1)
+
+    def add(self, piece: BaseMessage) -> str:
+        """The visible text. A piece without text holds at least a token of thought."""
+        text = str(piece.text)[: self.room]
+        self.room -= max(len(text), 1)
+        self.size += len(text.encode())
+        self.end = (self.end + text)[-40:]
+        self.reasons += finish_reasons(piece)
+        self.usage += usage_of(piece, calls=0)
+        return self.thoughts.feed(text)
+
+    def ending(self, *, is_done: bool) -> Ending:
+        """`is_done`: the protocol's last line came. `unknown`: no reason, but all of the text."""
+        if self.room <= 0:
+            return "cut"
+        ending = ending_of(self.reasons)
+        is_whole = is_done or looks_whole(self.end)
+        return "broken" if ending == "unknown" and not is_whole else ending
+
+
+def usage_of(message: BaseMessage, *, calls: int) -> Usage:
+    """0 tokens where the server counts none."""
+    counted = getattr(message, "usage_metadata", None) or {}
+    return Usage(
+        calls=calls,
+        input_tokens=counted.get("input_tokens", 0),
+        output_tokens=counted.get("output_tokens", 0),
+        cut=ending_of([*finish_reasons(message)]) == "cut",
+    )
+
+
+def finish_reasons(message: BaseMessage) -> Iterator[str]:
+    """`finish_reason`, `stop_reason`, `done_reason` or `stopReason`; the last piece has one."""
+    for key, value in message.response_metadata.items():
+        if key.lower().endswith("reason") and isinstance(value, str) and value:
+            yield value.lower()
