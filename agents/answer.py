@@ -19,8 +19,8 @@ AnswerPath = Literal[
 ]  # fmt: skip
 
 _LEFT_OUT = "\n…\n"
-CITATION = re.compile(r"\s?\[(\d{1,3})\]")
-"""A `[n]` in an answer's text, with the space before it."""
+CITATION = re.compile(r"(?:\s|(?<!\w))\[(\d{1,3})\]")
+"""A `[n]` in an answer's text, with the space before it. `args[1]` is none."""
 FOUND_NOTHING: frozenset[AnswerPath] = frozenset(("no_answer_found",))
 FROM_DOCUMENTS: frozenset[AnswerPath] = frozenset(
     ("company_specific_rag_success", "company_specific_rag_failure", "cached")

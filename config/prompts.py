@@ -13,7 +13,9 @@ from pathlib import Path
 from config.models import Prompt
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
-_LOOKS_LIKE_A_CITATION = re.compile(r"\[(\^?)(\d{1,3})\]")
+_LOOKS_LIKE_A_CITATION = re.compile(
+    r"(?P<code>^```.*?^```|`[^`\n]+`)|\[(\^?)(\d{1,3})\]", re.DOTALL | re.MULTILINE
+)
 CHAT_TOKEN = re.compile(
     r"<[|｜]|\[/?(?:INST|SYSTEM_PROMPT)\]|<</?SYS>>|<(?:start|end)_of_turn>|</?s>", re.IGNORECASE
 )
@@ -72,13 +74,16 @@ def neutral(text: str, fence: str) -> str:
 
 
 def harmless(text: str) -> str:
-    """Removes NULs; replaces chat-template tokens and numbers that look like citations.
+    """Removes NULs; replaces chat-template tokens and, outside of code, numbers that look like
+    citations.
 
     Replacements can't form such a token; other text stays unchanged."""
     # NULs first: one inside a token would hide it.
     text = text.replace("\x00", "")
     text = CHAT_TOKEN.sub(lambda token: token[0].replace("<", "‹").replace("[", "("), text)
-    return _LOOKS_LIKE_A_CITATION.sub(r"(\1\2)", text)
+    return _LOOKS_LIKE_A_CITATION.sub(
+        lambda match: match["code"] or f"({match[2]}{match[3]})", text
+    )
 
 
 def listed(lines: Iterable[str], *, otherwise: str = "none") -> str:

@@ -170,13 +170,15 @@ class CitationReader:
             at = match.end()
             numbers = self._cited(match, before + text[: match.start()])
             if numbers is None:
-                read, was_citation = f"{read}{between}{_protected(match[0])}", False
+                is_index = (read + between or before)[-1:].isalnum()
+                literal = match[0] if is_index else harmless(match[0])
+                read, was_citation = f"{read}{between}{literal}", False
                 continue
             self._cites_in_square = self._cites_in_square or bool(numbers)
             space = space if was_citation else between
             if numbers:
-                ends_sentence = not (read or space) and before.endswith(_ENDS)
-                read += (" " if ends_sentence else space) + "".join(f"[{one}]" for one in numbers)
+                space = space or " " * (not read and _ends_a_word(before))
+                read += space + "".join(f"[{one}]" for one in numbers)
             space, was_citation = "" if numbers else space, True
         return read + text[at:]
 
@@ -187,10 +189,9 @@ class CitationReader:
             return None
         if content["word"] and not self._is_a_word_for_sources(content):
             return None
-        numbers = self._numbers(match["content"])
-        if not content["word"] and self._stands_in_a_source(before, match[0]):
+        if self._stands_in_a_source(before, match[0]):
             return None
-        return numbers
+        return self._numbers(match["content"])
 
     def _is_a_word_for_sources(self, content: Match[str]) -> bool:
         """Whether `word n` can be a citation: `Quelle 1`, but not `SEV1`, and not `tier 1` of a
@@ -228,8 +229,10 @@ class CitationReader:
         numbers = self._numbers(match[0]) if match else None
         if match is None or not numbers:
             return text
-        space = " " if before.endswith(_ENDS) else space
+        space = " " if _ends_a_word(before) else space
         cited = space + "".join(f"[{one}]" for one in numbers)
+        if self._stands_in_a_source(before, text):
+            return text
         if (match["word"] or "").lower().removesuffix("s") == _LABEL:
             return cited
         sentence = (sentences(before[-_MAX_CONTEXT:]) or [""])[-1]
@@ -243,7 +246,7 @@ class CitationReader:
             return text
         if match["word"] and not self._is_a_word_for_sources(match):
             return text
-        if self._stands_in_a_source(before, text) or self._is_an_amount(last, numbers):
+        if self._is_an_amount(last, numbers):
             return text
         return cited if all(self._supports(one, sentence) for one in numbers) else text
 
@@ -261,10 +264,10 @@ class CitationReader:
 
     def _stands_in_a_source(self, before: str, bracket: str) -> bool:
         """Whether a text has the bracket behind the same word. A source's `[1]` is `(1)` in the
-        prompt."""
+        prompt, except in code."""
         word = (tokens(before[-_MAX_WORD:]) or [""])[-1].lower()
-        sign = _plain(harmless(bracket))
-        ways = (f"{word}{sign}", f"{word} {sign}")
+        signs = {_plain(bracket), _plain(harmless(bracket))}
+        ways = [f"{word}{space}{sign}" for sign in signs for space in ("", " ")]
         return bool(word) and any(one in text for text in self._texts for one in ways)
 
 
@@ -300,6 +303,10 @@ def unprotected(text: str) -> str:
 
 def _protected(text: str) -> str:
     return _BRACKETED.sub(f"[{_LITERAL}", text)
+
+
+def _ends_a_word(text: str) -> bool:
+    return text[-1:].isalnum() or text.endswith(_ENDS)
 
 
 def _may_define(line: str) -> bool:

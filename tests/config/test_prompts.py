@@ -172,6 +172,11 @@ def test_numbers_in_brackets_can_not_pose_as_citations(mark: str) -> None:
     assert "3" in shown
 
 
+def test_an_index_in_code_can_be_copied() -> None:
+    text = "Run `echo ${args[1]}`, or\n```bash\nx=${a[0]}\n```\nas said "
+    assert harmless(f"{text}[3] and `b[2]`") == f"{text}(3) and `b[2]`"
+
+
 def test_ordinary_text_stays_as_it_is() -> None:
     text = "if a < b || c |> d: x[0:3] = [a](https://x.example/1) <b>, [1, 2] and [2024]"
     assert harmless(text) == text

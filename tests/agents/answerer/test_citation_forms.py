@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from agents.answer import CITATION
 from agents.answerer.citations import CitationReader, unprotected
 
 SOURCES = (
@@ -24,13 +25,13 @@ def read(text: str, size: int) -> str:
     [
         ("key [1].", "key [1]."),
         ("key 【1】.", "key [1]."),
-        ("key【1†L3-L9】【2†source】.", "key[1][2]."),
+        ("key【1†L3-L9】【2†source】.", "key [1][2]."),
         ("key ［1］。", "key [1]。"),
         ("key [Source 1].", "key [1]."),
         ("key [sources 1 and 2].", "key [1][2]."),
         ("key [source: 1; source: 3].", "key [1][3]."),
         ("key [source 1 | Widget service › Limits].", "key [1]."),
-        ("Schlüssel [Quelle 1]. 密钥[来源2]。", "Schlüssel [1]. 密钥[2]。"),
+        ("Schlüssel [Quelle 1]. 密钥[来源2]。", "Schlüssel [1]. 密钥 [2]。"),
         ("key [doc1].", "key [1]."),
         ("key [^1][^2].", "key [1][2]."),
         ("key [1, 2].", "key [1][2]."),
@@ -43,7 +44,7 @@ def read(text: str, size: int) -> str:
         (f"{LIMIT} (1).", f"{LIMIT} [1]."),
         (f"{LIMIT} (Quelle 1)\n", f"{LIMIT} [1]\n"),
         (f"{LIMIT} (source 1), so", f"{LIMIT} [1], so"),
-        (f"{LIMIT}¹.", f"{LIMIT}[1]."),
+        (f"{LIMIT}¹.", f"{LIMIT} [1]."),
         (f"{LIMIT}.<sup>1</sup> Next", f"{LIMIT}. [1] Next"),
     ],
 )
@@ -94,6 +95,14 @@ def test_code_links_amounts_and_words_of_a_source_stay(text: str, size: int) -> 
 def test_a_model_that_cites_in_square_brackets_means_no_source_by_round_ones() -> None:
     said = f"Each gadget key is valid for 30 days [2]. {LIMIT} (1)."
     assert read(said, 5) == said
+
+
+@pytest.mark.parametrize("mark", ["[2]", "【2】", "[source 2]", "(source 2)", "(2)"])
+@pytest.mark.parametrize("code", [False, True])
+def test_what_a_document_says_is_no_citation_when_it_is_copied(mark: str, code: bool) -> None:
+    text = f"```\nas said {mark}\n```\n" if code else f"As said {mark}."
+    reader = CitationReader([f"source 1 | Page\n{text}", "source 2 | Other\nNothing."])
+    assert not CITATION.search(reader.feed(text) + reader.close())
 
 
 def test_an_index_in_code_is_no_citation() -> None:
