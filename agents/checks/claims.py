@@ -129,7 +129,8 @@ class _ClaimReader:
         if numbers and _ONLY_A_SOURCE.fullmatch(CITATION.sub("", text)):
             self._cover(numbers)
             return ()
-        sentence_list = sentences(_CITED_AFTER_THE_END.sub(r"\2\1", text))
+        text = _CITED_AFTER_THE_END.sub(lambda each: f" {each[2].strip()}{each[1]}", text)
+        sentence_list = sentences(text)
         own = [numbers_in(one) for one in sentence_list]
         following: Numbers = lead
         for place in reversed(range(len(sentence_list))):
