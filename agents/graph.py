@@ -5,9 +5,9 @@
                                                             ↑            ↓
                                                             └── look ←───┘   not enough?
 
-`fast` skips the source identifier and looks nothing up. `standard` calls a model three times when
-the first passages are enough, and six times at most. `thorough` judges the passages, searches in
-other ways, and criticizes the answer before it is final."""
+`fast` skips the source identifier and looks nothing up. `standard` calls a model two or three
+times when the first passages are enough, and six times at most. `thorough` judges the passages,
+searches in other ways, and criticizes the answer before it is final."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from agents.answerer.verification import Verifier
 from agents.checks.groundedness import Entails
 from agents.confidence import MEDIUM
 from agents.drafts import final_answer
-from agents.extractive.conversation import clean_message
 from agents.observability import fallbacks_of
 from agents.query_optimizer import planner_titles
 from agents.requests import Toolbox
@@ -78,9 +77,7 @@ def build_ask(
 
         def with_sources(answer: Answer) -> Answer:
             def titles() -> Collection[str]:
-                return (
-                    planner_titles(visible, clean_message(short.text)) if answer.usage.calls else ()
-                )
+                return planner_titles(visible, short) if answer.usage.calls else ()
 
             text = answer.standalone_question
             sources = restated_from(question, text, visible.documents, titles)

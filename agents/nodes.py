@@ -10,7 +10,12 @@ from agents.answer import Fallback
 from agents.answer_cache.cache import AnswerCache, look_up
 from agents.answerer.model import answer_generally
 from agents.answerer.nodes import ROUNDS
-from agents.context.post_processor import FoundPassages, build_context, max_characters
+from agents.context.post_processor import (
+    FoundPassages,
+    build_context,
+    first_look,
+    max_characters,
+)
 from agents.drafts import refusal_draft
 from agents.extractive.conversation import clean_message
 from agents.extractive.relevance import score_units
@@ -94,6 +99,8 @@ def search_documents(reranker: Reranker | None) -> Node:
 
 def post_process(domain: Domain, *, has_model: bool) -> Node:
     characters = max_characters(domain.answer, has_model=has_model)
+    # `fast` can't look up more, and `thorough` judges all there is.
+    looks_twice = has_model and domain.answer.effort == "standard"
 
     def node(state: State) -> State:
         plan, snapshot, hits = state["plan"], state["snapshot"], state["hits"]
@@ -107,7 +114,8 @@ def post_process(domain: Domain, *, has_model: bool) -> Node:
             reranked=state.get("reranked", ()),
             can_look_up=has_model and ROUNDS[domain.answer.effort] > 0,
         )
-        context = build_context(passages, characters=characters)
+        at_first = first_look(plan) if looks_twice else None
+        context = build_context(passages, characters=characters, at_first=at_first)
         documents = len({chunk.document_id for chunk in context.chunks})
         text = f"Reading {documents} document{'s' * (documents != 1)}…"
         state["progress"].step(Step.READ, text)
@@ -138,8 +146,7 @@ def reply_to_small_talk(state: State) -> State:
     documents: frozenset[str] = frozenset()
     if state["usage"].calls > 0:
         # A model read these titles, and may repeat them in a reply that is not checked.
-        message = clean_message(state["question"].text)
-        documents = frozenset(planner_titles(state["snapshot"], message))
+        documents = frozenset(planner_titles(state["snapshot"], state["question"]))
     return {"draft": Draft(text=text, path="small_talk", confidence=1.0, documents=documents)}
 
 

@@ -36,7 +36,9 @@ _TURNS = 8
 _TURN_CHARACTERS = 600
 _MAX_PARTS = 4
 _MAX_OTHER_WAYS = 8
-_MAX_TITLES = 80
+_MAX_TITLES = 30
+"""Enough to know the documents' words: the search is not limited to them."""
+_SUMMARY_CHARS = 80
 
 
 def query_optimizer(
@@ -109,7 +111,7 @@ def plan_with_model(
 ) -> Callable[[Question, Snapshot], tuple[Plan, Usage]]:
     def run(question: Question, snapshot: Snapshot) -> tuple[Plan, Usage]:
         text = clean_message(question.text)
-        titles = planner_titles(snapshot, text).values()
+        titles = _title_lines(snapshot, planner_titles(snapshot, question))
         label, total = "documents of this channel", len(snapshot.documents)
         if len(titles) != total:
             label += f", the {len(titles)} of {total} that are most like the message"
@@ -169,14 +171,27 @@ def _history(question: Question) -> str:
     )
 
 
-def planner_titles(snapshot: Snapshot, text: str) -> dict[str, str]:
+def planner_titles(snapshot: Snapshot, question: Question) -> dict[str, str]:
     """Document id → title, of the documents that the planner reads about. When there are many, a
-    search for the message selects them."""
+    search for the message, with the turn that it leans on, selects them."""
     documents: Iterable[str] = snapshot.documents
     if len(snapshot.documents) > _MAX_TITLES:
-        hits = snapshot.search(SearchQuery(variants=(text,), limit=4 * _MAX_TITLES))
+        text = clean_message(question.text)
+        previous = leans_on(text, question.history, question.earlier)
+        query = SearchQuery(variants=(join_follow_up(previous, text),), limit=6 * _MAX_TITLES)
+        hits = snapshot.search(query)
         documents = islice(dict.fromkeys(hit.chunk.document_id for hit in hits), _MAX_TITLES)
     return {card.id: card.title for card in snapshot.cards(documents)}
+
+
+def _title_lines(snapshot: Snapshot, documents: Iterable[str]) -> list[str]:
+    """Titles, with the summaries that a model wrote."""
+    return [
+        f"{card.title}: {card.summary[:_SUMMARY_CHARS]}"
+        if card.summary and card.enriched_by != "extractive"
+        else card.title
+        for card in snapshot.cards(documents)
+    ]
 
 
 def _distinct(texts: list[str]) -> list[str]:

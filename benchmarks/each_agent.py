@@ -94,7 +94,8 @@ def answered(variant: Variant, measured: Measured, question: GoldenQuestion) -> 
     planned = query_optimizer(measured.domain, None)(question.as_question, snapshot).value
     plan = variant.replan(planned, question)
     count = variant.documents
-    likely = likely_documents(plan, snapshot, ())[:count] if count else []
+    hits = retrieve(plan, snapshot)
+    likely = likely_documents(plan, snapshot, (), hits)[:count] if count else []
     hits = retrieve(plan, snapshot, likely)
     glossary = measured.domain.glossary
     scored = relevance.score_units(plan, snapshot, hits, glossary)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from itertools import accumulate
 
-from agents.context.sources import Source
+from agents.context.sources import Source, share_a_block
 from agents.requests import LookupRequest
 from enrichment.chunk import Chunk
-from enrichment.language.words import codes
+from enrichment.language.words import codes, stems
 from enrichment.references import as_ids
 from index.search import Hit, SearchQuery, Snapshot
 
@@ -16,6 +17,7 @@ _SEARCH_LIMIT = 6
 _NEIGHBORS = 2
 """Passages before and after a source."""
 _MAX_SECTION_CHARS = 8_000
+_MAX_HEADINGS = 8
 
 
 def look_up_requests(
@@ -24,37 +26,51 @@ def look_up_requests(
     """(passages new to the answerer, best first per request; a line on each request's outcome).
 
     `sources`: the sources that the answerer has, `around: n` is `sources[n - 1]`."""
-    known_ids = {chunk.id for source in sources for chunk in source.chunks}
+    present = {chunk.id for source in sources for chunk in source.chunks}
     hits: dict[str, Hit] = {}
     notes: list[str] = []
     for request in requests:
-        fresh = 0
-        for hit in _hits_for(request, sources, snapshot):
-            if hit.chunk.id not in known_ids:
-                fresh += hit.chunk.id not in hits
-                hits.setdefault(hit.chunk.id, hit)
-        count = f"{fresh} new passage{'s' * (fresh != 1)}" if fresh else "nothing new"
-        notes.append(f"{request} → {count}")
+        problem, results = _carry_out(request, sources, snapshot)
+        fresh = [hit for hit in results if hit.chunk.id not in present | hits.keys()]
+        hits |= {hit.chunk.id: hit for hit in fresh}
+        outcome = [problem] if problem else []
+        if fresh:
+            outcome.append(f"{len(fresh)} new passage{'s' * (len(fresh) != 1)}")
+        elif results:
+            outcome.append("nothing new: all that it brings is among the sources already")
+        notes.append(f"{request} → {'; '.join(outcome)}")
     return list(hits.values()), notes
 
 
-def _hits_for(request: LookupRequest, sources: Sequence[Source], snapshot: Snapshot) -> list[Hit]:
-    if request.tool == "find":
-        return _find(request, snapshot)
-    chunks: Iterable[Chunk] = ()
-    if request.tool == "open":
-        chunks = _open(request, snapshot)
-    elif request.tool == "around" and 1 <= request.number <= len(sources):
+def _carry_out(
+    request: LookupRequest, sources: Sequence[Source], snapshot: Snapshot
+) -> tuple[str, list[Hit]]:
+    """What was wrong with the request, and what it brought all the same."""
+    if request.tool == "around":
+        if not 1 <= request.number <= len(sources):
+            return f"there is no source {request.number}", []
         chunks = _around(sources[request.number - 1], snapshot)
-    return [Hit(chunk=chunk, score=0.0) for chunk in chunks]
-
-
-def _find(request: LookupRequest, snapshot: Snapshot) -> list[Hit]:
+        return "", [Hit(chunk=chunk, score=0.0) for chunk in chunks]
     document = document_meant(request.document, snapshot)
+    unknown = f"no document has the title “{request.document}”" if request.document else ""
+    if request.tool == "find":
+        hits = _find(request.words, document, snapshot)
+        problem = f"{unknown}, so all were searched" if unknown and not document else ""
+        return (problem, hits) if hits else (f"{problem}; " * bool(problem) + "no passage", [])
+    if not document:
+        return unknown, []
+    chunks, left_out = _open(request.words, snapshot.chunks(document))
+    problem = f"{left_out:,} further characters of it left out" if left_out else ""
+    if not chunks:
+        problem = _no_section(request.words, snapshot.chunks(document))
+    return problem, [Hit(chunk=chunk, score=0.0) for chunk in chunks]
+
+
+def _find(words: str, document: str, snapshot: Snapshot) -> list[Hit]:
     return snapshot.search(
         SearchQuery(
-            variants=(request.words,),
-            keywords=tuple(codes(request.words)),
+            variants=(words,),
+            keywords=tuple(codes(words)),
             limit=_SEARCH_LIMIT,
             documents=frozenset((document,)) if document else None,
             escape=0,
@@ -62,29 +78,47 @@ def _find(request: LookupRequest, snapshot: Snapshot) -> list[Hit]:
     )
 
 
-def _open(request: LookupRequest, snapshot: Snapshot) -> Iterator[Chunk]:
-    document = document_meant(request.document, snapshot)
-    heading = _plain(request.words)
+def _open(heading: str, document: Sequence[Chunk]) -> tuple[list[Chunk], int]:
+    """(the section's passages as far as there is room, characters left out)."""
+    section = [chunk for chunk in document if _is_below(chunk, _plain(heading))]
+    chunks: list[Chunk] = []
     room = _MAX_SECTION_CHARS
-    for chunk in snapshot.chunks(document) if document else ():
-        # Headings above count too: a chapter opens with its sections.
-        if heading and not any(
-            heading in _plain(name) for name in (*chunk.heading_path, chunk.tab)
-        ):
-            continue
+    for chunk in section:
         room -= len(chunk.text)
         if room < 0:
             break
-        yield chunk
+        chunks.append(chunk)
+    return chunks, sum(len(chunk.text) for chunk in section[len(chunks) :])
+
+
+def _is_below(chunk: Chunk, heading: str) -> bool:
+    """Headings above count too: a chapter opens with its sections. '' is the whole document."""
+    names = (*chunk.heading_path, chunk.tab, " › ".join(chunk.heading_path))
+    return any(heading in _plain(name) for name in names)
+
+
+def _no_section(heading: str, document: Sequence[Chunk]) -> str:
+    """Names the headings that share most words with the one requested."""
+    if not document:
+        return "the document has no text"
+    words = stems(heading)
+    headings = dict.fromkeys(chunk.heading for chunk in document if chunk.heading)
+    likest = sorted(headings, key=lambda one: -len(stems(one) & words))[:_MAX_HEADINGS]
+    return f"the document has no section “{heading}”; it has: {'; '.join(likest)}"
 
 
 def _around(source: Source, snapshot: Snapshot) -> list[Chunk]:
+    """The rest of the source's lists and tables, and what stands before and after it."""
     first, last = source.chunks[0].position - _NEIGHBORS, source.chunks[-1].position + _NEIGHBORS
-    return [
+    rest = [
         chunk
         for chunk in snapshot.chunks(source.first.document_id)
-        if first <= chunk.position <= last
+        if first <= chunk.position <= last or any(share_a_block(chunk, o) for o in source.chunks)
     ]
+    center = source.first.position
+    nearest = sorted(rest, key=lambda chunk: abs(chunk.position - center))
+    sizes = accumulate(len(chunk.text) for chunk in nearest)
+    return [one for one, size in zip(nearest, sizes, strict=True) if size <= _MAX_SECTION_CHARS]
 
 
 def document_meant(name: str, snapshot: Snapshot) -> str:

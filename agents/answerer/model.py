@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from agents.answerer.citations import CitationReader, Numbering, unprotected
 from agents.answerer.opening import Opening, Verdict
@@ -22,6 +23,12 @@ from enrichment.chunk import DocumentCard, standing
 from enrichment.safety.grounding import GroundingFilter, GroundingText
 from enrichment.safety.injection import with_marks
 
+_MAX_EDITS = 5
+"""Documents that may be edited on one day, of up to 50."""
+_AGAIN = (
+    "You said NOTHING, so all documents were searched once more; what that brought is marked `new`."
+    " If it doesn't hold the answer either, NOTHING is final. "
+)
 _MAX_REPLY_CHARS = 20_000
 """Characters; the rest of a reply that ignores `max_tokens` is dropped."""
 
@@ -43,6 +50,10 @@ class AnswerRequest:
     """Its earlier lookups and their outcome."""
     rounds_left: int = 0
     """Of lookups."""
+    requested: frozenset[str] = frozenset()
+    """Ids of the chunks that lookups brought."""
+    searched_again: bool = False
+    """Whether these were brought because its first reply was NOTHING."""
     objections: Sequence[str] = ()
     """Its earlier answer and the problems that the check found."""
     offers: Sequence[ToolOffer] = ()
@@ -71,8 +82,7 @@ def answer_from_sources(
     """Raises ModelError, also for an empty reply. Only text of the verdict `answer` is reported
     while it streams: other verdicts may still be replaced."""
     instructions, glossary = domain.answer.instructions or "none", glossary_prompt(domain.glossary)
-    blocks = label_sources(request.sources, request.documents)
-    plan = request.plan
+    blocks = label_sources(request.sources, request.documents, request.requested)
     prompt = render(
         "answer",
         title=domain.title,
@@ -84,9 +94,7 @@ def answer_from_sources(
         outline=_outline_and_tools(request),
         looked=_unless_empty("what you looked for, and what it brought", request.lookup_notes),
         objections=_unless_empty("your first answer, and what its check found", request.objections),
-        asked=Foreign("question as asked", request.message),
-        question=Foreign("question in full", plan.question),
-        sub_questions=_unless_empty("parts of the question", plan.sub_questions),
+        question=_question(request),
         rounds=_rounds(request),
     )
     source_texts = [f"{source.label}\n{source.text}" for source in blocks]
@@ -105,11 +113,20 @@ def answer_from_sources(
 
 
 def label_sources(
-    sources: Sequence[Source], documents: Mapping[str, DocumentCard]
+    sources: Sequence[Source],
+    documents: Mapping[str, DocumentCard],
+    requested: Collection[str] = (),
 ) -> list[Foreign]:
-    """Numbered from 1."""
+    """Numbered from 1. `requested`: ids of chunks that a lookup brought."""
     labels = (
-        " | ".join((f"source {number}", source.place, *marks_of(source, documents)))
+        " | ".join(
+            (
+                f"source {number}",
+                source.place,
+                *marks_of(source, documents),
+                *["new"] * any(chunk.id in requested for chunk in source.chunks),
+            )
+        )
         for number, source in enumerate(sources, start=1)
     )
     return [
@@ -130,16 +147,25 @@ def answer_generally(
     return _stream(model, prompt, (), GroundingFilter(None), report)
 
 
+def _question(request: AnswerRequest) -> list[Foreign]:
+    """As asked and, where an earlier turn or the planner says more, in full."""
+    full = request.plan.question
+    if " ".join(request.message.split()) == " ".join(full.split()):
+        return [Foreign("question", full)]
+    return [Foreign("question as asked", request.message), Foreign("question in full", full)]
+
+
 def _rounds(request: AnswerRequest) -> str:
     if request.objections:
         return (
             "Write the answer again. What the check found is mended from the sources or left out; "
             "what is right stays."
         )
+    before = _AGAIN if request.searched_again else ""
     if request.rounds_left:
         left = request.rounds_left
-        return f"You may LOOK {'once' if left == 1 else f'{left} times'}."
-    return "You can't LOOK any further: reply with what the sources hold."
+        return f"{before}You may LOOK {'once' if left == 1 else f'{left} times'}."
+    return f"{before}You can't LOOK any further: reply with what the sources hold."
 
 
 def _outline_and_tools(request: AnswerRequest) -> str | Foreign | Sequence[Foreign]:
@@ -212,8 +238,16 @@ def marks_of(source: Source, documents: Mapping[str, DocumentCard]) -> list[str]
     """The remarks in a source's label: origin, date and validity."""
     card = documents.get(source.first.document_id)
     marks = ["description of a picture, by a model"] if source.from_picture else []
-    if card and card.modified_at:
+    if card and card.modified_at and not _is_copy_date(card.modified_at.date(), documents):
         marks.append(f"modified {card.modified_at:%Y-%m-%d}")
     if card and (status := standing(card, documents)):
         marks.append(status)
     return marks
+
+
+def _is_copy_date(day: date, documents: Mapping[str, DocumentCard]) -> bool:
+    """Whether so many documents have it that it is the day of a copy or a move, not of an edit."""
+    same = sum(
+        o.modified_at is not None and o.modified_at.date() == day for o in documents.values()
+    )
+    return same > max(_MAX_EDITS, len(documents) // 10)

@@ -28,7 +28,7 @@ from enrichment.safety.injection import redacted
 ROUNDS = {"fast": 0, "standard": 2, "thorough": 5}
 """Rounds of lookups, by effort."""
 _MAX_OPTIONS = 4
-_MAX_HEADINGS = 40
+_MAX_HEADINGS = 24
 _READING = re.compile(r"\s*(?:[-*+]|\d{1,2}[.)])\s+([^\n:]{2,120}?)\s*:\s")
 """A line of a question back: one reading, then its answer."""
 
@@ -139,6 +139,8 @@ class Answerer:
             outline=unread_sections(state),
             lookup_notes=state.get("lookup_notes", ()),
             rounds_left=rounds_left,
+            requested=frozenset(state.get("requested_chunks", ())),
+            searched_again="draft" in state and not state.get("objections"),
             objections=state.get("objections", ()),
             offers=self._toolbox.offers() if self._toolbox and rounds_left else (),
         )

@@ -43,6 +43,12 @@ _LINK = re.compile(r"!?\[[^\[\]]*\]\([^()\s]*\)|<?https?://\S+")
 _WORD = re.compile(r"\w")
 WITH_A_MODEL, WITHOUT_A_MODEL = 24_000, 12_000
 """Characters of a context, unless the domain file sets them."""
+FIRST_LOOK, FOR_A_PART, FOR_ALL_PARTS = 7_000, 4_000, 16_000
+"""Characters of the first look: of a question of one part, more for each further part, and of all.
+Of 68 questions planned by a model, the evidence of those of one part stood in the first 3,000, and
+of the others in the first 11,000, wherever a look of 24,000 had it."""
+_LABEL = 120
+"""Characters that the mark of one more source costs in a prompt."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,9 +82,16 @@ def max_characters(policy: AnswerPolicy, *, has_model: bool) -> int:
     return policy.context_characters or (WITH_A_MODEL if has_model else WITHOUT_A_MODEL)
 
 
-def build_context(passages: FoundPassages, *, characters: int) -> Context:
+def first_look(plan: Plan) -> int:
+    """Characters that settle a question, when more can be looked up."""
+    return min(FOR_ALL_PARTS, FIRST_LOOK + FOR_A_PART * len(plan.parts))
+
+
+def build_context(
+    passages: FoundPassages, *, characters: int, at_first: int | None = None
+) -> Context:
     """Requested passages first, then the best of each part of the question, then the next best
-    while they help, up to `characters`.
+    while they help, up to `characters`; of those that nobody requested, up to `at_first`.
 
     Documents are ordered by their best passage, passages in reading order."""
     # A lookup may bring a passage that was found before, at a lower rank.
@@ -92,9 +105,15 @@ def build_context(passages: FoundPassages, *, characters: int) -> Context:
         (hit.chunk for hit in hits),
         key=lambda chunk: (rerank_places.get(chunk.id, len(rerank_places)), -relevance[chunk.id]),
     )
-    chosen = _ContextBuilder(editions_for(passages.plan, passages.snapshot.documents), characters)
+    chosen = _ContextBuilder(
+        editions_for(passages.plan, passages.snapshot.documents),
+        characters,
+        label=0 if at_first is None else _LABEL,
+    )
     for chunk in _requested(passages):
         chosen.take(chunk, asked_for=True)
+    if at_first is not None:
+        chosen.room = min(chosen.room, at_first)
     for place, chunk in enumerate(ranked[:_COMPLETED]):
         if chosen.take(chunk) and not place:
             for part in _leaders(passages, relevance):
@@ -120,6 +139,8 @@ class _ContextBuilder:
 
     editions: Editions
     room: int
+    label: int = 0
+    """Characters that a section costs beside its passages."""
     chunks: dict[str, Chunk] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
     size: int = 0
@@ -145,15 +166,21 @@ class _ContextBuilder:
         if len(alike) - len(worse) >= _MAX_EDITIONS:
             return self.drop(chunk, f"another edition of {_place(alike[0])}")
         freed = sum(len(one.text) for one in worse)
-        if len(chunk.text) > self.room + freed:
+        cost = len(chunk.text) + self._label_of(chunk)
+        if cost > self.room + freed:
             return self.drop(chunk, "over the budget")
         for one in dict.fromkeys(worse):
             self._remove(one, f"the question is nearer to {_place(chunk)}")
         self.chunks[chunk.id] = chunk
         self.dropped.pop(chunk.id, None)
-        self.room -= len(chunk.text)
+        self.room -= cost
         self.size += len(chunk.text)
         return True
+
+    def _label_of(self, chunk: Chunk) -> int:
+        section = chunk.document_id, chunk.heading_path
+        is_new = all((o.document_id, o.heading_path) != section for o in self.chunks.values())
+        return self.label * is_new
 
     def complete(self, chunk: Chunk, snapshot: Snapshot) -> None:
         """Adds the rest of the chunk's lists and table, or nothing."""

@@ -14,6 +14,9 @@ from config.models import Prompt, Reply, Usage
 Says = str | dict[str, Any] | Exception | Callable[[Prompt], str]
 
 PLAN: dict[str, Any] = {"question": "maximum age of an API signing key", "kind": "in_domain"}
+OPEN = "what does the courier's insurance cost?"
+"""A part of a question that a search in these documents leaves open, so that the source identifier
+is asked."""
 SOURCES: dict[str, Any] = {"documents": [{"id": "key-rotation", "reason": "ages"}]}
 
 

@@ -10,7 +10,7 @@ from agents.answer import Answer
 from index.permissions.rules import identities
 from loaders.document import Permission
 from tests.agents.corpus import LAPTOPS, OLD_ROTATION, ROTATION, asking, snapshot
-from tests.agents.scripted import PLAN, ScriptedModel, Watching
+from tests.agents.scripted import OPEN, PLAN, ScriptedModel, Watching
 
 INES, BOB = identities("ines@tidewater.example"), identities("bob@tidewater.example")
 ONLY_INES = {"laptops": (Permission(kind="user", value="ines@tidewater.example"),)}
@@ -48,7 +48,9 @@ def test_who_may_not_is_refused_as_if_it_were_not_there() -> None:
 
 
 def test_a_model_is_not_told_of_it() -> None:
-    model = ScriptedModel({"sources": {"documents": [{"id": "laptops", "reason": "screen"}]}})
+    plan = {**PLAN, "sub_questions": [OPEN]}
+    chosen = {"documents": [{"id": "laptops", "reason": "screen"}]}
+    model = ScriptedModel({"plan": plan, "sources": chosen})
     several = snapshot(ROTATION, LUNCH, LAPTOPS, permissions=ONLY_INES)
     answer = asking(several, model)(ASKED, readers=BOB)
     said = "".join(prompt.system + prompt.user for prompt in model.prompts)

@@ -28,7 +28,7 @@ from config.models import Prices, Usage
 from index.search import Snapshot
 from telemetry.metrics import registry
 from tests.agents.corpus import asking, snapshot
-from tests.agents.scripted import ScriptedModel, in_turn
+from tests.agents.scripted import OPEN, PLAN, ScriptedModel, in_turn
 from tests.agents.test_with_a_model import ASKED, good
 from tests.bot.fakes import answer, domain
 
@@ -141,7 +141,8 @@ def test_every_fallback_has_its_reason_in_line_metric_and_warning(
     prompt: str, failure: Exception, fallback: tuple[str, str]
 ) -> None:
     node, reason = fallback
-    ask = asking(model=ScriptedModel({"answer": good, prompt: failure}))
+    plan = {**PLAN, "sub_questions": [OPEN]}
+    ask = asking(model=ScriptedModel({"plan": plan, "answer": good, prompt: failure}))
     warned: list[Fallback] = []
     wrap = with_metrics("kettles", warn=lambda _, one: warned.append(one))
     watched = wrap(lambda question, _: ask(question.text))

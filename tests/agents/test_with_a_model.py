@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from agents.checks.groundedness import groundedness
 from agents.context.sources import build_sources
 from agents.drafts import HELD_BACK
+from agents.source_identifier import MAX_LISTED
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import Prompt
 from tests.agents.corpus import HOSTILE, LAPTOPS, ROTATION, asking, snapshot
-from tests.agents.scripted import PLAN, Says, ScriptedModel, Watching
+from tests.agents.scripted import OPEN, PLAN, Says, ScriptedModel, Watching
 
 GOOD = "An API signing key for Restricted data may be 60 days old [1]."
 
@@ -22,13 +24,20 @@ def good(prompt: Prompt) -> str:
 
 
 ASKED = "how old can a signing key get?"
+LEFT_OPEN = {**PLAN, "sub_questions": [OPEN]}
 
 
-def test_standard_asks_the_model_three_times() -> None:
-    model = ScriptedModel({"answer": good})
+@pytest.mark.parametrize(
+    ("plan", "called"),
+    [(PLAN, ["plan", "answer"]), (LEFT_OPEN, ["plan", "sources", "answer"])],
+)
+def test_which_documents_is_asked_only_where_a_search_leaves_it_open(
+    plan: dict[str, Any], called: list[str]
+) -> None:
+    model = ScriptedModel({"plan": plan, "answer": good})
     answer = asking(model=model)(ASKED)
-    assert model.called == ["plan", "sources", "answer"]
-    assert answer.usage.calls == 3
+    assert model.called == called
+    assert answer.usage.calls == len(called)
     assert answer.text == GOOD
     assert answer.citations[0].document == "key-rotation"
     assert answer.degraded == ()
@@ -85,7 +94,7 @@ def test_fast_asks_the_model_twice() -> None:
 def test_an_outage_in_one_agent_still_gives_a_cited_answer(
     prompt: str, agent: str, failure: Exception
 ) -> None:
-    answer = asking(model=ScriptedModel({"answer": good, prompt: failure}))(
+    answer = asking(model=ScriptedModel({"plan": LEFT_OPEN, "answer": good, prompt: failure}))(
         "what is the maximum age of an API signing key for restricted data?"
     )
     assert answer.degraded == (agent,)
@@ -145,7 +154,7 @@ def test_general_knowledge_that_fails_is_looked_up_instead() -> None:
 def test_what_is_not_general_after_all_goes_the_way_of_the_domain_s_effort(
     general: Says, effort: str, called: list[str]
 ) -> None:
-    plan = {**PLAN, "kind": "general"}
+    plan = {**LEFT_OPEN, "kind": "general"}
     model = ScriptedModel({"plan": plan, "general": general, "answer": good})
     answer = asking(model=model, effort=effort)(ASKED)
     assert model.called == called
@@ -199,7 +208,9 @@ def test_a_hostile_document_reaches_the_model_only_as_fenced_data() -> None:
 
 def test_documents_the_model_invents_are_ignored() -> None:
     sources = {"documents": [{"id": "no-such-document", "reason": "?"}]}
-    answer = asking(model=ScriptedModel({"sources": sources, "answer": good}))(ASKED)
+    answer = asking(model=ScriptedModel({"plan": LEFT_OPEN, "sources": sources, "answer": good}))(
+        ASKED
+    )
     assert answer.trace is not None
     assert answer.trace.sources.documents == ()
     assert answer.text == GOOD
@@ -220,7 +231,7 @@ def test_the_list_of_documents_tells_what_is_no_longer_current(
     found = snapshot(ROTATION, LAPTOPS)
     laptops = replace(found.documents["laptops"], status=status, superseded_by=superseded_by)
     found.documents = {**found.documents, "laptops": laptops}
-    model = ScriptedModel({"answer": good})
+    model = ScriptedModel({"plan": LEFT_OPEN, "answer": good})
     asking(found, model)(ASKED)
     assert f"`laptops`: Laptop Guide{told} " in model.prompts[1].user
 
@@ -243,16 +254,17 @@ def test_the_header_of_a_table_claims_nothing() -> None:
     assert groundedness(table.replace("30", "31"), build_sources([ages])).score == 0.5
 
 
-def test_a_long_list_of_documents_says_less_of_each() -> None:
-    about = "\n\n".join(f"## Everything about the part number {n}\n\nIt is {n}." for n in range(30))
+def test_a_line_of_the_list_says_which_of_its_passages_are_like_the_question() -> None:
     manuals = [
-        f"---\nid: manual-{n}\ntitle: Manual {n}\n---\n# Manual {n}\n\n{about}\n" for n in range(70)
+        f"---\nid: manual-{n}\ntitle: Manual {n}\n---\n# Manual {n}\n\n## Overview\n\n"
+        f"It is a manual.\n\n## Alerts\n\n| Alert | First step |\n|---|---|\n"
+        f"| PartWornOut{n} | replace part {n} |\n" + f"\n## Page {n}\n\nNothing." * 30
+        for n in range(70)
     ]
-
-    def list_length(count: int) -> int:
-        model = ScriptedModel({"answer": "NOTHING"})
-        asking(snapshot(*manuals[:count]), model)("what is part number 3?")
-        return len(next(prompt.user for prompt in model.prompts if prompt.name == "sources"))
-
-    assert list_length(70) < 16_000
-    assert list_length(5) > 5 * 300
+    model = ScriptedModel({"plan": {**LEFT_OPEN, "question": "PartWornOut7?"}, "answer": "NOTHING"})
+    asking(snapshot(*manuals), model)("what do I do about PartWornOut7?")
+    prompt = next(prompt.user for prompt in model.prompts if prompt.name == "sources")
+    (line,) = [one for one in prompt.splitlines() if one.startswith("- `manual-7`")]
+    assert "Alerts: PartWornOut7 | replace part 7" in line
+    assert prompt.count("\n- `manual-") == MAX_LISTED
+    assert len(prompt) < MAX_LISTED * 400

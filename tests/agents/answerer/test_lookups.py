@@ -4,16 +4,19 @@ from collections.abc import Callable
 
 import pytest
 
+from agents.answerer.lookups import look_up_requests
 from agents.answerer.opening import Opening
+from agents.context.sources import build_sources
 from agents.requests import MAX_REQUESTS, requests_in
 from config.errors import ModelUnavailable
 from config.models import Prompt
 from tests.agents.corpus import DRILLS, LAPTOPS, ROTATION, asking, snapshot
-from tests.agents.scripted import PLAN, Says, ScriptedModel, Watching, in_turn
+from tests.agents.scripted import OPEN, PLAN, Says, ScriptedModel, Watching, in_turn
 
 LEAK = "A leaked key is replaced within 24 hours of its discovery [1]."
 ASKED = "how soon is a leaked key replaced?"
 ABOUT_LEAKS = {**PLAN, "question": ASKED}
+LEFT_OPEN = {**ABOUT_LEAKS, "sub_questions": [OPEN]}
 NARROW = {"documents": [{"id": "laptops", "reason": "wrong"}]}
 
 
@@ -136,7 +139,7 @@ def test_a_request_is_read_in_the_forms_of_code_and_lists(line: str, request_: s
 def test_what_the_answerer_misses_is_fetched(asked_for: str) -> None:
     watching = Watching()
     model = ScriptedModel(
-        {"plan": ABOUT_LEAKS, "sources": NARROW, "answer": in_turn(f"LOOK\n{asked_for}", ANSWERED)}
+        {"plan": LEFT_OPEN, "sources": NARROW, "answer": in_turn(f"LOOK\n{asked_for}", ANSWERED)}
     )
     answer = asking(model=model)(ASKED, progress=watching)
     assert model.called == ["plan", "sources", "answer", "answer"]
@@ -146,7 +149,7 @@ def test_what_the_answerer_misses_is_fetched(asked_for: str) -> None:
     assert any(asked_for.split(":")[0] in note for note in answer.trace.notes)
 
 
-@pytest.mark.parametrize(("effort", "calls"), [("fast", 2), ("standard", 5)])
+@pytest.mark.parametrize(("effort", "calls"), [("fast", 2), ("standard", 4)])
 def test_a_model_that_never_has_enough_is_stopped(effort: str, calls: int) -> None:
     model = ScriptedModel(
         {"plan": ABOUT_LEAKS, "answer": "LOOK\nfind: leaked key\naround: 1\nopen: Laptop Guide"}
@@ -159,7 +162,7 @@ def test_a_model_that_never_has_enough_is_stopped(effort: str, calls: int) -> No
 
 def test_that_the_documents_do_not_say_is_said_after_a_search_in_all_of_them() -> None:
     model = ScriptedModel(
-        {"plan": ABOUT_LEAKS, "sources": NARROW, "answer": in_turn("NOTHING", ANSWERED)}
+        {"plan": LEFT_OPEN, "sources": NARROW, "answer": in_turn("NOTHING", ANSWERED)}
     )
     answer = asking(snapshot(ROTATION, LAPTOPS, *DRILLS), model)(ASKED)
     assert answer.text == LEAK
@@ -167,10 +170,10 @@ def test_that_the_documents_do_not_say_is_said_after_a_search_in_all_of_them() -
 
 
 def test_a_search_that_brings_nothing_new_costs_no_further_call() -> None:
-    model = ScriptedModel({"plan": ABOUT_LEAKS, "sources": {"documents": []}, "answer": "NOTHING"})
+    model = ScriptedModel({"plan": ABOUT_LEAKS, "answer": "NOTHING"})
     answer = asking(model=model)(ASKED)
     assert answer.path == "no_answer_found"
-    assert model.called == ["plan", "sources", "answer"]
+    assert model.called == ["plan", "answer"]
 
 
 def test_a_refusal_may_name_the_nearest_that_the_documents_say() -> None:
@@ -194,7 +197,7 @@ def test_what_the_sources_do_not_hold_up_is_written_again() -> None:
     )
     answer = asking(model=model)(ASKED)
     assert answer.text == LEAK
-    assert model.called == ["plan", "sources", "answer", "answer"]
+    assert model.called == ["plan", "answer", "answer"]
     complaint = model.prompts[-1].user.partition("what its check found")[2].partition("</")[0]
     assert "48 hours" in complaint
     assert "is not in its source" in complaint
@@ -223,7 +226,7 @@ def test_the_model_s_outage_in_round_two_leaves_what_the_documents_say() -> None
 
 def test_a_refusal_stands_when_the_model_fails_after_it() -> None:
     says = in_turn("NOTHING", ModelUnavailable("down"))
-    model = ScriptedModel({"plan": ABOUT_LEAKS, "sources": NARROW, "answer": says})
+    model = ScriptedModel({"plan": LEFT_OPEN, "sources": NARROW, "answer": says})
     answer = asking(snapshot(ROTATION, LAPTOPS, *DRILLS), model)(ASKED)
     assert answer.path == "no_answer_found"
     assert answer.degraded == ("answer",)
@@ -269,8 +272,63 @@ def test_one_claim_of_several_that_the_check_can_not_follow_lowers_the_confidenc
     )
     model = ScriptedModel({"plan": ABOUT_LEAKS, "answer": citing(said, "replaced within 24 hours")})
     answer = asking(model=model)(ASKED)
-    assert answer.usage.calls == 3
+    assert answer.usage.calls == 2
     assert "Not found" not in answer.text
     assert answer.confidence_parts["groundedness"] == pytest.approx(2 / 3)
     assert answer.trace is not None
     assert any("48 hours" in note for note in answer.trace.notes)
+
+
+@pytest.mark.parametrize(
+    ("request_line", "outcome"),
+    [
+        ("open: Laptop Guide › Screen lock", "1 new passage"),
+        ("find: laptop | Lap Guide", "no document has the title “Lap Guide”, so all were searched"),
+        ("open: Lap Guide › Screen lock", "no document has the title “Lap Guide”"),
+        ("open: Laptop Guide › Keyboards", "no section “Keyboards”; it has: "),
+        ("open: Key Rotation Standard › When a key leaks", "nothing new: all that it brings is"),
+        ("around: 9", "there is no source 9"),
+    ],
+)
+def test_a_lookup_that_brings_nothing_new_says_why(request_line: str, outcome: str) -> None:
+    found = snapshot(ROTATION, LAPTOPS)
+    sources = build_sources(found.chunks("key-rotation"), found)
+    _, (note,) = look_up_requests(requests_in(request_line), sources, found)
+    assert note.startswith(f"{request_line} → ")
+    assert outcome in note
+
+
+def test_around_brings_the_rest_of_a_table() -> None:
+    rows = "\n".join(f"| kiln-{n} | Team {n} of the long corridor | {n} |" for n in range(90))
+    page = "---\nid: kilns\ntitle: Kilns\n---\n# Kilns\n\n| Kiln | Owner | Limit |\n|---|---|---|\n"
+    found = snapshot(page + rows)
+    first, *others = found.chunks("kilns")
+    assert len(others) > 3
+    sources = build_sources([first], found)
+    hits, _ = look_up_requests(requests_in("around: 1"), sources, found)
+    assert [hit.chunk for hit in hits] == others
+
+
+def test_what_a_search_after_nothing_brought_is_marked_and_explained() -> None:
+    model = ScriptedModel(
+        {"plan": LEFT_OPEN, "sources": NARROW, "answer": in_turn("NOTHING", ANSWERED)}
+    )
+    asking(snapshot(ROTATION, LAPTOPS, *DRILLS), model)(ASKED)
+    first, second = (prompt.user for prompt in model.prompts[-2:])
+    assert "| new>" not in first
+    assert "| new>" in second
+    assert "You said NOTHING" in second
+    assert second.count(OPEN) == 1 + second.count(f"find: {OPEN}") - 1
+
+
+def test_a_date_that_many_documents_share_is_no_edit() -> None:
+    dated = [
+        page.replace("\ntitle:", "\nmodified: 2026-08-20\ntitle:", 1)
+        for page in (ROTATION, LAPTOPS, *DRILLS)
+    ]
+    model = ScriptedModel({"plan": ABOUT_LEAKS, "answer": "NOTHING"})
+    asking(snapshot(*dated[:2]), model)(ASKED)
+    asking(snapshot(*dated), model)(ASKED)
+    few, many = (prompt.user for prompt in model.prompts if "Begin with ANSWER" in prompt.user)
+    assert "modified 2026-08-20" in few
+    assert "modified 2026-08-20" not in many
