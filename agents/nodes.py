@@ -118,7 +118,8 @@ def post_process(domain: Domain, *, has_model: bool) -> Node:
         context = build_context(passages, characters=characters, at_first=at_first)
         documents = len({chunk.document_id for chunk in context.chunks})
         text = f"Reading {documents} document{'s' * (documents != 1)}…"
-        state["progress"].step(Step.READ, text)
+        similarity = max((hit.similarity for hit in hits), default=0.0)
+        state["progress"].step(Step.READ, text, similarity=similarity)
         return {
             "scored": scored,
             "context": context.chunks,

@@ -20,8 +20,11 @@ class Step(StrEnum):
 class Progress(Protocol):
     """Receives what happens while an answer is made. An exception that it raises ends the work."""
 
-    def step(self, step: Step, text: str) -> None:
-        """A step begins. `text`: one short line for people, e.g. `Reading 3 documents…`."""
+    def step(self, step: Step, text: str, **scores: float) -> None:
+        """A step begins. `text`: one short line for people, e.g. `Reading 3 documents…`.
+
+        `scores`: 0–1, of what was done so far: `similarity` of the best passage with the question,
+        `sufficiency` of the passages, `groundedness` of a draft that is written again."""
         ...
 
     def delta(self, text: str) -> None:
@@ -32,7 +35,7 @@ class Progress(Protocol):
 class NullProgress:
     """For answers without a viewer."""
 
-    def step(self, step: Step, text: str) -> None:
+    def step(self, step: Step, text: str, **scores: float) -> None:
         """Ignored."""
 
     def delta(self, text: str) -> None:
@@ -45,7 +48,7 @@ class SilentProgress:
     def __init__(self, check: Callable[[], object]) -> None:
         self._check = check
 
-    def step(self, step: Step, text: str) -> None:
+    def step(self, step: Step, text: str, **scores: float) -> None:
         self._check()
 
     def delta(self, text: str) -> None:
@@ -59,11 +62,11 @@ class BufferedProgress:
         self._progress = progress
         self._last = ""
 
-    def step(self, step: Step, text: str) -> None:
+    def step(self, step: Step, text: str, **scores: float) -> None:
         """A line that repeats the one before is not reported again."""
         if text != self._last:
             self._last = text
-            self._progress.step(step, text)
+            self._progress.step(step, text, **scores)
 
     def delta(self, text: str) -> None:
         if text:

@@ -66,7 +66,7 @@ class Shown:
 
     streamed: str = ""
 
-    def step(self, step: Step, text: str) -> None:
+    def step(self, step: Step, text: str, **scores: float) -> None:
         """Ours."""
 
     def delta(self, text: str) -> None:

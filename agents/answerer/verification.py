@@ -74,7 +74,8 @@ class Verifier:
         return {"draft": draft, "objections": (), "notes": (note, *findings.reasons)}
 
     def _try_again(self, draft: Draft, findings: Findings, note: str, state: State) -> State:
-        state["progress"].step(Step.CHECK, "Checking the answer…")
+        scores = {"groundedness": findings.score}
+        state["progress"].step(Step.CHECK, "Checking the answer…", **scores)
         text = "\n".join(draft.held_back) if not draft.by_model else draft.text
         update: State = {
             "first_draft": draft,

@@ -80,7 +80,8 @@ class Gates:
     def rewrite(self, state: ThoroughState) -> ThoroughState:
         """Other words after a fair search. Another strategy, in all documents, after a poor first
         search (early) and after a failed try (late)."""
-        state["progress"].step(Step.SEARCH, "Searching in other words…")
+        sufficiency = state["judgment"].score
+        state["progress"].step(Step.SEARCH, "Searching in other words…", sufficiency=sufficiency)
         early = is_early_switch(state["judgment"], tries=_tries(state))
         switch = early or _tries(state) > 1 or "best_draft" in state
         outcome = self._ask_rewriter(

@@ -129,7 +129,7 @@ class _Heard:
         finally:
             self._left.set()
 
-    def step(self, step: Step, text: str) -> None:
+    def step(self, step: Step, text: str, **scores: float) -> None:
         from anyio import from_thread
 
         self.delta("")

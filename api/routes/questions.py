@@ -77,9 +77,10 @@ class Stream:
         self._queue: asyncio.Queue[tuple[str, Any] | None] = asyncio.Queue()
         self._closed = threading.Event()
 
-    def step(self, step: Step, text: str) -> None:
+    def step(self, step: Step, text: str, **scores: float) -> None:
         self.go_on()
-        self.put("status", {"text": text})
+        rounded = {name: round(score, 3) for name, score in scores.items()}
+        self.put("status", {"step": step.value, "text": text, "scores": rounded})
 
     def delta(self, text: str) -> None:
         self.go_on()

@@ -59,7 +59,10 @@ QNA_ASKED = named(
 )
 EVENTS = """\
 event: status
-data: {"text": "Searching 16 documents…"}
+data: {"step": "search", "text": "Searching 16 documents…", "scores": {}}
+
+event: status
+data: {"step": "read", "text": "Reading 3 documents…", "scores": {"similarity": 0.712}}
 
 event: delta
 data: {"text": "**60 days** [1]"}

@@ -93,7 +93,7 @@ class LiveAnswer:
                 title=short(sanitize_plain(text), 80),
             )
 
-    def step(self, step: Step, text: str) -> None:
+    def step(self, step: Step, text: str, **scores: float) -> None:
         """A line about the current step; a plan shows every step, a single line the newest."""
         self._plan = self._plan.doing(step, text)
         self._status_updates.offer(text)

@@ -60,7 +60,7 @@ class _FirstWords:
         self._begun = time.perf_counter()
         self.first_token_ms: float | None = None
 
-    def step(self, step: Step, text: str) -> None:
+    def step(self, step: Step, text: str, **scores: float) -> None:
         """Do nothing."""
 
     def delta(self, text: str) -> None:

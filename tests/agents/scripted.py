@@ -73,10 +73,12 @@ class Watching:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.scores: dict[str, float] = {}
         self.text = ""
 
-    def step(self, step: Step, text: str) -> None:
+    def step(self, step: Step, text: str, **scores: float) -> None:
         self.lines.append(text)
+        self.scores |= scores
 
     def delta(self, text: str) -> None:
         self.text += text

@@ -158,7 +158,7 @@ def test_what_cannot_be_recorded_is_not_shown(agents: Agents) -> None:
 
 def test_answers_stream_as_server_sent_events(client: TestClient, agents: Agents) -> None:
     def tell(progress: Progress) -> None:
-        progress.step(Step.READ, "Reading…")
+        progress.step(Step.READ, "Reading…", similarity=0.71239)
         progress.delta("Rotate ")
 
     agents.tell = tell
@@ -167,6 +167,8 @@ def test_answers_stream_as_server_sent_events(client: TestClient, agents: Agents
     assert reply.headers["content-type"].startswith("text/event-stream")
     events = [line[7:] for line in reply.text.splitlines() if line.startswith("event: ")]
     assert events == ["status", "delta", "answer"]
+    first = json.loads(reply.text.splitlines()[1].removeprefix("data: "))
+    assert first == {"step": "read", "text": "Reading…", "scores": {"similarity": 0.712}}
     last = json.loads(reply.text.strip().splitlines()[-1].removeprefix("data: "))
     assert last["answer"] == "Rotate them every 90 days [1]."
 

@@ -258,6 +258,14 @@ def test_words_are_shown_once_and_only_those_that_leave() -> None:
     ]
 
 
+def test_a_search_in_other_words_tells_what_the_first_was_worth() -> None:
+    watching = Watching()
+    asked({"sources": ASTRAY, "judge": in_turn(FAIR, ENOUGH)}, watching)
+    assert "Searching in other words…" in watching.lines
+    assert watching.scores["sufficiency"] == FAIR["score"]
+    assert 0 < watching.scores["similarity"] < 1
+
+
 NO_REPLY: list[Says] = [
     ModelUnavailable("timed out"),
     InvalidModelOutput("nonsense"),
