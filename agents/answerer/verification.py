@@ -10,6 +10,7 @@ from agents.answer import CITATION
 from agents.answerer.model import marks_of
 from agents.answerer.nodes import ROUNDS, may_write_again, search_everywhere
 from agents.checks.groundedness import Entails, groundedness, tier_of
+from agents.checks.subject import subject_fault
 from agents.confidence import confidence
 from agents.state import Draft, State
 from agents.steps import Step
@@ -33,10 +34,12 @@ class Findings:
     """One line for each problem."""
     untraceable: tuple[str, ...] = ()
     """Sentences of the draft to mark: no source has their figures or names."""
+    off_subject: bool = False
+    """It is about something else than was asked."""
 
     @property
     def failed(self) -> bool:
-        return tier_of(self.score) == "strict"
+        return self.off_subject or tier_of(self.score) == "strict"
 
 
 class Verifier:
@@ -57,15 +60,11 @@ class Verifier:
         findings = self._check(draft, state)
         note = f"check: {findings.score:.0%} of what is said is cited and held up"
         if is_answer:
-            draft = with_score(draft, findings.score)
+            draft = with_findings(draft, findings)
         first = state.get("first_draft")
         if findings.failed and may_write_again(state, self._domain):
             return self._try_again(draft, findings, note, state)
-        if (
-            first
-            and first.by_model
-            and (not is_answer or first.confidence_parts["groundedness"] >= findings.score)
-        ):
+        if first and first.by_model and not (is_answer and draft.confidence > first.confidence):
             draft, note = first, f"{note}; the first version stands"
             findings = self._check(draft, state)
         if draft.by_model and findings.failed and findings.untraceable:
@@ -103,16 +102,28 @@ class Verifier:
         )
         count = len(check.claims)
         share = count / (count + len(reasons)) if count else 0.0 if reasons else 1.0
+        subject = subject_fault(
+            draft.text,
+            draft.sources,
+            question=question,
+            glossary=self._domain.glossary,
+            read=state["read"],
+        )
+        if subject:
+            reasons = (f"it is about something else than was asked: {subject}", *reasons)
         return Findings(
             score=check.score * share,
             reasons=(*check.reasons, *reasons),
             untraceable=check.untraceable,
+            off_subject=bool(subject),
         )
 
 
-def with_score(draft: Draft, score: float) -> Draft:
-    """The draft with the confidence that follows from this groundedness, 0–1."""
-    parts = {**draft.confidence_parts, "groundedness": score}
+def with_findings(draft: Draft, findings: Findings) -> Draft:
+    """The draft with the confidence that follows from the findings."""
+    parts = {**draft.confidence_parts, "groundedness": findings.score}
+    if findings.off_subject:
+        parts["off subject"] = 1.0
     return replace(draft, confidence=confidence(parts, by_model=True), confidence_parts=parts)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agents.answer_cache.cache import is_cacheable
 from agents.drafts import HELD_BACK
 from config.models import Prompt
 from tests.agents.corpus import LAPTOPS, ROTATION, asking, snapshot
@@ -53,6 +54,30 @@ def test_the_first_version_stands_when_the_second_is_invented_altogether() -> No
     answer = asking(model=model)(ASKED)
     assert answer.text == GOOD
     assert answer.confidence_parts["groundedness"] == 0.5
+
+
+SECRET = "how old can a webhook secret on restricted data get?"
+
+
+def other_row(prompt: Prompt) -> str:
+    """The age of another credential, as if it were what was asked for."""
+    return good(prompt).replace(GOOD.split(" [")[0], "60 days")
+
+
+def test_the_value_of_something_else_is_written_again() -> None:
+    right = in_turn(other_row, lambda p: good(p).replace(GOOD.split(" [")[0], "30 days"))
+    model = ScriptedModel({"plan": {"question": SECRET, "kind": "in_domain"}, "answer": right})
+    answer = asking(model=model)(SECRET)
+    assert "'Webhook secret', not 'API signing key'" in answers(model)[1].user
+    assert answer.text == "30 days [1]."
+    assert "off subject" not in answer.confidence_parts
+
+
+def test_what_stays_about_something_else_is_shown_with_reserve_and_never_cached() -> None:
+    model = ScriptedModel({"plan": {"question": SECRET, "kind": "in_domain"}, "answer": other_row})
+    answer = asking(model=model)(SECRET)
+    assert answer.path == "company_specific_rag_failure"
+    assert not is_cacheable(SECRET, answer, least=0.0)
 
 
 def test_with_poor_sources_they_are_searched_again_before_the_second_version() -> None:

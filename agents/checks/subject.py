@@ -1,0 +1,246 @@
+"""Whether an answer is about what was asked: the subject, the region, the role, the environment.
+
+What an answer says stands in a row and a column of a table, or in a section of a document. Such a
+place is the wrong one when a sibling of it, another row, column or section, has all words of the
+question that it has, and further ones: `Restricted` where `Confidential` was cited."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from agents.checks.claims import Claim, claims_of
+from agents.context.sources import Source
+from agents.extractive.language import same_words
+from enrichment.chunk import ChunkTable
+from enrichment.language.quantities import quantities
+from enrichment.language.words import naming_words, stems, tokens
+
+_SEVERAL = 3
+_TURNING = frozenset(
+    {"without", "not", "non", "no", "before", "after", "above", "below", "under", "over"}
+)
+"""Function words by which two names may differ."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The naming words of a question."""
+
+    words: frozenset[str]
+    same: Mapping[str, tuple[frozenset[str], ...]]
+    """Stem → stems of each equivalent phrase of the glossary."""
+
+    @classmethod
+    def of(cls, question: str, glossary: Mapping[str, Sequence[str]]) -> Asked:
+        return cls(_words(question), same_words(glossary, question))
+
+    def named_in(self, words: AbstractSet[str]) -> frozenset[str]:
+        """The question's words among these, as they are or as the glossary has them."""
+        equal = {one for one, ways in self.same.items() if any(way <= words for way in ways)}
+        return frozenset((self.words & words) | equal)
+
+    def share(self, words: AbstractSet[str]) -> float:
+        """Share of these words that the question has, 0–1."""
+        count = sum(bool(self.named_in({word})) for word in words)
+        return count / len(words) if words else 0.0
+
+
+def subject_fault(
+    text: str,
+    sources: Sequence[Source],
+    *,
+    question: str,
+    glossary: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    read: Sequence[Source] = (),
+) -> str:
+    """What was asked, and what the answer is about instead; '' when no place contradicts it.
+
+    `[n]` is `sources[n - 1]`. `read`: all sources that the answer could have been drawn from."""
+    asked = Asked.of(question, glossary)
+    claims = [one for one in claims_of(text) if one.kind == "statement"]
+    cited = [[sources[n - 1] for n in claim.numbers if 1 <= n <= len(sources)] for claim in claims]
+    faults = [
+        _cells_fault(claim, its, asked, glossary) for claim, its in zip(claims, cited, strict=True)
+    ]
+    if faults and all(faults):
+        return faults[0]
+    used = list(dict.fromkeys(source for its in cited for source in its))
+    return _source_fault(text, used, asked, read) if used else ""
+
+
+def _cells_fault(
+    claim: Claim,
+    cited: Sequence[Source],
+    asked: Asked,
+    glossary: Mapping[str, Sequence[str]],
+) -> str:
+    """The wrong row or column of the values that a claim states; '' when one stands right."""
+    text = " ".join((claim.text, *(cell for _, cell in claim.cells)))
+    said, fault = Asked.of(text, glossary), ""
+    for table in _tables(cited):
+        first, heads = table.label_columns, _heads(table)
+        rows = Places.of([cells[:first] for cells in table.rows], asked)
+        columns = Places.of([(head,) for head in heads], asked)
+        cells: Sequence[tuple[int, int]] = [
+            (row, at)
+            for row, row_cells in enumerate(table.rows)
+            for at, cell in enumerate(row_cells[first:])
+            if _states(text, cell)
+        ]
+        cells = _narrowed(cells, 0, rows, said)
+        for row, at in _narrowed(cells, 1, columns, said):
+            cell = table.rows[row][first + at]
+            others = [
+                (_label(table, other), _label(table, row), table.rows[other][first + at])
+                for other in rows.rivals(row)
+            ]
+            others += [
+                (heads[other], heads[at], table.rows[row][first + other])
+                for other in columns.rivals(at)
+                if bool(quantities(table.rows[row][first + other])) == bool(quantities(cell))
+            ]
+            rival = next(
+                (f"{a!r}, not {b!r}" for a, b, value in others if _differ(value, cell)), ""
+            )
+            if not rival:
+                return ""
+            fault = fault or rival
+    return fault
+
+
+def _narrowed(
+    cells: Sequence[tuple[int, int]], axis: int, places: Places, said: Asked
+) -> Sequence[tuple[int, int]]:
+    """The cells whose row or column the claim names, where it names one of them."""
+    return [one for one in cells if said.share(places.own[one[axis]]) == 1] or cells
+
+
+def _source_fault(text: str, used: Sequence[Source], asked: Asked, read: Sequence[Source]) -> str:
+    """Another source has all words of the question that the cited ones and the answer have, and
+    further ones, also in its title and headings.
+
+    Of another document it must have few further ones, or most of the question's: documents about
+    other things share single words with a question in words of its own."""
+    here = asked.named_in(stems(" ".join((text, *map(_whole, used)))))
+    place = asked.named_in(stems(" ".join(one.place for one in used)))
+    documents = {one.first.document_id for one in used}
+    for source in (one for one in read if _address(one) not in {*map(_address, used)}):
+        named, there = (asked.named_in(stems(one)) for one in (source.place, _whole(source)))
+        if not (place < named and named - here and here <= there):
+            continue
+        is_near = 2 * len(there - here) <= len(here) or 2 * len(there) >= len(asked.words)
+        if is_near or source.first.document_id in documents:
+            return f"{source.place!r}, not {used[0].place!r}"
+    return ""
+
+
+def _address(source: Source) -> tuple[str, str, tuple[str, ...]]:
+    return source.first.document_id, source.first.tab, source.first.heading_path
+
+
+def _whole(source: Source) -> str:
+    return f"{source.place} {source.text}"
+
+
+@dataclass(frozen=True)
+class Places:
+    """Sibling places: the rows of a table, or its columns."""
+
+    asked: Asked
+    parts: tuple[tuple[frozenset[str], ...], ...]
+    """Words of each part of a place's name that not all of them have."""
+    own: tuple[frozenset[str], ...]
+    """The same, of the whole name."""
+    named: tuple[frozenset[str], ...]
+    """The question's words among them."""
+
+    @classmethod
+    def of(cls, names: Sequence[Sequence[str]], asked: Asked) -> Places:
+        """`names`: each one in its parts, for instance the label columns of a row."""
+        words = [tuple(map(_words, name)) for name in names]
+        every = [frozenset[str]().union(*parts) for parts in words]
+        shared = frozenset.intersection(*every) if len(every) > 1 else frozenset()
+        parts = tuple(tuple(part - shared for part in name) for name in words)
+        own = tuple(one - shared for one in every)
+        return cls(asked, parts, own, tuple(asked.named_in(one) for one in own))
+
+    def rivals(self, place: int) -> list[int]:
+        """Siblings that the question means rather than this one, best first."""
+        own, here = self.own[place], self.named[place]
+        is_meant = bool(own) and self.asked.share(own) == 1
+        rivals = [
+            other
+            for other, named in enumerate(self.named)
+            if here < named and any(self._means(part - own, is_meant) for part in self.parts[other])
+        ]
+        return sorted(rivals, key=lambda other: -len(self.named[other]))
+
+    def _means(self, further: frozenset[str], is_meant: bool) -> bool:
+        """Whether the question has the words by which a sibling differs: all of them, or, where it
+        doesn't mean this place itself, most of several."""
+        count = sum(bool(self.asked.named_in({word})) for word in further)
+        if count == len(further):
+            return bool(further)
+        return not is_meant and count >= _SEVERAL and 3 * count >= 2 * len(further)
+
+
+def _tables(cited: Sequence[Source]) -> list[ChunkTable]:
+    """The tables of the sources, each with all its rows that they hold."""
+    parts: dict[str, list[ChunkTable]] = {}
+    for source in cited:
+        for chunk in source.chunks:
+            if chunk.table is not None:
+                parts.setdefault(chunk.table.id, []).append(chunk.table)
+    return [
+        ChunkTable(
+            id=one[0].id,
+            caption=one[0].caption,
+            header=one[0].header,
+            rows=tuple(row for part in one for row in part.rows),
+            label_columns=max(1, one[0].label_columns),
+        )
+        for one in parts.values()
+    ]
+
+
+def _label(table: ChunkTable, row: int) -> str:
+    return " ".join(dict.fromkeys(table.rows[row][: table.label_columns]))
+
+
+def _heads(table: ChunkTable) -> list[str]:
+    """Names of the columns without labels; with their group where several have one name."""
+    paths = [header.split(" › ") for header in table.header[table.label_columns :]]
+    leaves = Counter(path[-1] for path in paths)
+    return [path[-1] if leaves[path[-1]] == 1 else " ".join(path) for path in paths]
+
+
+def _states(said: str, cell: str) -> bool:
+    """Whether a text has the cell's figures, or its words verbatim."""
+    needed = quantities(cell)
+    if needed:
+        own = quantities(said)
+        return all(
+            any(one.agrees(each) and bool(one.measure) == bool(each.measure) for one in own)
+            for each in needed
+        )
+    words = _flat(cell)
+    return len(words) > 1 and f" {words} " in f" {_flat(said)} "
+
+
+def _differ(one: str, other: str) -> bool:
+    """Whether two cells say different things, and the first says something."""
+    first, second = _flat(one), _flat(other)
+    return bool(first) and first not in second and second not in first
+
+
+def _words(text: str) -> frozenset[str]:
+    turning = {token.casefold() for token in tokens(text)} & _TURNING
+    return frozenset(naming_words(text)) | turning
+
+
+def _flat(text: str) -> str:
+    return " ".join(token.casefold() for token in tokens(text))
