@@ -23,7 +23,7 @@ from functools import cached_property
 from rich.console import Console
 from rich.table import Table
 
-from agents.checks.subject import Asked, subject_fault
+from agents.checks.subject import Terms, subject_fault
 from agents.context.sources import Source
 from benchmarks.material.golden_domains import ROOT, SETS, SHARED
 from benchmarks.planted_faults import cited, shape, words_only
@@ -82,9 +82,9 @@ class Corpus:
     def words(self) -> list[frozenset[str]]:
         return [stems(f"{one.place} {one.text}") for one in self.sections]
 
-    def nearest(self, asked: Asked) -> tuple[Source, ...]:
+    def nearest(self, query: Terms) -> tuple[Source, ...]:
         """The sections with most of the question's words: harder than those that a search finds."""
-        shares = [len(asked.named_in(words)) for words in self.words]
+        shares = [len(query.named_in(words)) for words in self.words]
         order = sorted(range(len(shares)), key=lambda place: -shares[place])
         return tuple(self.sections[place] for place in order[:NEAREST])
 
@@ -119,19 +119,19 @@ def cases(corpus: Corpus) -> Iterator[Case]:
         sources = tuple(dict.fromkeys(corpus.section(chunk) for chunk in places))
         if not sources:
             continue
-        asked = Asked.of(question, corpus.glossary)
-        read = (*sources, *corpus.nearest(asked))
+        query = Terms.of(question, corpus.glossary)
+        read = (*sources, *corpus.nearest(query))
         yield Case("reference", question, cited(golden.reference, len(sources)), sources, read)
         for one in golden.evidence:
             for chunk in evidence_chunks(one, corpus)[:1]:
                 source = corpus.section(chunk)
                 if chunk.table is not None:
                     quote = words_only(one.quote)
-                    yield from cell_cases(question, quote, chunk.table, source, asked)
+                    yield from cell_cases(question, quote, chunk.table, source, query)
                 elif len(golden.evidence) == 1:
                     text = f"{one.quote.strip('. ')} [1]."
                     yield Case("quotation", question, text, (source,), read)
-                yield from section_cases(question, one, chunk, corpus, asked, read)
+                yield from section_cases(question, one, chunk, corpus, query, read)
 
 
 def evidence_chunks(one: Evidence, corpus: Corpus) -> list[Chunk]:
@@ -140,7 +140,7 @@ def evidence_chunks(one: Evidence, corpus: Corpus) -> list[Chunk]:
 
 
 def cell_cases(
-    question: str, quote: str, table: ChunkTable, source: Source, asked: Asked
+    question: str, quote: str, table: ChunkTable, source: Source, query: Terms
 ) -> Iterator[Case]:
     """`quote`: what is quoted of the row as evidence."""
     columns = range(table.label_columns, len(table.header))
@@ -149,11 +149,11 @@ def cell_cases(
         whole = words_only(" ".join(row))
         if not (quote in whole or whole in quote):
             continue
-        named = {at: asked.named_in(stems(leaf(table, at)) - common) for at in columns}
+        named = {at: query.named_in(stems(leaf(table, at)) - common) for at in columns}
         # The cell that was asked for is certain only where the question names its column.
         (at,) = [at for at in columns if named[at]] if sum(map(bool, named.values())) == 1 else [0]
         if at and row[at].strip():
-            yield from swaps(question, table, (number, at), named, source, asked)
+            yield from swaps(question, table, (number, at), named, source, query)
 
 
 def swaps(
@@ -162,18 +162,18 @@ def swaps(
     place: tuple[int, int],
     named: Mapping[int, frozenset[str]],
     source: Source,
-    asked: Asked,
+    query: Terms,
 ) -> Iterator[Case]:
     """The cell at this place, that of a row, and that of a column which lacks one asked term."""
     number, at = place
     cell, chance = table.rows[number][at], random.Random(question)
-    label, terms = label_of(table, number), asked.named_in(stems(label_of(table, number)))
+    label, terms = label_of(table, number), query.named_in(stems(label_of(table, number)))
     yield from both("right cell", question, label, leaf(table, at), cell, source)
     rows = [
         other
         for other in range(len(table.rows))
-        if len(terms - asked.named_in(stems(label_of(table, other)))) == 1
-        and not asked.named_in(stems(label_of(table, other))) - terms
+        if len(terms - query.named_in(stems(label_of(table, other)))) == 1
+        and not query.named_in(stems(label_of(table, other))) - terms
         and differ(cell, table.rows[other][at])
     ]
     if rows:
@@ -206,12 +206,12 @@ def section_cases(
     one: Evidence,
     right: Chunk,
     corpus: Corpus,
-    asked: Asked,
+    query: Terms,
     read: tuple[Source, ...],
 ) -> Iterator[Case]:
     """The sentences of a sibling section, and of another document, that have all of the question's
     words which the right place has but one, and that one is in the right heading or title."""
-    has = asked.named_in(
+    has = query.named_in(
         stems(f"{right.document_title} {' '.join(right.heading_path)} {one.quote}")
     )
     for kind, name, others in (
@@ -228,10 +228,10 @@ def section_cases(
             if document != right.document_id
         ]),
     ):  # fmt: skip
-        terms, near = asked.named_in(stems(name)), []
+        terms, near = query.named_in(stems(name)), []
         for chunk in others if len(has) > 1 else ():
             for sentence in sentences(chunk.text) if chunk.table is None else ():
-                lacks = has - asked.named_in(stems(f"{chunk.place} {sentence}"))
+                lacks = has - query.named_in(stems(f"{chunk.place} {sentence}"))
                 if len(lacks) == 1 and lacks <= terms and 5 <= len(sentence.split()) <= 40:
                     near.append((sentence, chunk))
         if near:
@@ -239,7 +239,7 @@ def section_cases(
             text = f"{sentence.strip('-*. ')} [1]."
             source = corpus.section(chunk)
             yield Case(kind, question, text, (source,), (source, *read))
-    yield from swapped_cases(question, one, right, corpus, asked, read)
+    yield from swapped_cases(question, one, right, corpus, query, read)
 
 
 def swapped_cases(
@@ -247,20 +247,20 @@ def swapped_cases(
     one: Evidence,
     right: Chunk,
     corpus: Corpus,
-    asked: Asked,
+    query: Terms,
     read: tuple[Source, ...],
 ) -> Iterator[Case]:
     """The evidence of a twin: the same section, with one asked term of its title or heading
     replaced by a word of a sibling heading or title."""
     chance = random.Random(f"twin {question} {right.id}")
     names = f"{right.document_title} {' '.join(right.heading_path)}"
-    terms = sorted(one for one in asked.named_in(stems(names)) if one in naming_words(names))
+    terms = sorted(one for one in query.named_in(stems(names)) if one in naming_words(names))
     others = {
         word
         for chunks in corpus.chunks.values()
         for each in chunks
         for stem_, word in naming_words(f"{each.document_title} {each.heading}").items()
-        if stem_ not in asked.words and word.isalpha()
+        if stem_ not in query.words and word.isalpha()
     }
     if not terms or not others:
         return
@@ -305,11 +305,11 @@ def made_up(corpus: Corpus) -> Iterator[Case]:
             words = label_of(table, row).split()
             kept = [word for word in words if chance.random() < KEPT or len(words) < 3] or words
             question = f"what is the {leaf(table, at)} for {' '.join(kept)}?"
-            asked = Asked.of(question, corpus.glossary)
+            query = Terms.of(question, corpus.glossary)
             common = shared(table, range(columns[0], len(table.header)))
-            named = {each: asked.named_in(stems(leaf(table, each)) - common) for each in columns}
+            named = {each: query.named_in(stems(leaf(table, each)) - common) for each in columns}
             if table.rows[row][at].strip():
-                yield from swaps(question, table, (row, at), named, source, asked)
+                yield from swaps(question, table, (row, at), named, source, query)
 
 
 def hierarchical(split_name: str, most: int) -> Iterator[Case]:
@@ -338,13 +338,13 @@ def hierarchical(split_name: str, most: int) -> Iterator[Case]:
             id="1", document_id="1", document_title=grid["title"], kind="table", position=0,
             heading_path=(), text=text, index_text=text, tokens=len(text) // 4, table=table,
         )  # fmt: skip
-        asked = Asked.of(one["question"], {})
+        query = Terms.of(one["question"], {})
         columns = range(labels, len(header))
-        named = {at: asked.named_in(stems(header[at]) - shared(table, columns)) for at in columns}
+        named = {at: query.named_in(stems(header[at]) - shared(table, columns)) for at in columns}
         place = (one["cell"][0] - body, one["cell"][1])
         if table.rows[place[0]][place[1]].strip():
             source = Source(chunks=(chunk,), text=text)
-            yield from swaps(one["question"], table, place, named, source, asked)
+            yield from swaps(one["question"], table, place, named, source, query)
 
 
 def label_of(table: ChunkTable, row: int) -> str:

@@ -20,6 +20,7 @@ from enrichment.language.quantities import quantities
 from enrichment.language.words import naming_words, stems, tokens
 
 _SEVERAL = 3
+"""Words of a question from which on most of a name, instead of all of it, mean a place."""
 _TURNING = frozenset(
     {"without", "not", "non", "no", "before", "after", "above", "below", "under", "over"}
 )
@@ -27,7 +28,7 @@ _TURNING = frozenset(
 
 
 @dataclass(frozen=True)
-class Asked:
+class Terms:
     """The naming words of a question."""
 
     words: frozenset[str]
@@ -35,7 +36,7 @@ class Asked:
     """Stem → stems of each equivalent phrase of the glossary."""
 
     @classmethod
-    def of(cls, question: str, glossary: Mapping[str, Sequence[str]]) -> Asked:
+    def of(cls, question: str, glossary: Mapping[str, Sequence[str]]) -> Terms:
         return cls(_words(question), same_words(glossary, question))
 
     def named_in(self, words: AbstractSet[str]) -> frozenset[str]:
@@ -60,39 +61,39 @@ def subject_fault(
     """What was asked, and what the answer is about instead; '' when no place contradicts it.
 
     `[n]` is `sources[n - 1]`. `read`: all sources that the answer could have been drawn from."""
-    asked = Asked.of(question, glossary)
+    query = Terms.of(question, glossary)
     claims = [one for one in claims_of(text) if one.kind == "statement"]
     cited = [[sources[n - 1] for n in claim.numbers if 1 <= n <= len(sources)] for claim in claims]
     faults = [
-        _cells_fault(claim, its, asked, glossary) for claim, its in zip(claims, cited, strict=True)
+        _cells_fault(claim, its, query, glossary) for claim, its in zip(claims, cited, strict=True)
     ]
     if faults and all(faults):
         return faults[0]
     used = list(dict.fromkeys(source for its in cited for source in its))
-    return _source_fault(text, used, asked, read) if used else ""
+    return _source_fault(text, used, query, read) if used else ""
 
 
 def _cells_fault(
     claim: Claim,
     cited: Sequence[Source],
-    asked: Asked,
+    query: Terms,
     glossary: Mapping[str, Sequence[str]],
 ) -> str:
     """The wrong row or column of the values that a claim states; '' when one stands right."""
     text = " ".join((claim.text, *(cell for _, cell in claim.cells)))
-    said, fault = Asked.of(text, glossary), ""
+    claim_terms, fault = Terms.of(text, glossary), ""
     for table in _tables(cited):
         first, heads = table.label_columns, _heads(table)
-        rows = Places.of([cells[:first] for cells in table.rows], asked)
-        columns = Places.of([(head,) for head in heads], asked)
+        rows = Places.of([cells[:first] for cells in table.rows], query)
+        columns = Places.of([(head,) for head in heads], query)
         cells: Sequence[tuple[int, int]] = [
             (row, at)
             for row, row_cells in enumerate(table.rows)
             for at, cell in enumerate(row_cells[first:])
             if _states(text, cell)
         ]
-        cells = _narrowed(cells, 0, rows, said)
-        for row, at in _narrowed(cells, 1, columns, said):
+        cells = _narrowed(cells, 0, rows, claim_terms)
+        for row, at in _narrowed(cells, 1, columns, claim_terms):
             cell = table.rows[row][first + at]
             others = [
                 (_label(table, other), _label(table, row), table.rows[other][first + at])
@@ -113,26 +114,26 @@ def _cells_fault(
 
 
 def _narrowed(
-    cells: Sequence[tuple[int, int]], axis: int, places: Places, said: Asked
+    cells: Sequence[tuple[int, int]], axis: int, places: Places, claim_terms: Terms
 ) -> Sequence[tuple[int, int]]:
     """The cells whose row or column the claim names, where it names one of them."""
-    return [one for one in cells if said.share(places.own[one[axis]]) == 1] or cells
+    return [one for one in cells if claim_terms.share(places.own[one[axis]]) == 1] or cells
 
 
-def _source_fault(text: str, used: Sequence[Source], asked: Asked, read: Sequence[Source]) -> str:
+def _source_fault(text: str, used: Sequence[Source], query: Terms, read: Sequence[Source]) -> str:
     """Another source has all words of the question that the cited ones and the answer have, and
     further ones, also in its title and headings.
 
     Of another document it must have few further ones, or most of the question's: documents about
     other things share single words with a question in words of its own."""
-    here = asked.named_in(stems(" ".join((text, *map(_whole, used)))))
-    place = asked.named_in(stems(" ".join(one.place for one in used)))
+    here = query.named_in(stems(" ".join((text, *map(_whole, used)))))
+    place = query.named_in(stems(" ".join(one.place for one in used)))
     documents = {one.first.document_id for one in used}
     for source in (one for one in read if _address(one) not in {*map(_address, used)}):
-        named, there = (asked.named_in(stems(one)) for one in (source.place, _whole(source)))
+        named, there = (query.named_in(stems(one)) for one in (source.place, _whole(source)))
         if not (place < named and named - here and here <= there):
             continue
-        is_near = 2 * len(there - here) <= len(here) or 2 * len(there) >= len(asked.words)
+        is_near = 2 * len(there - here) <= len(here) or 2 * len(there) >= len(query.words)
         if is_near or source.first.document_id in documents:
             return f"{source.place!r}, not {used[0].place!r}"
     return ""
@@ -150,7 +151,7 @@ def _whole(source: Source) -> str:
 class Places:
     """Sibling places: the rows of a table, or its columns."""
 
-    asked: Asked
+    query: Terms
     parts: tuple[tuple[frozenset[str], ...], ...]
     """Words of each part of a place's name that not all of them have."""
     own: tuple[frozenset[str], ...]
@@ -159,19 +160,19 @@ class Places:
     """The question's words among them."""
 
     @classmethod
-    def of(cls, names: Sequence[Sequence[str]], asked: Asked) -> Places:
+    def of(cls, names: Sequence[Sequence[str]], query: Terms) -> Places:
         """`names`: each one in its parts, for instance the label columns of a row."""
         words = [tuple(map(_words, name)) for name in names]
         every = [frozenset[str]().union(*parts) for parts in words]
         shared = frozenset.intersection(*every) if len(every) > 1 else frozenset()
         parts = tuple(tuple(part - shared for part in name) for name in words)
         own = tuple(one - shared for one in every)
-        return cls(asked, parts, own, tuple(asked.named_in(one) for one in own))
+        return cls(query, parts, own, tuple(query.named_in(one) for one in own))
 
     def rivals(self, place: int) -> list[int]:
         """Siblings that the question means rather than this one, best first."""
         own, here = self.own[place], self.named[place]
-        is_meant = bool(own) and self.asked.share(own) == 1
+        is_meant = bool(own) and self.query.share(own) == 1
         rivals = [
             other
             for other, named in enumerate(self.named)
@@ -182,7 +183,7 @@ class Places:
     def _means(self, further: frozenset[str], is_meant: bool) -> bool:
         """Whether the question has the words by which a sibling differs: all of them, or, where it
         doesn't mean this place itself, most of several."""
-        count = sum(bool(self.asked.named_in({word})) for word in further)
+        count = sum(bool(self.query.named_in({word})) for word in further)
         if count == len(further):
             return bool(further)
         return not is_meant and count >= _SEVERAL and 3 * count >= 2 * len(further)
@@ -218,17 +219,17 @@ def _heads(table: ChunkTable) -> list[str]:
     return [path[-1] if leaves[path[-1]] == 1 else " ".join(path) for path in paths]
 
 
-def _states(said: str, cell: str) -> bool:
+def _states(claim_terms: str, cell: str) -> bool:
     """Whether a text has the cell's figures, or its words verbatim."""
     needed = quantities(cell)
     if needed:
-        own = quantities(said)
+        own = quantities(claim_terms)
         return all(
             any(one.agrees(each) and bool(one.measure) == bool(each.measure) for one in own)
             for each in needed
         )
     words = _flat(cell)
-    return len(words) > 1 and f" {words} " in f" {_flat(said)} "
+    return len(words) > 1 and f" {words} " in f" {_flat(claim_terms)} "
 
 
 def _differ(one: str, other: str) -> bool:
