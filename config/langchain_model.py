@@ -195,9 +195,8 @@ class LangChainModel:
         """The first piece of a stream, and the others."""
         if fallbacks.get("stream"):
             return self._whole(prompt, messages, fallbacks), iter(())
-        pieces = PacedStream(
-            lambda: self._pieces(prompt, messages, fallbacks), self._timeout + _GRACE
-        )
+        patience = min(self._timeout, model_time_left()) + _GRACE
+        pieces = PacedStream(lambda: self._pieces(prompt, messages, fallbacks), patience)
         try:
             piece = next(pieces)
         except BaseException as error:
@@ -244,9 +243,8 @@ class LangChainModel:
         form, asking = forms[steps], with_schema(messages, reply) if steps else messages
         if not fallbacks.get("whole"):
             return self._whole(prompt, asking, fallbacks, form)
-        pieces = PacedStream(
-            lambda: self._pieces(prompt, asking, fallbacks, form), self._timeout + _GRACE
-        )
+        patience = min(self._timeout, model_time_left()) + _GRACE
+        pieces = PacedStream(lambda: self._pieces(prompt, asking, fallbacks, form), patience)
         try:
             message: Any = next(pieces)
             for piece in pieces:

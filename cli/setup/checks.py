@@ -228,41 +228,6 @@ def model_setting(settings: Settings) -> Finding:
     )
 
 
-def check_models(settings: Settings) -> Iterator[Finding]:
-    """Checks that the models answer; ignores the text."""
-    from config.chat_model import build_chat_model, build_vision_model
-    from config.embeddings import build_embedder
-    from config.models import Prompt
-
-    hello = Prompt(name="checkup", version="1", system="Say ok.", user="ok?", max_tokens=200)
-
-    def chat() -> Iterator[Finding]:
-        model = build_chat_model(settings, timeout_seconds=TIMEOUT, retries=0)
-        if model:
-            for _ in model.stream(hello):
-                pass
-            yield fine("language model", f"{model.name} answers")
-
-    def pictures() -> Iterator[Finding]:
-        """Checks the vision model, with the chat model's timeout. The bot needs it if it is set."""
-        if build_vision_model(settings, someone_waits=True):
-            seer = settings.model_copy(update={"chat_model": settings.vision_model})
-            model = build_chat_model(seer, timeout_seconds=TIMEOUT, retries=0)
-            for _ in model.stream(hello) if model else ():
-                pass
-            yield fine("model for pictures", f"{settings.vision_model} answers")
-
-    def embeddings() -> Iterator[Finding]:
-        build_embedder(settings)(["hello"])
-        yield fine("embeddings", settings.embedding_model)
-
-    named = model_setting(settings)
-    can_ask = named.state == "ok" and settings.has_chat_model()
-    yield from attempted("language model", chat) if can_ask else [named]
-    yield from attempted("model for pictures", pictures)
-    yield from attempted("embeddings", embeddings)
-
-
 def check_google(settings: Settings, domains: Mapping[str, Domain]) -> Iterator[Finding]:
     """Checks the key, and the folders of each domain that reads Google Drive."""
     reading = [

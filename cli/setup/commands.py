@@ -68,17 +68,23 @@ def init(
 
 
 @app.command()
-def doctor(as_json: AsJson = False) -> None:
+def doctor(
+    as_json: AsJson = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Ask no language model, which costs tokens.")
+    ] = False,
+) -> None:
     """Look over the installation: what is wrong comes with its remedy.
 
-    Exits with 1 when anything is."""
+    Asks the language model eight short questions, some 1,500 tokens, and says what it can do.
+    Exits with 1 when anything is wrong."""
     from cli.setup.doctor import examined, show
 
     if as_json:
-        findings = list(examined())
+        findings = list(examined(offline=offline))
         print_json([asdict(one) for one in findings])
         well = all(one.state != "wrong" for one in findings)
     else:
-        well = show(examined())
+        well = show(examined(offline=offline))
     if not well:
         raise typer.Exit(1)

@@ -11,12 +11,12 @@ from cli.output.terminal import visible
 from cli.setup.checks import (
     check_domain_files,
     check_google,
-    check_models,
     check_published,
     check_storage,
     runner_state,
     running_bots,
 )
+from cli.setup.model_questions import check_models
 from config.checks import Finding, attempted, fine, of_error, skipped
 from config.errors import ConfigError
 
@@ -29,8 +29,10 @@ WIDTH = 24
 """Characters of the column with the name of the check."""
 
 
-def examined() -> Iterator[Finding]:
-    """Run the checks and yield each finding at once; a failed check does not stop the others."""
+def examined(*, offline: bool = False) -> Iterator[Finding]:
+    """Run the checks and yield each finding at once; a failed check does not stop the others.
+
+    `offline`: ask no language model."""
     from config.settings import read_settings
     from oncall import Copilot
     from telemetry.logs import log_to_stderr
@@ -47,7 +49,7 @@ def examined() -> Iterator[Finding]:
     yield from findings
     yield from _slack(settings, domains)
     yield from check_google(settings, domains)
-    yield from check_models(settings)
+    yield from check_models(settings, offline=offline)
     if any(one.state == "wrong" for one in findings):
         yield skipped("published indexes", "not asked, until the domain files are correct")
         return

@@ -168,6 +168,9 @@ def test_a_model_is_asked_for_a_word(installed: Newcomer, monkeypatch: pytest.Mo
         monkeypatch.setenv("OPENAI_BASE_URL", model.base_url)
         monkeypatch.setenv("ONCALL_CHAT_MODEL", "scripted")
         assert "✓ language model           scripted answers" in installed.run("doctor").text
+        model.requests.clear()
+        assert "✓ language model           scripted\n" in installed.run("doctor", "--offline").text
+        assert not model.requests
         monkeypatch.setenv("ONCALL_VISION_MODEL", "seer")
         assert "✓ model for pictures       seer answers" in installed.run("doctor").text
     assert {"language model", "model for pictures"} <= wrong(installed).keys()
