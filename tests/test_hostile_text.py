@@ -21,8 +21,8 @@ from agents.extractive.language import asks_about_the_past
 from bot.slack.messages import is_question, mentions, words_of
 from bot.slack.messages import plain as slack_plain
 from config.errors import LoadError
-from config.servers.messages import parse_reply
 from config.prompts import harmless
+from config.servers.messages import parse_reply
 from enrichment.language.words import codes, is_code, search_terms, written_out
 from enrichment.pipeline import prepare
 from loaders.docs.response import parse_document

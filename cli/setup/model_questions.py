@@ -158,11 +158,13 @@ class ModelQuestions:
             user="Paris",
             max_tokens=2_000,
         )
-        _, usage = self._model.structured(prompt, _Place)
+        place, usage = self._model.structured(prompt, _Place)
         self._usages.append(usage)
         steps = self._model.capabilities.fallbacks().get("schema", 0)
         ways = ("by JSON schema", "by JSON mode: the server refuses schemas",
                 "as instructed: the server refuses schemas and JSON mode")  # fmt: skip
+        if not (place.city and place.people and place.rivers):
+            return wrong("model: schema", "fills the requested form with nothing", _ANOTHER)
         repaired = ", after a repair" if usage.calls > 1 else ""
         return fine("model: schema", f"replies in the requested form, {ways[steps]}{repaired}")
 
