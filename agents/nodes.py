@@ -44,7 +44,8 @@ def plan_question(domain: Domain, model: ChatModel | None, cache: AnswerCache | 
     def node(state: State) -> State:
         state["progress"].step(Step.UNDERSTAND, "Understanding the question…")
         outcome = optimize(state["question"], state["snapshot"])
-        update: State = {"plan": outcome.value, **cost_of(outcome)}
+        plan = outcome.value.searched_by(domain.retrieval)
+        update: State = {"plan": plan, **cost_of(outcome)}
         is_understood = outcome.value.kind == "in_domain" and not outcome.fallbacks
         if state["question"].stands_alone or not is_understood:
             return update

@@ -9,13 +9,12 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
+from config.domain import RetrievalPolicy
+from config.parsing.fields import QueryKind, Strategy
 from enrichment.language.words import codes, prose_words, sentences
-from index.search import Hit, Strategy
+from index.search import Hit
 
 Kind = Literal["in_domain", "general", "small_talk"]
-QueryKind = Literal["code", "several", "situation", "plain"]
-"""How a question is put, which is what a search strategy depends on: it names a code or identifier;
-it has parts; it tells a situation in several sentences or many words; none of these."""
 _SITUATION_WORDS = 25
 
 
@@ -68,6 +67,11 @@ class Plan(BaseModel):
             return "several"
         is_long = len(prose_words(self.question)) > _SITUATION_WORDS
         return "situation" if is_long or len(sentences(self.question)) > 1 else "plain"
+
+    def searched_by(self, policy: RetrievalPolicy) -> Plan:
+        """With the strategy that the domain file names for its kind, or for all."""
+        strategy = policy.strategies.get(self.query_kind, policy.strategy)
+        return self if strategy == "planned" else self.model_copy(update={"strategy": strategy})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,13 +27,14 @@ from benchmarks.material.kept_vectors import KeptVectors
 from benchmarks.public_tables import DATA, _document
 from config.minilm import MiniLM
 from config.models import Vectors
+from config.parsing.fields import Strategy
 from config.settings import Settings
 from enrichment.chunking.chunker import split
 from enrichment.pipeline import enrich
 from index.generations import engines
 from index.publish import open_index
 from index.ranking.fusion import RANKING_WEIGHTS, K
-from index.search import Hit, SearchQuery, Snapshot, Strategy
+from index.search import Hit, SearchQuery, Snapshot
 from loaders.document import Document
 from loaders.files.local import load_file
 

@@ -22,6 +22,7 @@ from pydantic import (
 from config.parsing.fields import (
     BotId,
     ChannelId,
+    Cron,
     DomainId,
     GroupAddress,
     GroupId,
@@ -29,24 +30,22 @@ from config.parsing.fields import (
     Meanings,
     Member,
     NonBlank,
+    QueryKind,
     Share,
     ShortForm,
+    Strategy,
     Switch,
+    TimeZone,
     UserId,
     WholeNumber,
     invalid,
     not_blank,
     one_line,
+    valid_time_zone,
 )
-from config.parsing.schedules import cron_problem, shortest_gap, time_zone_problem
+from config.parsing.schedules import cron_problem, shortest_gap
 from config.tool_server import Section, ToolServer
 from loaders.registry import KINDS
-
-
-def _cron(value: str) -> str:
-    if problem := cron_problem(value):
-        raise invalid(f"{value!r} {problem}")
-    return value
 
 
 def _cron_or_shift_change(value: str) -> str:
@@ -54,12 +53,6 @@ def _cron_or_shift_change(value: str) -> str:
         if get_close_matches(value.casefold(), [SHIFT_CHANGE]):
             raise invalid(f"{value!r} is no time; did you mean `{SHIFT_CHANGE}`?")
         raise invalid(f"{value!r} {problem}; or write `{SHIFT_CHANGE}`")
-    return value
-
-
-def _time_zone(value: str) -> str:
-    if problem := time_zone_problem(value):
-        raise invalid(f"{value!r} {problem}")
     return value
 
 
@@ -125,6 +118,12 @@ class AnswerPolicy(Section):
 class RetrievalPolicy(Section):
     top_k: WholeNumber = Field(8, ge=1, le=200)
     """Passages that `oncall retrieve` and `/api/retrieve` return unless told"""
+    strategy: Literal["hybrid", "semantic", "keyword", "planned"] = "hybrid"
+    """How passages are searched for an answer: by meaning and by words (`hybrid`), by one of the
+    two, or as the model plans for each question (`planned`)"""
+    strategies: dict[QueryKind, Strategy] = Field({})
+    """Other strategies for kinds of questions, as `oncall evaluate --matrix` proposes them, e.g.
+    `code: keyword` for questions that name a code"""
     hyde: Switch = False
     """Also search with a hypothetical answer (needs a model)"""
     rerank: Literal["none", "cross_encoder", "model", "both"] = "none"
@@ -194,7 +193,7 @@ class Escalation(Section):
     nobody has taken it. 0: never"""
     levels: list[EscalationLevel] = Field([], max_length=10)
     """Who is called next, one after another"""
-    time_zone: Annotated[str, AfterValidator(_time_zone)] | None = None
+    time_zone: Annotated[str, AfterValidator(valid_time_zone)] | None = None
     """Of times in a rota that name no zone, where a calendar names none either, and of those that
     are said in Slack, as in Europe/Berlin; left out: the calendar's own, else UTC"""
 
@@ -207,7 +206,7 @@ class DigestPolicy(Section):
     )
     """`shift_change`: whenever somebody's shift in `escalation.rota` begins; or a cron
     expression"""
-    time_zone: Annotated[str, AfterValidator(_time_zone)] | None = None
+    time_zone: Annotated[str, AfterValidator(valid_time_zone)] | None = None
     """Whose clock a cron is read by; left out: as `escalation.time_zone`"""
     to: Literal["channel", "on_call"] = "channel"
     """Where it is sent: the domain's first channel, or whoever is on call, as a direct message, and
@@ -284,11 +283,9 @@ class AgingPolicy(Section):
 class Refresh(Section):
     """When `oncall jobs run` loads what changed. A text alone is the cron expression."""
 
-    cron: Annotated[NonBlank, AfterValidator(_cron)] = Field(
-        json_schema_extra={"examples": ["0 3 * * *", "*/30 6-20 * * 1-5"]}
-    )
+    cron: Cron = Field(json_schema_extra={"examples": ["0 3 * * *", "*/30 6-20 * * 1-5"]})
     """Five fields: minute, hour, day of the month, month, day of the week"""
-    time_zone: Annotated[NonBlank, AfterValidator(_time_zone)] = "UTC"
+    time_zone: TimeZone = "UTC"
     """Whose clock `cron` is read by, as in Europe/Berlin"""
     jitter_minutes: WholeNumber = Field(0, ge=0, le=60)
     """A run begins up to so much later: not all domains at once"""
@@ -305,12 +302,10 @@ class Refresh(Section):
 class GapsPolicy(Section):
     """What was asked in vain, put together: see docs/gaps.md."""
 
-    report: Annotated[NonBlank, AfterValidator(_cron)] | None = Field(
-        None, json_schema_extra={"examples": ["0 9 * * 1"]}
-    )
+    report: Cron | None = Field(None, json_schema_extra={"examples": ["0 9 * * 1"]})
     """When a report of them is sent, e.g. `0 9 * * 1` for Mondays at nine; left out: never. One
     with nothing to tell isn't sent"""
-    time_zone: Annotated[NonBlank, AfterValidator(_time_zone)] = "UTC"
+    time_zone: TimeZone = "UTC"
     """Whose clock `report` is read by, as in Europe/Berlin"""
     to: Literal["admins", "channel"] = "admins"
     """Who gets it: each admin directly, or the first of the channels"""

@@ -11,12 +11,13 @@ from typing import Any, Literal, get_args
 
 from config.errors import UsageError
 from config.models import Usage
+from config.parsing.fields import Strategy
 from enrichment.chunk import DocumentCard, standing
 from enrichment.language.words import TOKEN, search_terms
 from index.facets import MAX_COUNTED, Facets, count_facets, is_found
 from index.page_links import address
 from index.ranking.rerank import Reranked, Reranker
-from index.search import Hit, SearchQuery, Snapshot, Strategy
+from index.search import Hit, SearchQuery, Snapshot
 from index.snapshot import adjacent, row_group
 
 MAX_CHARACTERS = 300

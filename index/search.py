@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Protocol
 
+from config.parsing.fields import Strategy
 from enrichment.chunk import Chunk, DocumentCard
-
-Strategy = Literal["semantic", "keyword", "hybrid"]
 
 
 @dataclass(frozen=True, kw_only=True)

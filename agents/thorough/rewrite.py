@@ -13,14 +13,13 @@ from agents.extractive.language import glossary_prompt
 from agents.plan import Plan
 from agents.prompts import render
 from agents.state import AgentResult, Draft, with_fallback
-from agents.thorough.routing import Judgment, RatedDraft, advice_for, first_lines
+from agents.thorough.routing import Judgment, RatedDraft, advice_for, first_lines, other_strategy
 from config.domain import Domain
 from config.models import ChatModel, Usage
+from config.parsing.fields import Strategy
 from config.prompts import Foreign, listed
 from enrichment.language.words import codes
-from index.search import Strategy
 
-_ORDER: tuple[Strategy, ...] = ("semantic", "keyword", "hybrid")
 _MAX_PARAPHRASES = 3
 _MAX_KEYWORDS = 12
 _MAX_PLACES = 20
@@ -61,7 +60,7 @@ def query_rewriter(
     """The plan of the next search, with the same question and parts."""
 
     def by_model(request: RewriteRequest) -> tuple[Plan, Usage]:
-        other = other_strategy(request.plans)
+        other = other_strategy(request.judgment.issues, request.plans)
         last = request.plans[-1]
         prompt = render(
             "rewrite",
@@ -83,20 +82,16 @@ def query_rewriter(
     return with_fallback("rewrite", by_model, _in_another_way)
 
 
-def other_strategy(plans: Sequence[Plan]) -> Strategy:
-    """The first untried one; `hybrid` when all were tried."""
-    strategies = {plan.strategy for plan in plans}
-    return next((strategy for strategy in _ORDER if strategy not in strategies), "hybrid")
-
-
 def _in_another_way(request: RewriteRequest) -> Plan:
     """The same words by another strategy."""
-    return request.plans[-1].model_copy(update={"strategy": other_strategy(request.plans)})
+    strategy = other_strategy(request.judgment.issues, request.plans)
+    return request.plans[-1].model_copy(update={"strategy": strategy})
 
 
 def _within_limits(reply: Rewording, request: RewriteRequest, domain: Domain) -> Plan:
     """Never repeats a search: without new words, only the strategy changes."""
     earlier = set(_earlier_wordings(request.plans))
+    other = other_strategy(request.judgment.issues, request.plans)
     last = request.plans[-1]
     wordings = [text for text in first_lines(reply.paraphrases) if text not in earlier]
     wordings = wordings[:_MAX_PARAPHRASES]
@@ -110,7 +105,7 @@ def _within_limits(reply: Rewording, request: RewriteRequest, domain: Domain) ->
             "paraphrases": wordings,
             "keywords": list(names),
             "hypothetical_answer": "".join(first_lines(hypothetical)),
-            "strategy": other_strategy(request.plans) if request.switch else reply.strategy,
+            "strategy": other if request.switch else reply.strategy,
         }
     )
 

@@ -11,11 +11,13 @@ from agents.answerer.nodes import ROUNDS
 from agents.plan import Plan
 from agents.requests import LookupRequest
 from agents.state import Draft, State
+from config.parsing.fields import Strategy
 from config.prompts import listed
 from enrichment.chunk import Chunk
 from index.search import Hit
 
 _MAX_LINE_CHARS = 200
+_ORDER: tuple[Strategy, ...] = ("semantic", "keyword", "hybrid")
 
 
 def first_lines(lines: Sequence[str], *, most: int = 4) -> tuple[str, ...]:
@@ -29,61 +31,80 @@ Issue = Literal[
     "too_specific", "outdated", "contradictory",
 ]  # fmt: skip
 
-_ISSUES: dict[Issue, tuple[str, str]] = {
+_ISSUES: dict[Issue, tuple[str, str, Strategy]] = {
     "missing_key_info": (
         "the very fact that is asked for is not there",
         "Name the missing fact as the table, form or step that holds it would name it: the column, "
         "the field, the verb of the step.",
+        "semantic",
     ),
     "partial_coverage": (
         "some parts of the question are answered, others aren't",
         "Leave the parts that are answered; ask for the others alone, each in a sentence that "
         "stands by itself.",
+        "semantic",
     ),
     "off_topic": (
         "they share words with the question and treat another matter",
         "Drop the words that led astray; describe the situation and what somebody wants to do in "
         "it, in the words of the trade.",
+        "keyword",
     ),
     "wrong_domain": (
         "the matter is right, but for another system, team, region or role",
         "Name the system, team, region or role that is meant in every wording, and nothing that "
         "fits the others.",
+        "keyword",
     ),
     "too_general": (
         "they give principles where a case, a value or a step is asked for",
         "Ask for the instance: the procedure, the table, the exception, by the most particular "
         "words of the question.",
+        "keyword",
     ),
     "too_specific": (
         "they give single cases where the rule is asked for",
         "Ask for the rule above the cases: the policy, the definition, the overview, one level "
         "more general than the question.",
+        "semantic",
     ),
     "outdated": (
         "they are out of force, or older than what is asked about",
         "Ask for what is in force: the successor, the current version, the change, with the date "
         "or version that the question means.",
+        "keyword",
     ),
     "contradictory": (
         "they contradict each other in what is asked",
         "Ask for what decides between them: which of the two is in force, for whom each holds, "
         "since when.",
+        "hybrid",
     ),
 }
-"""Issue → (its meaning, for the judge; advice for the plan of the next search)."""
+"""Issue → (its meaning, for the judge; advice for the plan of the next search; its strategy, where
+it changes). What is astray or too general is searched for by its exact words, what is missing by
+its meaning. It decides little: of 59 questions whose evidence a hybrid search missed, keywords
+alone bring in 7 and vectors alone 5 (`python -m benchmarks.strategies`)."""
+_ASTRAY: frozenset[Issue] = frozenset(("off_topic", "wrong_domain"))
 _NONE_NAMED = "Ask in other words than before: by the thing, by the task, by the document's kind."
 
 
 def explain_issues() -> str:
     """The list that a judge chooses from."""
-    return "\n".join(f"  - `{issue}`: {meaning}" for issue, (meaning, _) in _ISSUES.items())
+    return "\n".join(f"  - `{issue}`: {meaning}" for issue, (meaning, *_) in _ISSUES.items())
 
 
 def advice_for(issues: Sequence[Issue]) -> str:
     """Advice for each issue, in the table's order."""
-    advice = [f"{issue}: {advice}" for issue, (_, advice) in _ISSUES.items() if issue in issues]
+    advice = [f"{issue}: {advice}" for issue, (_, advice, _) in _ISSUES.items() if issue in issues]
     return listed(advice, otherwise=_NONE_NAMED)
+
+
+def other_strategy(issues: Sequence[Issue], plans: Sequence[Plan]) -> Strategy:
+    """The first untried one of those for the issues, then of all; `hybrid` when all were tried."""
+    tried = {plan.strategy for plan in plans}
+    preferred = (strategy for issue, (*_, strategy) in _ISSUES.items() if issue in issues)
+    return next((one for one in (*preferred, *_ORDER) if one not in tried), "hybrid")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,13 +248,13 @@ def after_judging(judgment: Judgment, *, tries: int, rounds: int) -> AfterJudgin
         return "rewrite"
     if may_look:
         return "look"
-    astray = {"off_topic", "wrong_domain"} & set(judgment.issues)
+    astray = not _ASTRAY.isdisjoint(judgment.issues)
     return "refuse" if judgment.score < NOTHING_RELEVANT and astray else "answer"
 
 
 def is_early_switch(judgment: Judgment, *, tries: int) -> bool:
-    """The first search found little, because of its strategy or its choice of sources."""
-    return tries == 1 and judgment.score < POOR
+    """The first search found little or went astray, by its strategy or its choice of sources."""
+    return tries == 1 and (judgment.score < POOR or not _ASTRAY.isdisjoint(judgment.issues))
 
 
 def threshold(judgment: Judgment) -> float:

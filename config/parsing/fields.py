@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -16,7 +16,14 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from config.parsing.schedules import BOT, CHANNEL, GROUP, USER
+from config.parsing.schedules import (
+    BOT,
+    CHANNEL,
+    GROUP,
+    USER,
+    cron_problem,
+    time_zone_problem,
+)
 
 
 def invalid(problem: str) -> PydanticCustomError:
@@ -50,6 +57,18 @@ class Shape:
 def not_blank(value: str) -> str:
     if not value.strip():
         raise invalid("is blank; write it out, or leave it out")
+    return value
+
+
+def valid_cron(value: str) -> str:
+    if problem := cron_problem(value):
+        raise invalid(f"{value!r} {problem}")
+    return value
+
+
+def valid_time_zone(value: str) -> str:
+    if problem := time_zone_problem(value):
+        raise invalid(f"{value!r} {problem}")
     return value
 
 
@@ -107,6 +126,13 @@ DomainId = Annotated[
 ]
 NonBlank = Annotated[str, AfterValidator(not_blank), Field(json_schema_extra={"pattern": r"\S"})]
 """Text that says something."""
+Cron = Annotated[NonBlank, AfterValidator(valid_cron)]
+TimeZone = Annotated[NonBlank, AfterValidator(valid_time_zone)]
+Strategy = Literal["semantic", "keyword", "hybrid"]
+"""By meaning, by words, or both; see index/ranking/fusion.py."""
+QueryKind = Literal["code", "several", "situation", "plain"]
+"""How a question is put: it names a code or identifier; it has parts; it tells a situation, in
+several sentences or many words; none of these. See `Plan.query_kind`."""
 WholeNumber = Annotated[int, Strict()]
 Share = Annotated[float, Strict(), Field(ge=0.0, le=1.0)]
 Switch = Annotated[bool, Strict()]

@@ -11,9 +11,9 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from config.models import Vectors
+from config.parsing.fields import Strategy
 from index.generations.engines import Searches
 from index.generations.folder import Folder
-from index.search import Strategy
 from index.vectors.quantized import Best, Mask, Rows, best, best_of_each
 
 Row = TypeVar("Row", bound=Hashable)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agents.plan import Plan
+from config.domain import RetrievalPolicy
+from config.parsing.fields import Strategy
 
 
 @pytest.mark.parametrize(
@@ -20,3 +22,19 @@ from agents.plan import Plan
 def test_a_question_has_one_kind(question: str, parts: list[str], kind: str) -> None:
     plan = Plan(question=question, kind="in_domain", sub_questions=parts)
     assert plan.query_kind == kind
+
+
+@pytest.mark.parametrize(
+    ("policy", "strategy"),
+    [
+        (RetrievalPolicy(), "hybrid"),
+        (RetrievalPolicy(strategy="planned"), "semantic"),
+        (RetrievalPolicy(strategy="planned", strategies={"plain": "keyword"}), "keyword"),
+        (RetrievalPolicy(strategy="keyword", strategies={"code": "semantic"}), "keyword"),
+    ],
+)
+def test_the_domain_file_decides_how_a_kind_of_question_is_searched(
+    policy: RetrievalPolicy, strategy: Strategy
+) -> None:
+    plan = Plan(question="who approves a loan?", kind="in_domain", strategy="semantic")
+    assert plan.searched_by(policy).strategy == strategy

@@ -241,15 +241,15 @@ def test_the_first_fallback_of_a_kind_warns_at_once_and_the_next_ones_once_a_min
 def test_what_an_answer_took_is_counted_by_the_kind_of_its_question_and_by_strategy() -> None:
     plan = {"question": f"{ASKED} in eu-1", "kind": "in_domain"}
     script = {
-        "plan": {**plan, "strategy": "keyword"},
+        "plan": plan,
         "answer": in_turn("LOOK\nfind: webhook secrets", good),
     }
     ask = asking(model=ScriptedModel(script))
     watched = with_metrics("kettles")(lambda question, _: ask(question.text))
-    labels = {"kind": "code", "strategy": "keyword", "path": "company_specific_rag_success"}
+    labels = {"kind": "code", "strategy": "hybrid", "path": "company_specific_rag_success"}
     before = count("oncall_answers_total", domain="kettles", **labels)
     found = watched(Question(text=str(plan["question"])), None)
-    assert (found.query_kind, found.strategy) == ("code", "keyword")
+    assert (found.query_kind, found.strategy) == ("code", "hybrid")
     assert (found.searches, found.drafts) == (2, 2)
     assert count("oncall_answers_total", domain="kettles", **labels) == before + 1
     assert count("oncall_answer_attempts_sum", domain="kettles", what="drafts") >= 2

@@ -374,6 +374,13 @@ def found_by_hypothesis(house: House, values: Mapping[str, Any]) -> object:
     return [(hit.chunk.id, round(hit.similarity, 3)) for hit in trace.hits]
 
 
+def ranked(house: House, values: Mapping[str, Any]) -> object:
+    """What is found, by which rankings."""
+    trace = house.ask(values, "when is the kettle descaled").trace
+    assert trace is not None
+    return [(hit.chunk.id, sorted(hit.ranks)) for hit in trace.hits]
+
+
 def read_first(house: House, values: Mapping[str, Any]) -> object:
     """What the answerer reads, best document first, with a model that likes the worst best."""
     found = house.ask(values, "when is the kettle descaled", model=True)
@@ -665,6 +672,8 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "answer.link_previews": (True, False, previewed),
     "answer.earlier_threads": (False, True, linked_to_before),
     "retrieval.top_k": (1, 3, passages),
+    "retrieval.strategy": ("hybrid", "keyword", ranked),
+    "retrieval.strategies": ({}, {"plain": "keyword"}, ranked),
     "retrieval.hyde": (False, True, found_by_hypothesis),
     "retrieval.rerank": ("none", "model", read_first),
     "chunks.size": (160, 20, chunks),

@@ -11,9 +11,17 @@ import pytest
 
 from agents.answer import Answer
 from agents.plan import Plan, Trace
-from agents.thorough.routing import MAX_CALLS, MAX_ROUNDS, MAX_TRIES, advice_for
+from agents.thorough.routing import (
+    MAX_CALLS,
+    MAX_ROUNDS,
+    MAX_TRIES,
+    Issue,
+    advice_for,
+    other_strategy,
+)
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import Prompt
+from config.parsing.fields import Strategy
 from tests.agents.corpus import DRILLS, LAPTOPS, ROTATION, asking, snapshot
 from tests.agents.scripted import PLAN, Says, ScriptedModel, Watching, in_turn
 
@@ -144,10 +152,35 @@ def test_a_fair_search_is_reworded_by_the_advice_for_its_issue() -> None:
 def test_a_poor_first_search_changes_its_strategy_and_drops_the_narrowing() -> None:
     answer, called = asked({"sources": ASTRAY, "judge": in_turn(BAD, ENOUGH)})
     assert called == ["judge", "rewrite", "judge", "answer", "critique"]
-    assert searched(answer).strategy == "semantic"
+    assert searched(answer).strategy == "keyword"
     assert traced(answer).sources.documents == ()
-    assert "searched by semantic in all documents: deadline" in noted(answer)
+    assert "searched by keyword in all documents: deadline" in noted(answer)
     assert answer.text == f"{LEAK} [1]."
+
+
+@pytest.mark.parametrize(
+    ("issues", "tried", "strategy"),
+    [
+        (("missing_key_info",), ("hybrid",), "semantic"),
+        (("wrong_domain",), ("hybrid",), "keyword"),
+        (("wrong_domain",), ("keyword",), "semantic"),
+        (("too_general", "partial_coverage"), ("semantic",), "keyword"),
+        ((), ("hybrid", "semantic"), "keyword"),
+        (("off_topic",), ("hybrid", "keyword", "semantic"), "hybrid"),
+    ],
+)
+def test_what_was_wrong_with_a_search_decides_the_strategy_of_the_next(
+    issues: tuple[Issue, ...], tried: tuple[Strategy, ...], strategy: Strategy
+) -> None:
+    plans = [Plan(question=ASKED, kind="in_domain", strategy=one) for one in tried]
+    assert other_strategy(issues, plans) == strategy
+
+
+def test_a_fair_first_search_that_went_astray_changes_its_strategy_too() -> None:
+    astray = judged(0.5, "wrong_domain")
+    answer, _ = asked({"sources": ASTRAY, "judge": in_turn(astray, ENOUGH)})
+    assert searched(answer).strategy == "keyword"
+    assert traced(answer).sources.documents == ()
 
 
 def test_a_second_search_that_falls_short_changes_its_strategy_late() -> None:
@@ -290,7 +323,7 @@ def test_a_rewriter_that_fails_still_changes_the_strategy(failure: Says) -> None
     script: dict[str, Says] = {"sources": ASTRAY, "judge": in_turn(BAD, ENOUGH), "rewrite": failure}
     answer, _ = asked(script)
     assert answer.degraded == ("rewrite",)
-    assert searched(answer).strategy == "semantic"
+    assert searched(answer).strategy == "keyword"
     assert answer.text == f"{LEAK} [1]."
 
 
