@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from config.models import Messages, Prompt, Reply
+from config.servers.shapes import reshaped
 from config.servers.thoughts import without_thoughts
 
 _MAX_OBJECTS = 16
@@ -34,6 +35,9 @@ def parse_reply(text: str, reply: type[Reply]) -> Reply:
     for candidate in candidates:
         with suppress(ValidationError):
             return reply.model_validate_json(candidate)
+    for candidate in (*candidates, text):
+        if (read := reshaped(candidate, reply)) is not None:
+            return read
     return reply.model_validate_json(candidates[0])
 
 

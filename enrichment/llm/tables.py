@@ -195,4 +195,4 @@ def _same(text: str) -> str:
     `(1)`, which is how the prompt shows it to the model."""
     plain = re.sub(r"<br\s*/?>", " ", harmless(text)).replace("\\|", "|")
     plain = re.sub(r"\*\*|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)", "", plain)
-    return " ".join(plain.split())
+    return " ".join(harmless(plain).split())  # again: backticks had kept an index as it is
