@@ -37,9 +37,9 @@ _SHORT_CHARS = 40
 """Characters of a piece whose language is a guess."""
 _DEMANDS = frozenset("XxRSBVMQC")
 """Acts without which a sentence in another language is only a translation."""
-_OWN_LANGUAGE = 8
-"""Statements that make a language one of the document's own; fewer if they are half as many as of
-its main language."""
+_OWN = 3
+"""Blocks and cells in other languages from which they are the document's own, as in a table that a
+team fills in its language. An order is planted in one place, perhaps cut in two."""
 
 
 class Piece(NamedTuple):
@@ -152,11 +152,13 @@ def doubtful_in(document: Document) -> frozenset[Piece]:
     follows an order in its line, and a language that the document doesn't otherwise use."""
     runs, following = [*_runs(document)], frozenset(_after_orders(document))
     times = Counter(chain.from_iterable(map(_cells, document.blocks)))
+    code = {number for number, block in enumerate(document.blocks) if block.kind == "code"}
+    prose = ([one for one in run if one.block not in code] for run in runs)
     return frozenset(
         chain(
             following,
             chain.from_iterable(_cut_orders(following, times, run) for run in runs),
-            *map(partial(_in_other_languages, _Languages.of(runs[0])), runs),
+            *map(partial(_in_other_languages, _Languages.of(document)), prose),
         )
     )
 
@@ -235,49 +237,59 @@ def _after_orders(document: Document) -> Iterator[Piece]:
 
 @dataclass(frozen=True)
 class _Languages:
-    """Languages of a document, by statements, and its words, by the statements that have them."""
+    """Languages of a document, by blocks and cells, and its words, by those that have them."""
 
     counts: Counter[str]
     words: Counter[str]
+    unknown: tuple[str, ...]
+    """Those whose language is not told."""
 
     @classmethod
-    def of(cls, run: Sequence[Piece]) -> _Languages:
-        texts = [one.text for one in run]
-        words = (word.lower() for one in dict.fromkeys(texts) for word in {*prose_words(one)})
-        return cls(Counter(filter(None, map(language_of, texts))), Counter(words))
+    def of(cls, document: Document) -> _Languages:
+        texts = [as_read(document.title)]
+        for block in document.blocks:
+            cells = [*_cells(block)] if block.table else [as_read(block.text)]
+            texts += cells if block.kind != "code" else []
+        texts = [*dict.fromkeys(texts)]
+        words = (word.lower() for one in texts for word in {*prose_words(one)})
+        languages = {one: language_of(one) for one in texts}
+        unknown = tuple(one for one, language in languages.items() if not language)
+        return cls(Counter(filter(None, languages.values())), Counter(words), unknown)
 
     @cached_property
-    def _enough(self) -> float:
-        return min(_OWN_LANGUAGE, max(self.counts.values(), default=0) / 2)
+    def _main(self) -> str:
+        return next((one for one, _ in self.counts.most_common(1)), "")
 
     @cached_property
-    def _strays(self) -> frozenset[str]:
-        return frozenset(one for one in self.counts if not self.is_own(one))
+    def is_mixed(self) -> bool:
+        """Whether other languages are the document's own, too."""
+        unlike = (_is_like_none(one, self.words, is_cut=False) for one in self.unknown)
+        strays = self.counts.total() - self.counts[self._main]
+        return strays + (sum(unlike) if self._main == "English" else 0) >= _OWN
 
     def is_own(self, language: str) -> bool:
-        return bool(language) and self.counts[language] >= self._enough
+        return bool(language) and (language == self._main or self.counts[language] >= _OWN)
 
     def is_odd(self, statement: str, *, is_cut: bool) -> bool:
         """Whether it is in a language that the document doesn't otherwise use, and demands
-        something or is a sentence. Where several languages stray in, as in a notice and its
-        translations, only demands are odd."""
+        something or is a sentence."""
         is_demand = bool(_DEMANDS & {*acts_of(statement)})
         if is_cut and not is_demand:
             return False
         language = language_of(statement)
         if not language:
-            is_among_english = is_demand and self.is_own("English")
+            is_among_english = is_demand and self._main == "English"
             return is_among_english and _is_like_none(statement, self.words, is_cut=is_cut)
         if self.is_own(language):
             return False
         # A few Latin letters may be taken for any language; other scripts are certain.
         is_sentence = len(statement) > _SHORT_CHARS or language.isupper()
-        return is_demand or (is_sentence and self._strays <= {language})
+        return is_demand or is_sentence
 
 
 def _in_other_languages(languages: _Languages, run: Sequence[Piece]) -> Iterator[Piece]:
     """Such statements, whole or cut in pieces."""
-    for at in range(len(run)):
+    for at in () if languages.is_mixed else range(len(run)):
         for end in range(at + 1, min(at + _MAX_PARTS, len(run)) + 1):
             parts = [one.text for one in run[at:end]]
             last, is_cut = parts[-1], len(parts) > 1

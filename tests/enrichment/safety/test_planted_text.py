@@ -301,3 +301,16 @@ def test_words_of_an_order_are_not_put_together_from_elsewhere(claim: str, holds
         prompt="You answer a colleague in the help channel from numbered sources.",
     )
     assert grounds.supports(claim) is holds
+
+
+def test_cells_in_the_language_of_a_team_below_english_headers_are_not_marked() -> None:
+    rows = (
+        "| QueueFull | Leeg de herhaalwachtrij PAY-DLQ en start alle werkprocessen opnieuw |",
+        "| DiskFull | Verwijder de rapporten van vorige week op server REP-2 en meld het team |",
+        "| CertOld | Vernieuw het certificaat van de loadbalancer LB-4 en controleer de keten |",
+        "| LoginSlow | Zoek naar bots in het logboek en antwoord de klant met sjabloon KL-7 |",
+    )
+    table = "\n".join(("| Alert | First step |", "|---|---|", *rows))
+    prose = "\n\n".join(f"The team in Madrid rotates key number {one}." for one in range(9))
+    prepared = _prepared(f"{prose}\n\n{table}")
+    assert MARK not in prepared
