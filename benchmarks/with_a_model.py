@@ -186,7 +186,7 @@ def ours(
     copilot = copilot_of(arguments.data, config, MiniLM())
     copilot.models.chat = model
     try:
-        yield lambda one, question: copilot.ask(one.domain, unattended=True)(question)
+        yield lambda one, question: copilot.ask(one.domain, unattended=True)(question, None)
     finally:
         copilot.index.close()
 

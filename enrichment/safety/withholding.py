@@ -3,6 +3,7 @@ what stands around it."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -33,6 +34,8 @@ _MAX_PARTS = 4
 """Neighboring pieces that are read together: an order may be cut in as many."""
 _MAX_JOINED_CHARS = 400
 _FEW_WORDS = 3
+_COMMENT = re.compile(r"#|//|/\*|--|;|%|REM\b|<!--")
+"""Begins a comment in code."""
 _SHORT_CHARS = 40
 """Characters of a piece whose language is a guess."""
 _DEMANDS = frozenset("XxRSBVMQC")
@@ -153,7 +156,8 @@ def doubtful_in(document: Document) -> frozenset[Piece]:
     runs, following = [*_runs(document)], frozenset(_after_orders(document))
     times = Counter(chain.from_iterable(map(_cells, document.blocks)))
     code = {number for number, block in enumerate(document.blocks) if block.kind == "code"}
-    prose = ([one for one in run if one.block not in code] for run in runs)
+    # A command is in no language; a comment is.
+    prose = ([p for p in run if p.block not in code or _COMMENT.match(p.text)] for run in runs)
     return frozenset(
         chain(
             following,
