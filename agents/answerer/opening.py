@@ -21,7 +21,7 @@ _VERDICTS: dict[str, Verdict] = {
 _NAMES = r"(?:NO[ _]ANSWER|ANSWER|LOOK|WHICH|NOTHING)"
 _NAMES = r"(?:NO[ _]ANSWER|ANSWER|LOOK|WHICH|NOTHING)(?!\w)"
 _NO_REQUEST = r"(?:NO[ _]ANSWER|ANSWER|NOTHING)(?!\w)"
-_OPENERS, _CLOSERS = r"[\s*_`#>\"'“‘«\[(<]*+", r"[*_`\"'”’»\])>]*+"
+_OPENERS, _CLOSERS = r"[ \t*_`#>\"'“‘«\[(<]*+", r"[*_`\"'”’»\])>]*+"
 _VERDICT = re.compile(
     rf"{_OPENERS}(?:[-+•][ \t]+|1[.)][ \t]+)?{_OPENERS}"
     rf"(?:(?!(?i:{_NAMES}))(?:[^\W\d_]+[ \t]){{0,2}}[^\W\d_]+{_CLOSERS}[ \t]*[:：=]{_OPENERS})?"

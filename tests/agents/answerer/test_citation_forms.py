@@ -8,7 +8,7 @@ from agents.answerer.citations import CitationReader, unprotected
 SOURCES = (
     "source 1 | Widget service › Limits\nThe widget API allows 600 requests a minute for each key.",
     "source 2 | Gadgets\nEach gadget key is valid for 30 days. Tier 1 [draft 2] comes first.",
-    "source 3 | Retries\nThe maximum of attempts is 3. Weights lie in [1, 2].",
+    "source 3 | Retries\nThe maximum of attempts is 3. Light source 2. Weights lie in [1, 2].",
 )
 LIMIT = "The widget API allows 600 requests a minute for each key"
 
@@ -41,6 +41,13 @@ def read(text: str, size: int) -> str:
         ("key \\\\[1\\\\].".replace("\\\\", "\\"), "key [1]."),
         ("key [1, p. 3].", "key [1]."),
         ("key.【1】 Next.", "key. [1] Next."),
+        ("key [1], [1][1].", "key [1]."),
+        ("By source 1, and sources 2 and 3.", "By [1], and [2][3]."),
+        (
+            "| Key | Source |\n|---|---|\n| a | 1, 2 |\n",
+            "| Key | Source |\n|---|---|\n| a | [1][2] |\n",
+        ),
+        ("key.\n\n**Sources:**\n- [1] Widget service\n", "key.\n\n**Sources:**\n- [1]\n"),
         (f"{LIMIT} (1).", f"{LIMIT} [1]."),
         (f"{LIMIT} (Quelle 1)\n", f"{LIMIT} [1]\n"),
         (f"{LIMIT} (source 1), so", f"{LIMIT} [1], so"),
@@ -60,6 +67,8 @@ def test_every_form_of_a_citation_becomes_one(written: str, cited: str, size: in
         ("key [1, 77].", "key [1]."),
         ("key [Source 9][1].", "key [1]."),
         ("key [^1].\n\n[^1]: Widget service\n[2] Gadgets", "key [1].\n"),
+        ("key [1].\n\n## Sources\n\n1. [1] Limits\n", "key [1].\n\n## Sources\n\n1. [1] Limits"),
+        ("key [1].\n\n**Sources:**\n\n- [1] Widget service › Limits\n- [2] Gadgets", "key [1]."),
     ],
 )
 def test_a_number_without_a_source_and_a_list_of_sources_go(
@@ -81,6 +90,9 @@ def test_a_number_without_a_source_and_a_list_of_sources_go(
         "A value in [0, 1], at [12:30], in [2-4 weeks], for [SEV1], [P1] and [OPS-12].",
         "The maximum of attempts (3).",
         "(1) first, (2) second (see below).",
+        "| Region | Days |\n|---|---|\n| a | 2 |\n",
+        "Steps:\n\n1. one\n2. two",
+        "The light source 2 is on; source 40 is off.",
         "1) first\n2) second (optional)",
         "The room has 20 m², the disk 10⁶ blocks.",
         "- [ ] open\n- [x] done",
