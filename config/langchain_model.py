@@ -38,7 +38,7 @@ from config.servers.messages import (
     without_system,
 )
 from config.servers.refusals import Feature
-from config.servers.replies import StreamReading, finish_reasons, usage_of
+from config.servers.replies import StreamReading, finish_reasons, text_of, usage_of
 from config.servers.streams import IDLE_SECONDS, PacedStream, ending_of
 from config.servers.thoughts import ThoughtFilter, without_thoughts
 from telemetry.tracing import ModelCall
@@ -132,7 +132,8 @@ class LangChainModel:
         """Yields text deltas, then the Usage. Raises ModelUnavailable when the stream breaks off;
         ends one that exceeds its limit because the server ignores `max_tokens`."""
         messages = messages_of(prompt)
-        reading = StreamReading(prompt, waits=self.capabilities.has("lone tag"))
+        waits = self.capabilities.has("lone tag")
+        reading = StreamReading(prompt, waits=waits, sums=self._provider != OPENAI)
         with self._watched(prompt) as call:
             try:
                 for piece in self._streamed(prompt, messages, reading):
@@ -224,7 +225,7 @@ class LangChainModel:
             message = self._attempt(
                 prompt, lambda one: self._replied(prompt, messages, reply, one), _WHOLE
             )
-            text, usage = str(message.text), usage_of(message, calls=1)
+            text, usage = text_of(message), usage_of(message, calls=1)
             usage = self._count_tokens(usage, messages, len(text.encode()))
             call.used(usage.input_tokens, usage.output_tokens)
             if ending_of([*finish_reasons(message)]) == "filtered":

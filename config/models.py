@@ -141,6 +141,15 @@ class Usage:
             cut=self.cut or other.cut,
         )
 
+    def at_least(self, other: Usage) -> Usage:
+        """The larger counts: many servers count all tokens so far in each piece of a stream."""
+        return Usage(
+            calls=max(self.calls, other.calls),
+            input_tokens=max(self.input_tokens, other.input_tokens),
+            output_tokens=max(self.output_tokens, other.output_tokens),
+            cut=self.cut or other.cut,
+        )
+
 
 @dataclass
 class LostUsage:

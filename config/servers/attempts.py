@@ -15,6 +15,7 @@ from config.errors import ModelError, ModelUnavailable
 from config.model_failures import as_model_error, is_outage, status_of, wait_before_retry
 from config.models import Prompt, model_time_left, waiting_for_model
 from config.servers.capabilities import (
+    LIFETIME,
     SUSPICION,
     Capabilities,
     Fallbacks,
@@ -80,6 +81,8 @@ class Attempts:
                     fallbacks = stepped_back(fallbacks, refusal)
                     if refusal.is_lasting:
                         self.capabilities.learn(fallbacks)
+                    if isinstance(error, EmptyStream):  # or a page that stands in the way
+                        learns_for = LIFETIME
                     log.info("a model's server refuses", model=self.model, what=[*refusal.features])
                     continue
                 if refusal and (reply := self._search(call, features, fallbacks)):
@@ -144,5 +147,5 @@ class Attempts:
 
 def _refusal(error: Exception, features: Collection[Feature]) -> Refusal | None:
     if isinstance(error, EmptyStream):
-        return Refusal(frozenset({"stream"}))
+        return Refusal(frozenset({"stream"}), is_lasting=False)
     return refusal_of(error, features)

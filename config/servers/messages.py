@@ -49,8 +49,10 @@ def _objects(text: str) -> Iterator[str]:
         if at < 0:
             break
         try:
-            _, behind = json.JSONDecoder().raw_decode(text, at)
+            body, behind = json.JSONDecoder().raw_decode(text, at)
             yield text[at:behind]
+            if len(body) == 1:  # the form's name around it
+                yield json.dumps(*body.values())
         except (ValueError, RecursionError):
             behind = at + 1
         at = text.find("{", behind)

@@ -45,20 +45,21 @@ _NAMES: Mapping[Feature, re.Pattern[str]] = {
 
 _OTHER_CODES = re.compile(
     r"context (?:length|window|size|overflow)|exceed context|content (?:filter|policy|management)"
-    r"|safety|moderation|policy|inspection|quota|billing|insufficient|balance|credit|rate limit"
-    r"|resource exhausted|auth|api key|permission|model not|not found error|no such model"
-    r"|unknown model|overloaded|string above max length"
+    r"|safety|moderation|policy|inspection|sensitive|quota|billing|insufficient|balance|credit"
+    r"|rate limit|resource exhausted|auth|api key|permission|model not|not found error"
+    r"|no such model|unknown model|overloaded|string above max length"
 )
 _OTHER_WORDS = re.compile(
     r"context (?:length|window|size)|maximum context|too many (?:input )?tokens"
-    r"|(?:prompt|input|request|messages?) (?:is |are )?too (?:long|large)|reduce the length"
+    r"|(?:prompt|input|request|messages?) (?:is |are )?too (?:long|large)|reduce (?:the|your)"
     r"|(?:prompt|input) .{0,30}tokens? .{0,30}(?:exceed|longer|limit)|inputs? tokens .{0,40}must be"
     r"|input length"
     r"|api ?key|unauthori[sz]ed|credentials?\b|quota|billing|insufficient (?:balance|credit|funds)"
     r"|rate limit|content (?:filter|management)|polic(?:y|ies)\b|violat|responsible ai"
-    r"|safety (?:system|setting)|moderation|flagged"
+    r"|safety (?:system|setting)|moderation|flagged|sensitive|inappropriate|\bblocked"
     r"|\bmodel\b.{0,80}\b(?:not found|not exist|not loaded|no access)"
-    r"|(?:unknown|invalid|no such|unsupported) model\b|model (?:name )?is (?:invalid|unknown)"
+    r"|(?:unknown|invalid|no such|unsupported|not a valid) model\b"
+    r"|model (?:name )?is (?:invalid|unknown)"
     r"|no endpoints found for|out of memory|page not found|<html|<!doctype"
 )
 _ABOUT_PARAMETERS = re.compile(

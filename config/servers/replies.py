@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -19,9 +20,11 @@ _CHARACTERS_A_TOKEN = 8
 class StreamReading:
     """The text of one stream, as it is read."""
 
-    def __init__(self, prompt: Prompt, *, waits: bool) -> None:
+    def __init__(self, prompt: Prompt, *, waits: bool, sums: bool) -> None:
+        """`waits`: see ThoughtFilter. `sums`: each piece counts its own tokens, not all so far."""
         self.thoughts = ThoughtFilter(prompt.begins, waits=waits)
         self.room = prompt.max_tokens * _CHARACTERS_A_TOKEN
+        self._sums = sums
         self.size = 0
         """Bytes, thoughts included."""
         self.end = ""
@@ -35,7 +38,8 @@ class StreamReading:
         self.size += len(text.encode())
         self.end = (self.end + text)[-40:]
         self.reasons += finish_reasons(piece)
-        self.usage += usage_of(piece, calls=0)
+        usage = usage_of(piece, calls=0)
+        self.usage = self.usage + usage if self._sums else self.usage.at_least(usage)
         return self.thoughts.feed(text)
 
     def ending(self, *, is_done: bool) -> Ending:
@@ -45,6 +49,12 @@ class StreamReading:
         ending = ending_of(self.reasons)
         is_whole = is_done or looks_whole(self.end)
         return "broken" if ending == "unknown" and not is_whole else ending
+
+
+def text_of(message: BaseMessage) -> str:
+    """Of a structured reply. Gateways turn schemas into tools for models that know no schemas."""
+    calls = getattr(message, "tool_calls", None)
+    return str(message.text) or (json.dumps(calls[0]["args"]) if calls else "")
 
 
 def usage_of(message: BaseMessage, *, calls: int) -> Usage:

@@ -13,12 +13,14 @@ from pydantic import BaseModel
 from config.chat_model import build_chat_model
 from config.errors import ModelError
 from config.models import ChatModel, Prompt, Usage
+from config.servers.messages import parse_reply
 from config.servers.streams import PacedStream
 from config.settings import Settings
 from playground.openai_stand_in import OpenAIStandIn, RawReply, Request, Scripted
 
 PROMPT = Prompt(name="color", version="1", system="You name colors.", user="Sky?", max_tokens=200)
 TEXT = "The sky is blue [1]."
+BLUE = '{"color": "blue"}'
 DONE = "data: [DONE]\n\n"
 
 
@@ -100,6 +102,33 @@ BROKEN = {
 def test_a_stream_that_broke_off_is_an_outage(body: str) -> None:
     with pytest.raises(ModelError):
         read(body)
+
+
+def test_tokens_that_each_piece_counts_anew_are_counted_once() -> None:
+    counts = [{"prompt_tokens": 7, "completion_tokens": n, "total_tokens": 7 + n} for n in (1, 2)]
+    pieces = [
+        {"choices": [{"index": 0, "delta": {"content": "Blue."}}], "usage": one} for one in counts
+    ]
+    body = "".join(f"data: {json.dumps(one)}\n\n" for one in pieces) + DONE
+    assert read(body)[1] == Usage(calls=1, input_tokens=7, output_tokens=2)
+
+
+def test_a_schema_that_a_gateway_made_a_tool_is_read() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "color", "arguments": BLUE}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    reply = RawReply(body=json.dumps({"choices": [choice]}).encode())
+    with OpenAIStandIn(lambda _: reply) as server:
+        assert model_at(server).structured(PROMPT, Color)[0].color == "blue"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [f'{{"color": {BLUE}}}', f"[{BLUE}]", f"Not {{a}} or {{'b': 1}}: {BLUE} {{c}}",
+     f"<think>{{}}</think><json>{BLUE}</json>", f"{{}}? {BLUE}"],
+)  # fmt: skip
+def test_an_object_is_found_among_other_braces(text: str) -> None:
+    assert parse_reply(text, Color).color == "blue"
 
 
 def test_a_server_that_knows_no_streams_is_read_whole() -> None:
