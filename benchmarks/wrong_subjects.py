@@ -16,7 +16,7 @@ import random
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -38,6 +38,8 @@ from loaders.files.local import load_file
 
 NEAREST = 12
 """Sections that a model read besides those of the evidence."""
+EACH = 3
+"""Sentences of siblings for each place of evidence."""
 KEPT = 0.7
 """Share of a label's words that a question has."""
 MADE_ON = ("security", "privacy", "platform")
@@ -175,6 +177,7 @@ def swaps(
         if len(terms - query.named_in(stems(label_of(table, other)))) == 1
         and not query.named_in(stems(label_of(table, other))) - terms
         and differ(cell, table.rows[other][at])
+        and not is_right_elsewhere(table.rows[other][at], table, place, source)
     ]
     if rows:
         other = chance.choice(rows)
@@ -191,6 +194,20 @@ def swaps(
         each = chance.choice(columns)
         label, value = label_of(table, number), table.rows[number][each]
         yield from both("column", question, label, leaf(table, each), value, source)
+
+
+def is_right_elsewhere(
+    value: str, table: ChunkTable, place: tuple[int, int], source: Source
+) -> bool:
+    """Whether a row of the same label in another table of the section has this value."""
+    label, number = label_of(table, place[0]), place[1]
+    return any(
+        not differ(value, row[number])
+        for chunk in source.chunks
+        if chunk.table is not None
+        for at, row in enumerate(chunk.table.rows)
+        if label_of(chunk.table, at) == label and number < len(row)
+    )
 
 
 def both(
@@ -234,8 +251,8 @@ def section_cases(
                 lacks = has - query.named_in(stems(f"{chunk.place} {sentence}"))
                 if len(lacks) == 1 and lacks <= terms and 5 <= len(sentence.split()) <= 40:
                     near.append((sentence, chunk))
-        if near:
-            sentence, chunk = random.Random(f"{question} {right.id}").choice(near)
+        chance = random.Random(f"{question} {right.id}")
+        for sentence, chunk in chance.sample(near, min(EACH, len(near))):
             text = f"{sentence.strip('-*. ')} [1]."
             source = corpus.section(chunk)
             yield Case(kind, question, text, (source,), (source, *read))
@@ -370,9 +387,9 @@ def main() -> None:
     names = [one for one in sys.argv[1:] if not one.startswith("--")]
     for corpus in corpora():
         if not names or corpus.name in names:
-            for case in dict.fromkeys(cases(corpus)):
+            for case in each_once(cases(corpus)):
                 count(tallies, corpus.name, case, corpus)
-            for case in dict.fromkeys(made_up(corpus)):
+            for case in each_once(made_up(corpus)):
                 count(tallies, f"{corpus.name}, made up", case, corpus)
     for name, split_name in (("tables", "train"), ("other tables", "dev")):
         if not names or name in names:
@@ -380,6 +397,10 @@ def main() -> None:
             for case in hierarchical(split_name, 700):
                 count(tallies, name, case, nothing)
     report(tallies)
+
+
+def each_once(several: Iterator[Case]) -> Iterable[Case]:
+    return {(one.kind, one.question, one.text): one for one in several}.values()
 
 
 def count(tallies: dict[tuple[str, str], Tally], name: str, case: Case, corpus: Corpus) -> None:

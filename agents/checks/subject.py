@@ -12,7 +12,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from agents.checks.claims import Claim, claims_of
+from agents.answer import CITATION
+from agents.checks.claims import Claim, claims_of, numbers_in
 from agents.context.sources import Source
 from agents.extractive.language import same_words
 from enrichment.chunk import ChunkTable
@@ -21,6 +22,8 @@ from enrichment.language.words import naming_words, stems, tokens
 
 _SEVERAL = 3
 """Words of a question from which on most of a name, instead of all of it, mean a place."""
+_ALIKE = 0.5
+"""Share of common words from which on two texts are editions of one."""
 _TURNING = frozenset(
     {"without", "not", "non", "no", "before", "after", "above", "below", "under", "over"}
 )
@@ -62,7 +65,8 @@ def subject_fault(
 
     `[n]` is `sources[n - 1]`. `read`: all sources that the answer could have been drawn from."""
     query = Terms.of(question, glossary)
-    claims = [one for one in claims_of(text) if one.kind == "statement"]
+    whole = Claim(text=CITATION.sub("", text), numbers=numbers_in(text))
+    claims = [one for one in claims_of(text) or (whole,) if one.kind == "statement"]
     cited = [[sources[n - 1] for n in claim.numbers if 1 <= n <= len(sources)] for claim in claims]
     faults = [
         _cells_fault(claim, its, query, glossary) for claim, its in zip(claims, cited, strict=True)
@@ -86,12 +90,7 @@ def _cells_fault(
         first, heads = table.label_columns, _heads(table)
         rows = Places.of([cells[:first] for cells in table.rows], query)
         columns = Places.of([(head,) for head in heads], query)
-        cells: Sequence[tuple[int, int]] = [
-            (row, at)
-            for row, row_cells in enumerate(table.rows)
-            for at, cell in enumerate(row_cells[first:])
-            if _states(text, cell)
-        ]
+        cells = _stated_cells(text, table)
         cells = _narrowed(cells, 0, rows, claim_terms)
         for row, at in _narrowed(cells, 1, columns, claim_terms):
             cell = table.rows[row][first + at]
@@ -102,7 +101,7 @@ def _cells_fault(
             others += [
                 (heads[other], heads[at], table.rows[row][first + other])
                 for other in columns.rivals(at)
-                if bool(quantities(table.rows[row][first + other])) == bool(quantities(cell))
+                if quantities(table.rows[row][first + other]) or not quantities(cell)
             ]
             rival = next(
                 (f"{a!r}, not {b!r}" for a, b, value in others if _differ(value, cell)), ""
@@ -111,6 +110,20 @@ def _cells_fault(
                 return ""
             fault = fault or rival
     return fault
+
+
+def _stated_cells(text: str, table: ChunkTable) -> Sequence[tuple[int, int]]:
+    """(row, column after the labels) of the cells that a text repeats; where none with a figure is
+    repeated, also of those whose figures it has."""
+    every = {
+        (row, at): cell
+        for row, cells in enumerate(table.rows)
+        for at, cell in enumerate(cells[table.label_columns :])
+    }
+    repeats = [one for one, cell in every.items() if _repeats(text, cell)]
+    if any(quantities(every[one]) for one in repeats):
+        return repeats
+    return [*repeats, *(one for one, cell in every.items() if _has_figures(text, cell))]
 
 
 def _narrowed(
@@ -124,8 +137,8 @@ def _source_fault(text: str, used: Sequence[Source], query: Terms, read: Sequenc
     """Another source has all words of the question that the cited ones and the answer have, and
     further ones, also in its title and headings.
 
-    Of another document it must have few further ones, or most of the question's: documents about
-    other things share single words with a question in words of its own."""
+    Of another document it must have few further ones, or most of the question's, or read nearly the
+    same: documents about other things share single words with a question in words of its own."""
     here = query.named_in(stems(" ".join((text, *map(_whole, used)))))
     place = query.named_in(stems(" ".join(one.place for one in used)))
     documents = {one.first.document_id for one in used}
@@ -134,9 +147,16 @@ def _source_fault(text: str, used: Sequence[Source], query: Terms, read: Sequenc
         if not (place < named and named - here and here <= there):
             continue
         is_near = 2 * len(there - here) <= len(here) or 2 * len(there) >= len(query.words)
-        if is_near or source.first.document_id in documents:
+        is_sibling = source.first.document_id in documents
+        if is_near or is_sibling or any(_likeness(source, one) >= _ALIKE for one in used):
             return f"{source.place!r}, not {used[0].place!r}"
     return ""
+
+
+def _likeness(one: Source, other: Source) -> float:
+    """Share of the words of both texts that both have, 0–1."""
+    first, second = stems(one.text), stems(other.text)
+    return len(first & second) / max(1, len(first | second))
 
 
 def _address(source: Source) -> tuple[str, str, tuple[str, ...]]:
@@ -219,17 +239,17 @@ def _heads(table: ChunkTable) -> list[str]:
     return [path[-1] if leaves[path[-1]] == 1 else " ".join(path) for path in paths]
 
 
-def _states(claim_terms: str, cell: str) -> bool:
-    """Whether a text has the cell's figures, or its words verbatim."""
-    needed = quantities(cell)
-    if needed:
-        own = quantities(claim_terms)
-        return all(
-            any(one.agrees(each) and bool(one.measure) == bool(each.measure) for one in own)
-            for each in needed
-        )
+def _repeats(text: str, cell: str) -> bool:
     words = _flat(cell)
-    return len(words) > 1 and f" {words} " in f" {_flat(claim_terms)} "
+    return len(words) > 1 and f" {words} " in f" {_flat(text)} "
+
+
+def _has_figures(text: str, cell: str) -> bool:
+    own, needed = quantities(text), quantities(cell)
+    return bool(needed) and all(
+        any(one.agrees(each) and bool(one.measure) == bool(each.measure) for one in own)
+        for each in needed
+    )
 
 
 def _differ(one: str, other: str) -> bool:
