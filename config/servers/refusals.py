@@ -80,6 +80,7 @@ _OF_VALUE = re.compile(
     r"too (?:large|big|high|many)|at most|exceed|less than|greater than|range of|<"
 )
 _OF_THIS_REPLY = re.compile(r"failed to generate|could not generate|json validate failed")
+_BY_CLIENT = (ValueError, TypeError, NotImplementedError)
 _MAX_CHARS, _MAX_DEPTH, _MAX_LEAVES = 20_000, 12, 400
 
 
@@ -98,13 +99,15 @@ class Refusal:
 def refusal_of(error: Exception, features: Collection[Feature]) -> Refusal | None:
     """None for an error that means something else. `features`: those that the request used."""
     status = status_of(error)
-    if status is None and not isinstance(error, (ValueError, TypeError, NotImplementedError)):
+    is_object = bool(getattr(error, "body", None))
+    """An error object, perhaps in a stream that began with status 200."""
+    if status is None and not is_object and not isinstance(error, _BY_CLIENT):
         return None
     if status is not None and status not in _REFUSING_STATUS:
         return None
     places, codes, texts = _parts(error)
     text = " ; ".join(texts)
-    if status is None:  # an integration refuses by itself
+    if status is None and not is_object:  # an integration refuses by itself
         named = _named(text, features) if "not support" in text else frozenset()
         return Refusal(named) if named else None
     if any(map(_OTHER_CODES.search, codes)):
@@ -118,7 +121,7 @@ def refusal_of(error: Exception, features: Collection[Feature]) -> Refusal | Non
         return refusal
     if _OTHER_WORDS.search(text) or any(map(_REQUIRED.match, places)):
         return None
-    if status == 500:  # a stream breaks for many reasons
+    if status in (None, 500):  # a stream breaks for many reasons
         features = [one for one in features if one not in ("stream", "whole")]
     if named := _named(text, features) or _named(" ; ".join(codes), features):
         return replace(refusal, features=named)

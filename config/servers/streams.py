@@ -8,7 +8,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Generic, Literal, TypeVar
 
 T = TypeVar("T")
@@ -18,6 +19,7 @@ Ending = Literal["normal", "cut", "filtered", "broken", "unknown"]
 IDLE_SECONDS = 15.0
 """Most silence between two pieces of text. Before the first one, a model may think."""
 _DONE = b"[DONE]"
+_LINE_END = re.compile(rb"\r\n|\n|\r(?!\Z)")
 _PIECES_AHEAD = 256
 _ENDINGS: tuple[tuple[Ending, re.Pattern[str]], ...] = (
     ("filtered", re.compile(
@@ -44,30 +46,43 @@ def looks_whole(text: str) -> bool:
 
 @dataclass
 class StreamWatch:
-    """What the client of the OpenAI protocol saw of a body."""
+    """What the client of the OpenAI protocol passes over in a body."""
 
-    tail: bytes = field(default=b"", repr=False)
-
-    @property
-    def is_done(self) -> bool:
-        return _DONE in self.tail
+    is_done: bool = False
+    """The protocol's last line came."""
 
 
 _watch: ContextVar[StreamWatch | None] = ContextVar("stream_watch", default=None)
 
 
 def watch_body(response: Any) -> None:
-    """A hook for responses of httpx: the protocol's last line is seen by no one else."""
+    """A hook for responses of httpx: leaves out events without JSON, which keep a connection alive
+    and which the client can't read, and notes the last line."""
     watch, read = _watch.get(), response.iter_bytes
-    if watch is None:
+    if watch is None or "event-stream" not in response.headers.get("content-type", ""):
         return
 
     def iter_bytes(*arguments: Any) -> Iterator[bytes]:
-        for part in read(*arguments):
-            watch.tail = (watch.tail + part)[-64:]
-            yield part
+        for event in _events(read(*arguments)):
+            data = b"".join(line[5:] for line in event if line.startswith(b"data:")).strip()
+            watch.is_done = watch.is_done or data.startswith(_DONE)
+            if data.startswith((b"{", b"[")):
+                yield b"\n".join([*event, b"", b""])
 
     response.iter_bytes = iter_bytes
+
+
+def _events(parts: Iterator[bytes]) -> Iterator[list[bytes]]:
+    """Lines of each event, without the blank line that ends it."""
+    rest, event = b"", []
+    for part in chain(parts, [b"\n\n"]):
+        *lines, rest = _LINE_END.split(rest + part)
+        for line in lines:
+            if line:
+                event.append(line)
+            elif event:
+                yield event
+                event = []
 
 
 class PlainChunks:

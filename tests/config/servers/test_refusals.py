@@ -157,6 +157,11 @@ REFUSALS: dict[str, tuple[int, Any, Callable[[Sent], object]]] = {
         "type": "BadRequestError", "param": None, "code": 400}, system),
     "roles": (500, error("Conversation roles must alternate user/assistant/user/assistant/...",
         code=500), system),
+    "lines of text": (422, {"error": "body -> temperature\n  Extra inputs are not permitted\n"
+        "body -> stream_options\n  Extra inputs are not permitted"},
+        lambda sent: temperature(sent) or usage(sent)),
+    "broken JSON": (400, '{"error":{"message":"{"detail":[{"loc":["body","stream_options"],'
+        '"input":true}]}","status":422}}', usage),
     "an error at the server": (500, "Internal Server Error", schema),
 }  # fmt: skip
 
@@ -171,6 +176,19 @@ def test_a_refused_feature_is_replaced_and_remembered(case: str) -> None:
             first, server.requests[:] = [*server.requests], []
     assert case == "the generation failed" or len(first) == 2
     assert case == "no streams" or any(stream(one.body) for one in first)
+
+
+def test_a_refusal_in_a_stream_is_one() -> None:
+    body = json.dumps({"error": "`temperature` must be strictly positive", "error_type": "v"})
+
+    def reply(request: Request) -> Scripted:
+        if temperature(request.body) and stream(request.body):
+            return RawReply(body=f"data: {body}\n\n".encode(), content_type="text/event-stream")
+        return REPLY
+
+    with OpenAIStandIn(reply) as server:
+        assert next(iter(model_at(server).stream(PROMPT)))
+    assert [temperature(one.body) for one in server.requests] == [True, False]
 
 
 OTHERS: dict[str, tuple[int, Any]] = {

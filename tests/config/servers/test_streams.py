@@ -66,6 +66,10 @@ WHOLE = {
     "no reason": sse(TEXT.rstrip("]."), "].", reason=None),
     "no reason and no last line": sse(TEXT, reason=None, end=""),
     "carriage returns": sse(TEXT).replace("\n", "\r\n"),
+    "events that keep it alive": "retry: 3000\n\nevent: ping\n\ndata:\n\n" + sse(TEXT[:7],
+    end="id: 1\ndata: ping\n\n: comment\n\n", reason=None) + sse(TEXT[7:]),
+    "an event of several lines": "data: {\ndata: \"choices\": []}\r\n\r\n" + sse(TEXT),
+    "a last event without an end": sse(TEXT).removesuffix("\n\n"),
     "a reason of its own": sse(TEXT, reason="eos_token"),
 }  # fmt: skip
 
