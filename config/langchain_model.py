@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -162,23 +163,24 @@ class LangChainModel:
     def _streamed(
         self, prompt: Prompt, messages: Messages, reading: StreamReading
     ) -> Iterator[str | Usage]:
-        piece, pieces = self._attempt(
+        pieces, paced = self._attempt(
             prompt, lambda one: self._begun(prompt, messages, one), _STREAM
         )
         try:
+            piece = next(pieces, None)
             while piece is not None and reading.room > 0:
                 if text := reading.add(piece):
                     yield text
-                if reading.end and isinstance(pieces, PacedStream):
-                    pieces.seconds = min(self._timeout, IDLE_SECONDS)
+                if reading.end and paced:
+                    paced.seconds = min(self._timeout, IDLE_SECONDS)
                 with waiting_for_model():
                     piece = next(pieces, None)
         except Exception as error:  # the HTTP stack raises many types when a stream breaks
             self._attempt.fail(prompt, error)
         finally:
-            if isinstance(pieces, PacedStream):
-                pieces.close()
-        ending = reading.ending(is_done=isinstance(pieces, PacedStream) and pieces.watch.is_done)
+            if paced:
+                paced.close()
+        ending = reading.ending(is_done=bool(paced and paced.watch.is_done))
         if ending == "broken":
             raise ModelUnavailable(
                 f"the model's answer to {prompt.name!r} broke off", kind="broke_off"
@@ -192,20 +194,26 @@ class LangChainModel:
 
     def _begun(
         self, prompt: Prompt, messages: Messages, fallbacks: Fallbacks
-    ) -> tuple[BaseMessage | None, Iterator[BaseMessage]]:
-        """The first piece of a stream, and the others."""
+    ) -> tuple[Iterator[BaseMessage], PacedStream[BaseMessage] | None]:
+        """The pieces of a stream, read up to the first text: before it, an error costs nothing."""
         if fallbacks.get("stream"):
-            return self._whole(prompt, messages, fallbacks), iter(())
+            return iter([self._whole(prompt, messages, fallbacks)]), None
         patience = min(self._timeout, model_time_left()) + _GRACE
-        pieces = PacedStream(lambda: self._pieces(prompt, messages, fallbacks), patience)
+        paced = PacedStream(lambda: self._pieces(prompt, messages, fallbacks), patience)
+        silent: list[BaseMessage] = []
         try:
-            piece = next(pieces)
+            for piece in paced:
+                silent.append(piece)
+                if piece.text or any(finish_reasons(piece)) or len(silent) >= prompt.max_tokens:
+                    break
         except BaseException as error:
-            pieces.close()
-            if isinstance(error, StopIteration) or "No generation chunks" in str(error):
+            paced.close()
+            if "No generation chunks" in str(error):
                 raise EmptyStream from None
             raise
-        return piece, pieces
+        if not silent:
+            raise EmptyStream
+        return chain(silent, paced), paced
 
     def _note(self, thoughts: ThoughtFilter) -> None:
         if thoughts.has_thoughts:

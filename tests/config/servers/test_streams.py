@@ -135,6 +135,19 @@ def test_an_object_is_found_among_other_braces(text: str) -> None:
     assert parse_reply(text, Color).color == "blue"
 
 
+def test_an_error_before_the_first_text_is_retried() -> None:
+    failed = sse({"role": "assistant"}, {"reasoning_content": "Hm."}, reason=None,
+                 end='data: {"error": {"code": 503, "message": "busy"}}\n\n')  # fmt: skip
+    bodies = [failed, sse(TEXT)]
+    with OpenAIStandIn(
+        lambda _: RawReply(body=bodies.pop(0).encode(), content_type="text/event-stream")
+    ) as server:
+        text, usage = model_at(server).stream(PROMPT)
+    assert text == TEXT
+    assert isinstance(usage, Usage)
+    assert len(server.requests) == 2
+
+
 def test_a_server_that_knows_no_streams_is_read_whole() -> None:
     with OpenAIStandIn({"": TEXT}) as server:
         answer = server.reply_to
