@@ -31,9 +31,9 @@ from config.parsing.fields import (
     Member,
     NonBlank,
     QueryKind,
+    SearchChoice,
     Share,
     ShortForm,
-    Strategy,
     Switch,
     TimeZone,
     UserId,
@@ -118,10 +118,10 @@ class AnswerPolicy(Section):
 class RetrievalPolicy(Section):
     top_k: WholeNumber = Field(8, ge=1, le=200)
     """Passages that `oncall retrieve` and `/api/retrieve` return unless told"""
-    strategy: Literal["hybrid", "semantic", "keyword", "planned"] = "hybrid"
+    strategy: SearchChoice = "hybrid"
     """How passages are searched for an answer: by meaning and by words (`hybrid`), by one of the
     two, or as the model plans for each question (`planned`)"""
-    strategies: dict[QueryKind, Strategy] = Field({})
+    strategies: dict[QueryKind, SearchChoice] = Field({})
     """Other strategies for kinds of questions, as `oncall evaluate --matrix` proposes them, e.g.
     `code: keyword` for questions that name a code"""
     hyde: Switch = False

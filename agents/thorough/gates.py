@@ -74,6 +74,7 @@ class Gates:
             "judgment": judgment,
             "judged_chunks": _context_ids(state),
             "requests": judgment.requests if next_node == "look" else (),
+            "lookup_notes": _gaps_for_the_answerer(judgment) if next_node == "answer" else (),
             **cast("ThoroughState", cost_of(outcome, note)),
         }
 
@@ -143,6 +144,15 @@ class Gates:
             lookup_notes=state.get("lookup_notes", ()),
         )
         return self._ask_judge(request), "by the model"
+
+
+def _gaps_for_the_answerer(judgment: Judgment) -> tuple[str, ...]:
+    """Of sources that fall short when no search is left: the answerer names the gap, or finds that
+    the judge overlooked something. Nothing of sources that are enough: it answers plainly."""
+    gaps = judgment.missing or judgment.issues
+    if judgment.score >= GOOD or not gaps:
+        return ()
+    return (f"{'; '.join(gaps)}: no search brought it, a first reader of the sources says",)
 
 
 def _after_critique(state: ThoroughState, critique: Critique) -> ThoroughState:

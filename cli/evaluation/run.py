@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from agents.confidence import Threshold
 from cli.evaluation.systems import agents, at_a_time, judge_of, plain_rag, report_named
-from cli.evaluation.tables import print_matrix, print_report
+from cli.evaluation.tables import print_matrix, print_report, print_strategies
 from cli.options import plain_console, print_json, wired
 from config.domain import Domain
 from config.errors import UsageError
@@ -33,6 +33,7 @@ from jobs.evaluation.history import export_run, keep_run, require_mlflow, runs
 from jobs.evaluation.matrix import parse_axes, variations
 from jobs.evaluation.metrics.retrieval import GivenReply
 from jobs.evaluation.report import EvaluationReport
+from jobs.evaluation.strategies import STRATEGY_KEY, compare_strategies
 from jobs.golden.questions import GoldenQuestion, load_golden
 from jobs.pages.report import PAGE_RUNS, as_page
 from oncall import Copilot
@@ -179,16 +180,23 @@ def _matrix(
 ) -> bool:
     """Report each combination of settings and print one table. Returns whether all meet limits."""
     reports: dict[str, EvaluationReport] = {}
-    single = replace(options, baseline=False)
-    for one in variations(domain, parse_axes(options.matrix)):
+    single, axes = replace(options, baseline=False), parse_axes(options.matrix)
+    for one in variations(domain, axes):
         reports[one.name] = _evaluated(copilot, one.domain, golden, single)
         if options.out:
             folder = options.out / one.name.replace(" ", "_")
             write_report(reports[one.name], folder, as_page(reports[one.name]))
+    by_strategy = {name.partition("=")[2]: report for name, report in reports.items()}
+    is_about_it = [axis.key for axis in axes] == [STRATEGY_KEY]
+    rows = compare_strategies(by_strategy, domain.retrieval) if is_about_it else []
     if options.as_json:
-        print_json({name: report.model_dump(mode="json") for name, report in reports.items()})
+        dumped = {name: report.model_dump(mode="json") for name, report in reports.items()}
+        strategies = [row.model_dump(mode="json") for row in rows]
+        print_json({**dumped, "strategies": strategies} if is_about_it else dumped)
     else:
         print_matrix(reports)
+        if is_about_it:
+            print_strategies(rows)
     below = [
         f"{name}: {line}"
         for name, report in reports.items()

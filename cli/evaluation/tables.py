@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich import box
@@ -12,6 +12,7 @@ from rich.text import Text
 from agents.confidence import Threshold
 from cli.options import plain_console
 from jobs.evaluation.report import Comparison, EvaluationReport
+from jobs.evaluation.strategies import StrategyComparison, as_domain_keys
 from jobs.pages.metric_names import SHOWN, figure
 
 HEADLINES = (
@@ -91,6 +92,32 @@ def print_matrix(reports: Mapping[str, EvaluationReport]) -> None:
             combination.replace(" ", "\n"), *(_with_interval(report, name) for name in measured)
         )
     plain_console().print(table)
+
+
+def print_strategies(rows: Sequence[StrategyComparison]) -> None:
+    """Print each kind of question with its strategies, and what an admin may write for it."""
+    console = plain_console()
+    table = Table(title="strategy by kind of question", box=box.SIMPLE_HEAVY, title_justify="left")
+    for name in ("kind", "questions", "now", "", "instead", "", "difference (95%)", "p", ""):
+        table.add_column(name, justify="left" if name in ("kind", "now", "instead") else "right")
+    for row in rows:
+        low, high = row.interval
+        moved = f"{row.value - row.current_value:+.2f} ({low:+.2f} to {high:+.2f})"
+        verdict = "proposed" if row.proposed else "more incorrect" if row.more_incorrect else ""
+        table.add_row(
+            row.kind, str(row.questions), row.current, figure(row.metric, row.current_value),
+            row.strategy, figure(row.metric, row.value), moved, f"{row.p:.3f}", verdict,
+        )  # fmt: skip
+    if rows:
+        console.print(table)
+    keys = as_domain_keys(rows)
+    console.print(
+        f"For the domain file, if it convinces you:\n{keys}"
+        if keys
+        else "No strategy is better for a kind of question beyond chance: nothing to change.",
+        highlight=False,
+        soft_wrap=True,
+    )
 
 
 def _with_interval(report: EvaluationReport, name: str) -> str:

@@ -130,6 +130,8 @@ Cron = Annotated[NonBlank, AfterValidator(valid_cron)]
 TimeZone = Annotated[NonBlank, AfterValidator(valid_time_zone)]
 Strategy = Literal["semantic", "keyword", "hybrid"]
 """By meaning, by words, or both; see index/ranking/fusion.py."""
+SearchChoice = Literal["hybrid", "semantic", "keyword", "planned"]
+"""A strategy, or `planned`: as the model plans for each question."""
 QueryKind = Literal["code", "several", "situation", "plain"]
 """How a question is put: it names a code or identifier; it has parts; it tells a situation, in
 several sentences or many words; none of these. See `Plan.query_kind`."""

@@ -14,6 +14,7 @@ from config.domain import Domain
 from config.domain_files import refused
 from config.errors import UsageError
 from config.parsing.strict_yaml import read_mapping
+from jobs.evaluation.strategies import STRATEGY_KEY
 
 _OTHER_INDEX = ("chunks", "sources")
 MOST = 24
@@ -76,6 +77,8 @@ def variations(domain: Domain, axes: Sequence[Axis]) -> list[Variation]:
 
 def _variation(domain: Domain, values: Mapping[str, Any]) -> Variation:
     data = domain.model_dump(mode="json", exclude_unset=True)
+    if STRATEGY_KEY in values:  # it is measured for all kinds, also those that have another one
+        data.get("retrieval", {}).pop("strategies", None)
     for key, value in values.items():
         place = data
         *above, last = key.split(".")

@@ -69,6 +69,15 @@ def bootstrap_mean(values: NDArray[np.float64]) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def sign_test(better: int, worse: int) -> float:
+    """Two-sided exact p of so many pairs that moved up and down; 1 when none moved.
+
+    Source: Dixon & Mood, The statistical sign test, JASA 1946."""
+    moved = better + worse
+    tail = sum(math.comb(moved, count) for count in range(min(better, worse) + 1))
+    return min(1.0, float(2 * tail / 2**moved))
+
+
 def by_chance(differences: Sequence[float]) -> float | None:
     """Two-sided p of a paired permutation test of the mean difference; None without SciPy.
 

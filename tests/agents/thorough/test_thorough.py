@@ -199,6 +199,15 @@ def test_a_search_that_was_made_before_is_not_made_again() -> None:
     assert "searched by semantic in all documents: deadline after a leak" in noted(answer)
 
 
+@pytest.mark.parametrize(("judgment", "is_told"), [(FAIR, True), (ENOUGH, False)])
+def test_the_answerer_is_told_what_sources_lack_that_no_search_completed(
+    judgment: dict[str, Any], is_told: bool
+) -> None:
+    _, model = asked_of({"judge": judgment})
+    prompt = next(one for one in model.prompts if one.name == "answer")
+    assert ("the deadline: no search brought it" in prompt.user) == is_told
+
+
 def test_when_no_search_brought_anything_relevant_it_refuses() -> None:
     answer, called = asked({"judge": BAD})
     assert answer.path == "no_answer_found"

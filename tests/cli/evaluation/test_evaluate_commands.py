@@ -109,6 +109,19 @@ def test_limits_decide_the_exit_code_and_a_matrix_stands_in_one_table(house: Pat
     assert "answer.effort=standard" in said
 
 
+def test_a_matrix_of_strategies_proposes_one_for_each_kind_of_question(house: Path) -> None:
+    code, said, _ = run("run", "--matrix", "retrieval.strategy=hybrid,keyword,semantic")
+    assert code == 0
+    assert "strategy by kind of question" in said
+    assert "nothing to change" in said
+    code, said, _ = run("run", "--json", "--matrix", "retrieval.strategy=hybrid,keyword")
+    printed = json.loads(said)
+    assert set(printed) == {"retrieval.strategy=hybrid", "retrieval.strategy=keyword", "strategies"}
+    assert {row["strategy"] for row in printed["strategies"]} == {"keyword"}
+    (asked, *_) = printed["retrieval.strategy=keyword"]["questions"]
+    assert (asked["strategy"], asked["searches"], asked["query_kind"] != "") == ("keyword", 1, True)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
