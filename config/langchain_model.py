@@ -27,9 +27,9 @@ from config.models import (
     model_time_left,
     waiting_for_model,
 )
-from config.providers import OPENAI, secrets_of
+from config.providers import OPENAI, secrets_of, uses_responses_api
 from config.servers.attempts import Attempts, EmptyStream
-from config.servers.capabilities import Fallbacks
+from config.servers.capabilities import Fallbacks, note_thoughts
 from config.servers.messages import (
     describe,
     messages_of,
@@ -189,7 +189,7 @@ class LangChainModel:
             log.warning("a model's server doesn't say why a reply ends", model=self.name)
         if text := reading.thoughts.close():
             yield text
-        self._note(reading.thoughts)
+        note_thoughts(self.capabilities, reading.thoughts)
         yield reading.usage + Usage(cut=ending in ("cut", "filtered"))
 
     def _begun(
@@ -215,12 +215,6 @@ class LangChainModel:
             raise EmptyStream
         return chain(silent, paced), paced
 
-    def _note(self, thoughts: ThoughtFilter) -> None:
-        if thoughts.has_thoughts:
-            self.capabilities.note("thoughts")
-        if thoughts.is_lone:
-            self.capabilities.note("lone tag")
-
     def load(self) -> None:
         """Imports and builds what the first call needs, about two seconds. Sends no request."""
         self.connected()
@@ -241,7 +235,7 @@ class LangChainModel:
                 raise withheld(prompt)
         thoughts = ThoughtFilter()
         thoughts.feed(text)
-        self._note(thoughts)
+        note_thoughts(self.capabilities, thoughts)
         return text, usage
 
     def _replied(
@@ -289,7 +283,10 @@ class LangChainModel:
         options: dict[str, Any] = {} if fallbacks.get("temperature") else {"temperature": 0}
         # The client renames `max_tokens`, and reads replies with a `response_format` by rules of
         # its own: what stands in `extra_body` goes out as it is.
-        body: dict[str, Any] = {"response_format": form} if form else {}
+        body: dict[str, Any] = {}
+        if form:
+            place = options if uses_responses_api(self.connected()) else body
+            place["response_format"] = form
         if not fallbacks.get("limit"):
             options["max_tokens"] = prompt.max_tokens
         elif fallbacks["limit"] == 1:

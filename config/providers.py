@@ -96,6 +96,12 @@ def openai_client(
     return client  # type: ignore[no-any-return]
 
 
+def uses_responses_api(client: BaseChatModel) -> bool:
+    """Whether LangChain asks this model by OpenAI's newer protocol, by the model's name."""
+    choose = getattr(client, "_use_responses_api", None)
+    return bool(choose and choose({}))
+
+
 def provider_client(
     provider: str,
     model: str,

@@ -52,7 +52,7 @@ def check_models(settings: Settings, *, offline: bool = False) -> Iterator[Findi
     hello = Prompt(name="checkup", version="1", system="Say ok.", user="ok?", max_tokens=200)
 
     def chat() -> Iterator[Finding]:
-        model = build_chat_model(settings, timeout_seconds=TIMEOUT, retries=0)
+        model = build_chat_model(settings, timeout_seconds=TIMEOUT)
         if isinstance(model, LangChainModel):
             yield from ModelQuestions(model, settings.read_prices()).findings()
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from config.servers.refusals import Feature, Refusal
+from config.servers.thoughts import ThoughtFilter
 
 Fallbacks = Mapping[Feature, int]
 """How many steps each feature was taken back; 0 and missing: none."""
@@ -58,6 +59,13 @@ class Capabilities:
     def has(self, remark: str) -> bool:
         with self._lock:
             return self._clock() < self._notes.get(remark, float("-inf"))
+
+
+def note_thoughts(record: Capabilities, thoughts: ThoughtFilter) -> None:
+    if thoughts.has_thoughts:
+        record.note("thoughts")
+    if thoughts.is_lone:
+        record.note("lone tag")
 
 
 def used(features: Collection[Feature], fallbacks: Fallbacks) -> list[Feature]:

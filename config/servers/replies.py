@@ -69,7 +69,11 @@ def usage_of(message: BaseMessage, *, calls: int) -> Usage:
 
 
 def finish_reasons(message: BaseMessage) -> Iterator[str]:
-    """`finish_reason`, `stop_reason`, `done_reason` or `stopReason`; the last piece has one."""
-    for key, value in message.response_metadata.items():
-        if key.lower().endswith("reason") and isinstance(value, str) and value:
+    """`finish_reason`, `stop_reason`, `done_reason` or `stopReason`, in the last piece; of OpenAI's
+    newer protocol the `status`, or why it is incomplete."""
+    details = message.response_metadata
+    incomplete = details.get("incomplete_details") or {}
+    for key, value in {**details, **incomplete}.items():
+        is_end = key == "status" and value == "completed"
+        if (is_end or key.lower().endswith("reason")) and isinstance(value, str) and value:
             yield value.lower()

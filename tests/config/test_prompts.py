@@ -200,3 +200,9 @@ def test_a_fence_can_not_be_foreseen() -> None:
 def test_a_list_says_so_when_it_is_empty() -> None:
     assert listed(["a", "b"]) == "- a\n- b"
     assert listed([]) == "none"
+
+
+def test_a_reply_begins_with_one_of_the_words_that_the_prompt_names() -> None:
+    text = (ROOT / "agents" / "prompts" / "answer.md").read_text(encoding="utf-8")
+    (begins,) = re.findall(r"^begins: (.+)$", text, re.MULTILINE)
+    assert {f"**{word}**" for word in begins.split()} >= set(re.findall(r"\*\*[A-Z]+\*\*", text))

@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage
 from pydantic import BaseModel
 
 from config.chat_model import build_chat_model
 from config.errors import ModelError
 from config.models import ChatModel, Prompt, Usage
 from config.servers.messages import parse_reply
-from config.servers.streams import PacedStream
+from config.servers.replies import finish_reasons
+from config.servers.streams import PacedStream, ending_of
 from config.settings import Settings
 from playground.openai_stand_in import OpenAIStandIn, RawReply, Request, Scripted
 
@@ -133,6 +135,21 @@ def test_a_schema_that_a_gateway_made_a_tool_is_read() -> None:
 )  # fmt: skip
 def test_an_object_is_found_among_other_braces(text: str) -> None:
     assert parse_reply(text, Color).color == "blue"
+
+
+@pytest.mark.parametrize(
+    ("details", "ending"),
+    [
+        ({"status": "completed"}, "normal"),
+        ({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, "cut"),
+        ({"stopReason": "end_turn"}, "normal"),
+        ({"finish_reason": "PROHIBITED_CONTENT"}, "filtered"),
+        ({"model_name": "m"}, "unknown"),
+    ],
+)
+def test_an_ending_is_read_from_any_protocol(details: dict[str, Any], ending: str) -> None:
+    message = AIMessage("Blue.", response_metadata=details)
+    assert ending_of([*finish_reasons(message)]) == ending
 
 
 def test_an_error_before_the_first_text_is_retried() -> None:
