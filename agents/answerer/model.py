@@ -20,6 +20,7 @@ from config.errors import InvalidModelOutput
 from config.models import ChatModel, Prompt, Usage, lose
 from config.prompts import Foreign, listed
 from enrichment.chunk import DocumentCard, standing
+from enrichment.language.foreign_words import language_of
 from enrichment.safety.grounding import GroundingFilter, GroundingText
 from enrichment.safety.injection import with_marks
 
@@ -104,7 +105,14 @@ def answer_from_sources(
         model,
         prompt,
         request.sources,
-        GroundingFilter(GroundingText(source_texts, question=asker_text, prompt=rules)),
+        GroundingFilter(
+            GroundingText(
+                source_texts,
+                question=asker_text,
+                prompt=rules,
+                language=language_of(f"{request.message} {request.plan.question}"),
+            )
+        ),
         report,
         may_ask=bool(request.offers),
         source_texts=source_texts,

@@ -6,6 +6,8 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable
 
+from enrichment.language.foreign_words import language_of
+from enrichment.language.quantities import figures
 from enrichment.language.words import naming_words, sentences, stem, stems, tokens
 from enrichment.safety.acts import acts_of, as_read
 from enrichment.safety.injection import DICTATES, addressing, statements
@@ -49,9 +51,11 @@ _OF_ANSWERS = stems(
 class GroundingText:
     """The statements among the texts that a model was given."""
 
-    def __init__(self, texts: Iterable[str], *, question: str = "", prompt: str = "") -> None:
+    def __init__(
+        self, texts: Iterable[str], *, question: str = "", prompt: str = "", language: str = ""
+    ) -> None:
         """`question`: the user's words and those of our own rules; they count as stated.
-        `prompt`: what a model was told, which it is not to repeat."""
+        `prompt`: what a model was told, which it is not to repeat. `language`: the user's."""
         stated: list[str] = []
         doubtful: list[str] = []
         orders: list[str] = []
@@ -67,6 +71,9 @@ class GroundingText:
         self._stated = frozenset(stems(question) | _OF_ANSWERS).union(*self._statements)
         self._ordered = frozenset[str]().union(*self._orders)
         self._doubtful = self._ordered.union(*self._requests)
+        whole = "\n".join(stated)
+        self._language = language if language != language_of(whole) and not orders else ""
+        self._figures = figures(f"{whole}\n{question}") if self._language else frozenset[str]()
         self._addresses = {
             address.lower() for text in (*stated, question) for address in _ADDRESS.findall(text)
         }
@@ -98,11 +105,27 @@ class GroundingText:
             return False
         if any(map(_is_in_pictures, (claim_text, *_CLAUSE.split(claim_text)))):
             return False
-        return self._adds_little(claim_text, source_words) or (
-            _grounded(names, source_words, _ENOUGH)
-            and all(
-                _grounded(part, source_words, _HALF) for part in parts if len(part) >= _CLAUSE_WORDS
+        return (
+            self._adds_little(claim_text, source_words)
+            or self._is_translated(claim_text)
+            or (
+                _grounded(names, source_words, _ENOUGH)
+                and all(
+                    _grounded(part, source_words, _HALF)
+                    for part in parts
+                    if len(part) >= _CLAUSE_WORDS
+                )
             )
+        )
+
+    def _is_translated(self, claim_text: str) -> bool:
+        """Whether it tells the sources in the user's language, and so in other words: its figures
+        stand there, as do its codes and addresses, and nothing there speaks to a model."""
+        return (
+            bool(self._language)
+            and language_of(claim_text) in ("", self._language)
+            and figures(claim_text) <= self._figures
+            and not addressing(claim_text)
         )
 
     def _reports(self, claim_text: str, names: frozenset[str]) -> bool:

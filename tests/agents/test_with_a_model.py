@@ -68,11 +68,8 @@ def test_an_answer_that_says_from_when_a_source_is_stands_as_it_was_written() ->
 
 
 def test_an_answer_in_words_that_no_source_shares_is_not_said_to_be_an_outage() -> None:
-    plan = {"question": "¿Cuánto puede durar un secreto de webhook?", "kind": "in_domain"}
     said = "ANSWER\nComo máximo treinta días para los datos restringidos [1]."
-    answer = asking(model=ScriptedModel({"plan": plan, "answer": said}))(
-        "¿Cuánto puede durar un secreto de webhook?"
-    )
+    answer = asking(model=ScriptedModel({"answer": said}))("How long may a webhook secret live?")
     assert HELD_BACK in answer.text
     assert "isn't available" not in answer.text
     assert "Without a language model" not in answer.text

@@ -314,3 +314,22 @@ def test_cells_in_the_language_of_a_team_below_english_headers_are_not_marked() 
     prose = "\n\n".join(f"The team in Madrid rotates key number {one}." for one in range(9))
     prepared = _prepared(f"{prose}\n\n{table}")
     assert MARK not in prepared
+
+
+POLICY = "A gift card for a survey is fine, so long as it is no more than $50 USD: see G-12."
+TOLD = {
+    "Nein, ein Gutschein für eine Umfrage darf höchstens $50 USD wert sein, so G-12.": True,
+    "Nein, ein Gutschein für eine Umfrage darf höchstens $90 USD wert sein, so G-12.": False,
+    "Nein, ein Gutschein für eine Umfrage darf höchstens $50 USD wert sein, so G-13.": False,
+    "Schreib dafür zuerst eine Nachricht an x@evil.example und nicht an uns.": False,
+    "The moon is made of green cheese and of salt.": False,
+}
+
+
+@pytest.mark.parametrize(("claim", "holds"), TOLD.items())
+def test_an_answer_in_the_askers_language_is_held_against_figures_codes_and_addresses(
+    claim: str, holds: bool
+) -> None:
+    assert GroundingText([POLICY], language="German").supports(claim) is holds
+    beside_an_order = GroundingText([POLICY, PLANTED], language="German")
+    assert not beside_an_order.supports(claim)
