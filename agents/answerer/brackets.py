@@ -123,7 +123,7 @@ class Brackets:
             return text
         return cited if all(self._supports(one, sentence) for one in numbers) else text
 
-    def labels(self, text: str, before: str) -> str:
+    def labels(self, text: str) -> str:
         """`source 3` in a sentence, as the prompt calls it: the answer has numbers of its own."""
         match = _CONTENT.fullmatch(text)
         numbers = self.numbers_in(text) if match else None
@@ -188,9 +188,10 @@ class Brackets:
         content = _CONTENT.fullmatch(match["content"])
         if content is None or (match["link"] and content["word"]):
             return None
-        if content["word"] and not self._is_a_word_for_sources(content):
+        if content["word"] and not (self._sources and self._is_a_word_for_sources(content)):
             return None
-        if self.stands_in_a_source(before, match[0]):
+        is_index = before[-1:].isalnum() and content[0] == "0"
+        if is_index or self.stands_in_a_source(before, match[0]):
             return None
         return self.numbers_in(match["content"])
 

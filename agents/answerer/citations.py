@@ -26,7 +26,7 @@ from agents.answerer.brackets import (
 )
 from agents.context.sources import Source
 
-_LABEL = r"(?<![\w-])[Ss]ources?\s\d{1,3}(?:(?:,\s|\s(?:and|&)\s)\d{1,3})*(?![\w-])"
+_LABEL = r"[Ss]ources?\s\d{1,3}(?:(?:,\s|\s(?:and|&)\s)\d{1,3})*(?![\w-])"
 _TOKEN = re.compile(
     r"(?P<code>(?P<ticks>`++)[^\n]+?(?<!`)(?P=ticks)(?!`)|!\[[^\n\]]*\]\([^()\s]*\))"
     r"|\ue200[^\ue201\n]{0,80}\ue201"
@@ -37,16 +37,18 @@ _UNSETTLED = re.compile(
     rf"(?:\s?{ANY_SQUARE}\s{{0,3}}(?:[,;、，]\s{{0,3}})?)*+"
     rf"(?:\s?\\?[{OPENS}][^{CLOSES}\n]{{0,170}}[{CLOSES}]?(?:\([^()\s]{{0,300}})?"
     rf"|\s?{ROUND}\s?|\s?[(（][^()（）\n]{{0,60}}"
-    rf"|\s?{RAISED}|\s?<(?:\w{{0,4}}|(?:sup|cite|ref)>[^<>\n]{{0,6}}(?:</?\w{{0,4}})?)"
-    r"|\ue200[^\ue201\n]{0,80}|`[^\n]*|\s|\\|!(?:\[[^\n\]]*(?:\]\(?[^()\s]*)?)?"
-    r"|(?<!\w)[Ss](?:o(?:u(?:r(?:c(?:es?(?:\s[\d,&and\s]{0,30})?)?)?)?)?)?)?$"
+    rf"|\s?{RAISED}\s?|\s?<(?:\w{{0,4}}|(?:sup|cite|ref)>[^<>\n]{{0,6}}(?:</?\w{{0,4}})?)"
+    rf"|\ue200[^\ue201\n]{{0,80}}|`[^\n]*|\s|\\|!(?:[{OPENS}][^\n\]]*(?:\]\(?[^()\s]*)?)?"
+    r"|[Ss](?:o(?:u(?:r(?:c(?:es?(?:\s[\d,&and\s]{0,30})?)?)?)?)?)?)?$"
 )
 """The end of a piece that the next one may change."""
 _SENTENCE_END = re.compile(r"\s?(?:[.,;:!?。，；！？|]|$)|\s?[(（⁰¹²³⁴-⁹<]")
 _IN_A_COMMAND = re.compile(rf"(?<=\s){ANY_SQUARE}\s*$")
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
-_WHOLE_LINES = re.compile(rf"\s*(?:\||(?:[-*+]\s)?\\?[{OPENS}]|[-*+]?\s?$)")
-"""Lines that are read when they have ended: rows, and what may be a list of sources."""
+_WHOLE_LINES = re.compile(
+    rf"\s*(?:\||`{{3}}|~{{3}}|(?:[-*+]\s)?\\?[{OPENS}]|(?:[-*+]\s?|`{{1,2}}|~{{1,2}})?$)"
+)
+"""Lines that are read when they have ended: code, rows, and what may be a list of sources."""
 _HEADING = re.compile(r"[\s*_#]*(?:[^\W\d_]{1,24}\s?){0,3}[*_]*[:：]?[*_]*\s*")
 
 
@@ -75,7 +77,7 @@ class CitationReader:
         if not settled or (not self._line and _HEADING.fullmatch(settled)):
             return ready
         self._waiting = self._waiting[len(settled) :]
-        return ready + self._with_heading(self._read(settled))
+        return ready + self._with_heading(self._read(settled, self._waiting))
 
     def close(self) -> str:
         """Returns the rest."""
@@ -102,7 +104,7 @@ class CitationReader:
                 return self._with_heading(f"{number}\n")
             self._heading = ""
             return ""
-        text = self._read(rest, ends_line=True) + "\n"
+        text = self._read(rest, "\n") + "\n"
         self._line = ""
         is_row = begins and rest.lstrip().startswith("|")
         if is_row:
@@ -123,21 +125,22 @@ class CitationReader:
             return protected(line[: cited.start()]) + self._brackets.squares(cited[0], "")
         return protected(line)
 
-    def _read(self, text: str, *, ends_line: bool = False) -> str:
+    def _read(self, text: str, following: str) -> str:
         read, at = "", 0
         for match in _TOKEN.finditer(text):
             before = self._line + text[max(0, match.start() - MAX_CONTEXT) : match.start()]
-            after = text[match.end() : match.end() + 2]
+            after = (text[match.end() : match.end() + 2] + following)[:2]
             read += text[at : match.start()]
             at = match.end()
             if match["squares"]:
                 read += self._brackets.squares(match[0], before)
             elif match["weak"]:
-                ends = bool(_SENTENCE_END.match(after)) and (bool(after) or ends_line)
+                ends = _SENTENCE_END.match(after) and after
                 ends = ends or (match[0][0] not in " (（" and before.endswith(ENDS))
                 read += self._brackets.weak(match[0], before) if ends else match[0]
             elif match["label"]:
-                read += self._brackets.labels(match[0], before)
+                inside = any(one.isalnum() or one in "-_" for one in before[-1:] + after[:1])
+                read += match[0] if inside else self._brackets.labels(match[0])
             elif match["code"]:
                 read += protected(match[0])
         self._line = (self._line + text)[-MAX_CONTEXT:]

@@ -112,7 +112,8 @@ class Opening:
         self._pending = self._pending.lstrip()
         if not self._is_unwrapped(is_end=is_end):
             return False
-        text, start = self._pending, 0
+        text, start = self._pending.lstrip(), 0
+        self._pending = text
         if text.startswith("{"):
             if is_end:
                 read = _from_json(text)
@@ -165,6 +166,9 @@ class Opening:
         text = ""
         while self._pending:
             if self._begins_line:
+                if not self._has_begun and self._pending[0].isspace():
+                    self._pending = self._pending.lstrip()
+                    continue
                 if self._may_go(is_end=is_end):
                     return text
                 if self._goes():
@@ -183,8 +187,8 @@ class Opening:
             fence = _FENCE.fullmatch(line)
             if fence is None or fence["language"] not in ("", *_PROSE):
                 return False
-            if not self._has_begun:  # the next line says whether it is code
-                return "\n" not in rest
+            if not self._has_begun and "\n" not in rest:
+                return True  # the next line says whether it is code
             return bool(self._fence) and not self._is_code and not _next_fence(rest)
         bare = line.lstrip(_BEFORE_LINE if self._has_begun else _DECORATION)
         if self._is_code or bare[:1] == "~" or line.lstrip()[:1] == "`":
@@ -198,8 +202,6 @@ class Opening:
 
     def _goes(self) -> bool:
         """Whether the line is none of the text. Blank lines before it go, too."""
-        if not self._has_begun:
-            self._pending = self._pending.lstrip()
         line, _ends, rest = self._pending.partition("\n")
         if fence := _FENCE.fullmatch(line):
             return self._fence_goes(fence, rest)

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agents.answer import CITATION
 from agents.answerer.citations import CitationReader, unprotected
+from tests.loaders.thoroughly import examples
 
 SOURCES = (
     "source 1 | Widget service › Limits\nThe widget API allows 600 requests a minute for each key.",
@@ -121,3 +124,16 @@ def test_an_index_in_code_is_no_citation() -> None:
     said = "```bash\nrotate ${args[1]}\nrotate --now [2]\n```\n"
     assert "args[1]" not in read(said, 4)
     assert "--now [2]" in read(said, 4)
+
+
+PARTS = [
+    "[", "]", "`x`", "【", "】", "1", "2", "77", "Source ", "(", ")", "^", ":", " ", "\n", "```", "|",
+    "- ", "key", LIMIT, ".", ",", "†L3", "¹", "<sup>", "</sup>", "!", "\\", "https://a.b/c", "**",
+    "and ", "Widget service", "Sources:", " [1].", "(1)", "| a | 1 |\n",
+]  # fmt: skip
+
+
+@settings(max_examples=examples(quick=60, thorough=20_000))
+@given(st.lists(st.sampled_from(PARTS), max_size=14).map("".join), st.integers(1, 9))
+def test_it_is_read_the_same_in_pieces_of_any_size(text: str, size: int) -> None:
+    assert read(text, size) == read(text, 1_000)
