@@ -135,8 +135,8 @@ class CitationReader:
             if match["squares"]:
                 read += self._brackets.squares(match[0], before)
             elif match["weak"]:
-                ends = _SENTENCE_END.match(after) and after
-                ends = ends or (match[0][0] not in " (（" and before.endswith(ENDS))
+                is_behind = match[0][0] not in " (（" and before.endswith(ENDS)
+                ends = is_behind or (bool(after) and bool(_SENTENCE_END.match(after)))
                 read += self._brackets.weak(match[0], before) if ends else match[0]
             elif match["label"]:
                 inside = any(one.isalnum() or one in "-_" for one in before[-1:] + after[:1])

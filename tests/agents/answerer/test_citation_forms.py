@@ -127,9 +127,9 @@ def test_an_index_in_code_is_no_citation() -> None:
 
 
 PARTS = [
-    "[", "]", "`x`", "【", "】", "1", "2", "77", "Source ", "(", ")", "^", ":", " ", "\n", "```", "|",
-    "- ", "key", LIMIT, ".", ",", "†L3", "¹", "<sup>", "</sup>", "!", "\\", "https://a.b/c", "**",
-    "and ", "Widget service", "Sources:", " [1].", "(1)", "| a | 1 |\n",
+    "[", "]", "`x`", "【", "】", "1", "2", "77", "Source ", "(", ")", "^", ":", " ", "\n", "```",
+    "|", "- ", "key", LIMIT, ".", ",", "†L3", "¹", "<sup>", "</sup>", "!", "\\", "https://a.b/c",
+    "**", "and ", "Widget service", "Sources:", " [1].", "(1)", "| a | 1 |\n",
 ]  # fmt: skip
 
 
