@@ -131,7 +131,7 @@ class Usage:
     input_tokens: int = 0
     output_tokens: int = 0
     cut: bool = False
-    """A reply ended at its `max_tokens`."""
+    """A reply ended at its `max_tokens`, or where a filter of the server ended it."""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(

@@ -337,7 +337,7 @@ def _about_length(event: IncomingMessage, answer: Answer) -> list[str]:
             "and its end."
         )
     if answer.cut:
-        notes.append("This answer came to its limit of length: ask for the part that is missing.")
+        notes.append("This answer was cut off: ask for the part that is missing.")
     return notes
 
 

@@ -205,6 +205,10 @@ OTHERS: dict[str, tuple[int, Any]] = {
         "management policy. Please set temperature.", param="prompt", code="content_filter")),
     "the model": (404, {"object": "error", "message": "The model `stream-1` does not exist.",
         "type": "NotFoundError", "param": None, "code": 404}),
+    "the account": (400, error("Your credit balance is too low to access the API.")),
+    "a model that is gone": (400, error("The model `m` has been decommissioned and is no longer "
+        "supported.", code="model_decommissioned")),
+    "the safety system": (400, error("Your request was rejected by our safety system.")),
     "the messages": (400, error("Invalid value", param="messages[1].content[0].image_url")),
     "the page": (404, "<html><title>404 temperature</title></html>"),
     "forbidden": (403, error("temperature")),
