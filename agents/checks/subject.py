@@ -92,7 +92,11 @@ def _cells_fault(
         columns = Places.of([(head,) for head in heads], query)
         cells = _stated_cells(text, table)
         cells = _narrowed(cells, 0, rows, claim_terms)
-        for row, at in _narrowed(cells, 1, columns, claim_terms):
+        cells = _narrowed(cells, 1, columns, claim_terms)
+        has_one_value = len({_flat(table.rows[row][first + at]) for row, at in cells}) == 1
+        if not _is_told(text, cells, table, query):
+            continue
+        for row, at in cells:
             cell = table.rows[row][first + at]
             others = [
                 (_label(table, other), _label(table, row), table.rows[other][first + at])
@@ -100,11 +104,12 @@ def _cells_fault(
             ]
             others += [
                 (heads[other], heads[at], table.rows[row][first + other])
-                for other in columns.rivals(at)
+                for other in (columns.rivals(at) if has_one_value else ())
                 if quantities(table.rows[row][first + other]) or not quantities(cell)
             ]
             rival = next(
-                (f"{a!r}, not {b!r}" for a, b, value in others if _differ(value, cell)), ""
+                (f"{a!r}, not {b!r}" for a, b, value in others if _differ(value, cell)),
+                "",
             )
             if not rival:
                 return ""
@@ -124,6 +129,17 @@ def _stated_cells(text: str, table: ChunkTable) -> Sequence[tuple[int, int]]:
     if any(quantities(every[one]) for one in repeats):
         return repeats
     return [*repeats, *(one for one, cell in every.items() if _has_figures(text, cell))]
+
+
+def _is_told(text: str, cells: Sequence[tuple[int, int]], table: ChunkTable, query: Terms) -> bool:
+    """Whether these cells are half of what a text says besides the words of the question, of their
+    labels and headers: a sentence with more to tell has it from elsewhere."""
+    first = table.label_columns
+    values = [table.rows[row][first + at] for row, at in cells]
+    names = [_label(table, row) for row, _ in cells] + [table.header[first + at] for _, at in cells]
+    own, words = _words(" ".join(values)), {one for one in _words(text) if not one[0].isdigit()}
+    rest = words - own - _words(" ".join(names)) - query.named_in(words)
+    return len(rest) <= len(own & words) + any(map(quantities, values))
 
 
 def _narrowed(
