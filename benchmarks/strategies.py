@@ -1,18 +1,21 @@
 """Does it pay to choose the search strategy: by corpus, by the kind of question, after a failure?
 
-    python -m benchmarks.strategies
+    python -m benchmarks.strategies [--near-duplicates 700] [--data FOLDER] [--no-ingest]
 
 Evidence: all of a question's passages inside the context of an answer without a model (12,000
 characters), and inside its first 4,000. `best for each …`: the strategy that was best in hindsight
 for each group, which no rule that chooses by that group can beat; `left out`: the strategy that was
 best on the other corpora. `Recovered`: of the questions whose evidence the search of another
-strategy missed, those that this one brings in."""
+strategy missed, those that this one brings in. `--near-duplicates`: all six corpora in one domain,
+among so many made-up documents."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, product
+from pathlib import Path
 from typing import get_args
 
 from rich.console import Console
@@ -24,7 +27,11 @@ from agents.extractive import relevance
 from agents.plan import Plan
 from agents.query_optimizer import query_optimizer
 from agents.retrieval import retrieve
+from benchmarks.material.asked_sets import DEMO, PUBLIC, ROOT, in_one_domain, named_set, written
 from benchmarks.material.golden_domains import Measured, measured_domains
+from benchmarks.material.near_duplicates import crowd
+from benchmarks.with_a_model import copilot_of, ingest
+from config.minilm import MiniLM
 from config.parsing.fields import QueryKind, Strategy
 from enrichment.chunk import Chunk
 from jobs.evaluation.metrics.answers import evidence_found
@@ -49,7 +56,7 @@ class Asked:
 Group = Callable[[Asked], str]
 
 
-def asked(measured: Measured, question: GoldenQuestion, density: float) -> Asked:
+def asked(corpus: str, measured: Measured, question: GoldenQuestion, density: float) -> Asked:
     snapshot, domain = measured.snapshot, measured.domain
     plan = query_optimizer(domain, None)(question.as_question, snapshot).value
 
@@ -66,7 +73,7 @@ def asked(measured: Measured, question: GoldenQuestion, density: float) -> Asked
 
     found = {(one, room): context(one, room) for one in STRATEGIES for room in ROOMS}
     return Asked(
-        corpus=domain.domain,
+        corpus=corpus,
         kind=plan.query_kind,
         density=density,
         evidence={way: complete(chunks) for way, chunks in found.items()},
@@ -168,19 +175,44 @@ def print_recovered(questions: Sequence[Asked]) -> None:
     Console(width=130).print(table)
 
 
+def in_a_crowd(count: int, data: Path, *, is_ingested: bool) -> list[Measured]:
+    """All corpora in one domain, among near-duplicates."""
+    together = in_one_domain([named_set(name) for name in (*DEMO, *PUBLIC)])
+    sets = crowd(together, count, data / "near-duplicates")
+    config = written(sets, data, {})
+    if not is_ingested:
+        ingest(sorted({one.domain for one in sets}), data, config)
+    copilot = copilot_of(data, config, MiniLM())
+    snapshot = copilot.index.snapshot(sets[0].domain)
+    return [
+        Measured(one.name, copilot.domain(one.domain), snapshot, one.questions()) for one in sets
+    ]
+
+
 def main() -> None:
-    questions: list[Asked] = []
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--near-duplicates", type=int, default=0)
+    parser.add_argument("--data", type=Path, default=ROOT / "var/benchmarks/strategies")
+    parser.add_argument("--no-ingest", action="store_true", help="the index is there already")
+    given = parser.parse_args()
+    if given.near_duplicates:
+        crowded = in_a_crowd(
+            given.near_duplicates, given.data.resolve(), is_ingested=given.no_ingest
+        )
+        print_all([(one.set, one) for one in crowded])
+        return
     with measured_domains(["demo", "public"]) as domains:
-        for measured in domains:
-            cards = measured.snapshot.documents.values()
-            density = sum(card.technical_density for card in cards) / len(cards)
-            questions += [
-                asked(measured, one, density) for one in measured.questions if one.evidence
-            ]
-    densities = {one.corpus: one.density for one in questions}
-    print(
-        *(f"{name}: technical density {value:.3f}" for name, value in densities.items()), sep="\n"
-    )
+        print_all([(one.domain.domain, one) for one in domains])
+
+
+def print_all(corpora: Sequence[tuple[str, Measured]]) -> None:
+    questions: list[Asked] = []
+    for name, measured in corpora:
+        cards = measured.snapshot.documents.values()
+        density = sum(card.technical_density for card in cards) / len(cards)
+        with_evidence = [one for one in measured.questions if one.evidence]
+        questions += [asked(name, measured, one, density) for one in with_evidence]
+        print(f"{name}: {len(cards)} documents, technical density {density:.3f}", flush=True)
     print_shares(questions, lambda one: one.corpus, "by corpus")
     print_shares(questions, lambda one: one.kind, "by kind of question")
     print_choices(questions)
