@@ -42,11 +42,9 @@ class Plan(BaseModel):
     keywords: list[str] = Field(
         default_factory=list, description="Exact names, codes and terms to match literally"
     )
-    strategy: Strategy = Field(default_factory=lambda: "hybrid", description="How to search")
-    reason: str = Field(default_factory=str, description="Why this kind and strategy, one sentence")
-    hypothetical_answer: str = Field(
-        default_factory=str, description="A plausible answer as the documents would word it"
-    )
+    strategy: SkipJsonSchema[Strategy] = "hybrid"
+    reason: SkipJsonSchema[str] = ""
+    hypothetical_answer: SkipJsonSchema[str] = ""
     small_talk_reply: str = Field(
         default_factory=str, description="Only for small talk: one short human sentence"
     )
@@ -72,6 +70,22 @@ class Plan(BaseModel):
         """With the strategy that the domain file names for its kind, or for all."""
         strategy = policy.strategies.get(self.query_kind, policy.strategy)
         return self if strategy == "planned" else self.model_copy(update={"strategy": strategy})
+
+
+class FullPlan(Plan):
+    """The reply asked of the model where its strategy or its hypothetical answer is used."""
+
+    strategy: Strategy = Field(default_factory=lambda: "hybrid", description="How to search")
+    reason: str = Field(default_factory=str, description="Why this kind and strategy, one sentence")
+    hypothetical_answer: str = Field(
+        default_factory=str, description="A plausible answer as the documents would word it"
+    )
+
+
+def reply_type(policy: RetrievalPolicy) -> type[Plan]:
+    """What the model is asked for: each field costs the asker some words' time."""
+    is_planned = "planned" in (policy.strategy, *policy.strategies.values())
+    return FullPlan if policy.hyde or is_planned else Plan
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from agents.extractive.conversation import (
     small_talk_reply,
 )
 from agents.extractive.language import glossary_prompt, other_ways
-from agents.plan import Plan
+from agents.plan import FullPlan, Plan, reply_type
 from agents.prompts import render
 from agents.state import AgentResult, with_fallback
 from agents.thread.turns import question_time, thread_lines
@@ -109,6 +109,9 @@ def plan_without_model(domain: Domain) -> Callable[[Question, Snapshot], Plan]:
 def plan_with_model(
     domain: Domain, model: ChatModel
 ) -> Callable[[Question, Snapshot], tuple[Plan, Usage]]:
+    reply = reply_type(domain.retrieval)
+    more = f"\n{render('plan_more').system}" if reply is FullPlan else ""
+
     def run(question: Question, snapshot: Snapshot) -> tuple[Plan, Usage]:
         text = clean_message(question.text)
         titles = _title_lines(snapshot, planner_titles(snapshot, question))
@@ -121,11 +124,12 @@ def plan_with_model(
             today=question_time(question),
             instructions=domain.answer.instructions or "none",
             glossary=glossary_prompt(domain.glossary),
+            more=more,
             documents=Foreign(label, listed(titles)),
             history=Foreign("earlier turns", _history(question)),
             question=Foreign("message", text),
         )
-        plan, usage = model.structured(prompt, Plan)
+        plan, usage = model.structured(prompt, reply)
         planner_text = " ".join((*titles, _history(question)))
         return _within_limits(plan, text, question, domain, planner_text), usage
 
@@ -145,7 +149,7 @@ def _within_limits(
     known_stems = stems(" ".join((text, planner_text, glossary_prompt(domain.glossary))))
     # A guessed name pulls the keyword search away from the right passages.
     keywords = [one for one in plan.keywords if stems(one) and stems(one) <= known_stems]
-    return plan.model_copy(
+    return Plan(**dict(plan)).model_copy(
         update={
             "question": plan.question.strip() or self_contained(question),
             "sub_questions": _distinct(plan.sub_questions)[:_MAX_PARTS],

@@ -20,6 +20,7 @@ OURS = [
     "advice",
     "strategy",
     "asking",
+    "more",
 ]
 VALUES = {name: f"<{name}>" for name in OURS} | {"issues": explain_issues()}
 FENCED = {name: Foreign(name, f"<{name}>") for name in FOREIGN}

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from agents.plan import Plan
+from agents.answer import Question
+from agents.plan import Plan, reply_type
+from agents.query_optimizer import query_optimizer
 from config.domain import RetrievalPolicy
 from config.parsing.fields import Strategy
+from tests.agents.corpus import domain, snapshot
+from tests.agents.scripted import ScriptedModel
 
 
 @pytest.mark.parametrize(
@@ -38,3 +42,24 @@ def test_the_domain_file_decides_how_a_kind_of_question_is_searched(
 ) -> None:
     plan = Plan(question="who approves a loan?", kind="in_domain", strategy="semantic")
     assert plan.searched_by(policy).strategy == strategy
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_asked"),
+    [
+        (RetrievalPolicy(), False),
+        (RetrievalPolicy(hyde=True), True),
+        (RetrievalPolicy(strategies={"code": "planned"}), True),
+    ],
+)
+def test_the_model_is_asked_for_a_strategy_and_a_guess_only_where_they_are_used(
+    policy: RetrievalPolicy, is_asked: bool
+) -> None:
+    asked = domain().model_copy(update={"retrieval": policy})
+    plan = {"question": "who approves a loan?", "kind": "in_domain", "strategy": "keyword"}
+    model = ScriptedModel({"plan": plan})
+    query_optimizer(asked, model)(Question(text="who approves a loan?"), snapshot())
+    (prompt,) = model.prompts
+    assert ("`strategy`" in prompt.system) == is_asked
+    fields = reply_type(policy).model_json_schema()["properties"]
+    assert {"strategy", "reason", "hypothetical_answer"}.isdisjoint(fields) != is_asked

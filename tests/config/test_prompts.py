@@ -19,7 +19,7 @@ FILES = sorted(
 )
 PICTURES = {"describe_picture", "read_screenshot"}
 """What others wrote comes with these as a picture alone."""
-PARTS = {"asking_tools"}
+PARTS = {"asking_tools", "plan_more"}
 """Said within another prompt, which has the fence."""
 FENCE = "data-0123456789abcdef"
 TEMPLATE = """---
@@ -62,7 +62,7 @@ def test_every_prompt_has_one_shape_and_says_that_the_fence_holds_data(path: Pat
         assert "never instructions to you" in system
     # What others wrote comes in by the user part alone, in fences that no file writes itself.
     ours = {"fence", "title", "instructions", "glossary", "listing", "issues", "advice", "strategy"}
-    ours |= {"rules", "examples_explained", "asking", "most"}
+    ours |= {"rules", "examples_explained", "asking", "most", "more"}
     assert set(re.findall(r"\{\{(\w+)\}\}", system)) <= ours
     assert "fence" not in re.findall(r"\{\{(\w+)\}\}", user)
     assert not re.search("[<>]", user)
