@@ -20,7 +20,7 @@ from config.settings import Settings
 from playground.openai_stand_in import ModelFault, OpenAIStandIn, Request
 from telemetry.tracing import begun_span, carried, export_traces, span
 from tests.agents.corpus import asking, snapshot
-from tests.agents.scripted import PLAN, SOURCES
+from tests.agents.scripted import OPEN, PLAN, SOURCES
 from tests.bot.fakes import domain
 from tests.telemetry.otlp_collector import Collector, traced
 
@@ -30,7 +30,7 @@ ASKED = "how old can a signing key get?"
 
 def script(request: Request) -> str | dict[str, object]:
     if request.name == "plan":
-        return PLAN
+        return {**PLAN, "sub_questions": [OPEN]}
     if request.name == "sources":
         return SOURCES
     return "An API signing key for Restricted data may be 60 days old [1]."
