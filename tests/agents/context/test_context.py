@@ -8,7 +8,14 @@ from dataclasses import replace
 import pytest
 
 from agents.context.duplicates import is_near_duplicate
-from agents.context.post_processor import Context, FoundPassages, build_context
+from agents.context.post_processor import (
+    WITH_A_MODEL,
+    Context,
+    FoundPassages,
+    build_context,
+    chunk_scores,
+    first_look,
+)
 from agents.context.sources import MAX_SOURCE_CHARS, build_sources, outline_of
 from agents.extractive.relevance import score_units
 from agents.plan import Plan
@@ -49,6 +56,7 @@ def asked(
     parts: Sequence[str] = (),
     wanted: tuple[str, ...] = (),
     may_look: bool = False,
+    at_first: int | None = None,
 ) -> Context:
     plan = Plan(question=question, kind="in_domain", sub_questions=list(parts))
     hits = retrieve(plan, found)
@@ -61,7 +69,7 @@ def asked(
         requested=wanted,
         can_look_up=may_look,
     )
-    return build_context(given, characters=characters)
+    return build_context(given, characters=characters, at_first=at_first)
 
 
 def read(context: Context) -> str:
@@ -388,3 +396,35 @@ def test_a_reader_who_may_ask_for_more_gets_less_at_once_unless_there_are_parts(
     assert size(may_look=True) < size(may_look=False)
     assert "170 degrees" in read(asked(found, question, may_look=True))
     assert size(may_look=True, parts=parts) == size(may_look=False, parts=parts)
+
+
+def test_a_first_look_is_small_and_what_was_looked_up_comes_on_top_of_it() -> None:
+    found = snapshot(STEPS, REGISTER, LAPTOPS, ROTATION)
+    question = "what does the kiln answer at step 7 of the restart?"
+    first = asked(found, question, at_first=2_000)
+    size = sum(len(chunk.text) for chunk in first.chunks)
+    assert "Step 7:" in read(first)
+    assert 1_000 < size <= 2_000
+    missing = [c.id for c in found.chunks("kiln-register") if c not in first.chunks][:3]
+    second = asked(found, question, at_first=2_000, wanted=tuple(missing))
+    assert {chunk.id for chunk in second.chunks} >= {*missing, *(c.id for c in first.chunks)}
+
+
+def test_a_first_look_has_room_for_each_part_of_a_question() -> None:
+    one = Plan(question="a", kind="in_domain")
+    two = Plan(question="a", kind="in_domain", sub_questions=["b", "c"])
+    many = Plan(question="a", kind="in_domain", readings=[str(n) for n in range(9)])
+    assert first_look(one) < first_look(two) < first_look(many) < WITH_A_MODEL
+
+
+def test_what_answers_a_part_counts_in_a_first_look() -> None:
+    found = snapshot(LAPTOPS, ROTATION)
+    part = "after how many minutes does the laptop screen lock?"
+    plan = Plan(question="rules for keys", kind="in_domain", sub_questions=[part])
+    hits = retrieve(plan, found)
+    scored = score_units(plan, found, hits, {})
+    (lock,) = (hit.chunk.id for hit in hits if hit.chunk.heading == "Screen lock")
+    by_whole = chunk_scores(hits, scored)
+    by_parts = chunk_scores(hits, scored, by_parts=True)
+    assert by_parts[lock] > by_whole[lock]
+    assert all(by_parts[chunk] >= score for chunk, score in by_whole.items())
