@@ -12,8 +12,8 @@ from index.pipelines import highlight, shorten
 
 
 def to_response(answer: Answer) -> dict[str, Any]:
-    """{agent_path_taken, answer, cache_similarity, cached, confidence_score, sources, captions,
-    degraded, notices}.
+    """{agent_path_taken, answer, cache_similarity, cached, original_path, confidence_score,
+    sources, captions, degraded, notices}.
 
     `sources`: the answer's citations, or the nearest documents of a refusal. `captions`: an excerpt
     of each source."""
@@ -23,6 +23,7 @@ def to_response(answer: Answer) -> dict[str, Any]:
         "answer": answer.text,
         "cache_similarity": answer.cache_similarity,
         "cached": answer.path == "cached",
+        "original_path": answer.original_path,
         "confidence_score": round(answer.confidence, 3),
         "sources": [
             {

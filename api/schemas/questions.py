@@ -138,6 +138,9 @@ class QnaResponse(BaseModel):
         "with the nearest that was answered before; null where there is none"
     )
     cached: bool = Field(description="The answer was given before, and still holds")
+    original_path: AnswerPath | None = Field(
+        description="`agent_path_taken` when it was given first; null unless cached"
+    )
     confidence_score: float = Field(ge=0, le=1)
     sources: list[SourceShown] = Field(
         description="What the answer cites; the nearest passages where none was found"

@@ -47,7 +47,7 @@ KEY = SecretStr("scripted")
 QNA, RETRIEVE = "/api/agentic_qna", "/api/retrieve"
 FIELDS = {
     "agent_path_taken", "answer", "cache_similarity", "cached", "confidence_score", "sources",
-    "captions", "degraded", "notices", "conversation_id", "workflow_id",
+    "captions", "degraded", "notices", "conversation_id", "workflow_id", "original_path",
 }  # fmt: skip
 
 
@@ -407,6 +407,8 @@ def test_how_near_the_nearest_answered_question_is_stands_in_every_answer(tmp_pa
     assert (first["cached"], first["cache_similarity"]) == (False, None)
     assert (again["cached"], again["cache_similarity"]) == (True, 1.0)
     assert again["agent_path_taken"] == "cached"
+    assert again["original_path"] == first["agent_path_taken"] == "company_specific_rag_success"
+    assert first["original_path"] is None
     assert again["answer"] == first["answer"]
     assert not near["cached"]
     assert 0 < near["cache_similarity"] < 1
