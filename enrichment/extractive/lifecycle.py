@@ -167,12 +167,16 @@ _HAS_SUCCESSOR = (
 _REPLACES = re.compile(
     rf"\b(?:it|this(?: \w+){{0,3}}) (?:replaces|supersedes)\b{_GAP}{_LINK}", re.I
 )
+_OVER = r"(?:superseded|obsolete|deprecated|outdated|withdrawn|retired)\b"
 _OUT_OF_FORCE = re.compile(
-    r"^[^\w\n]*+(?:superseded|obsolete|deprecated|outdated|withdrawn|retired)\b"
-    r"|\bis (?:superseded|obsolete|deprecated|withdrawn|no longer (?:in force|valid|current))\b"
+    rf"^[^\w\n]*+{_OVER}(?=\W*$|\s*[^\w\s]|\s+(?:by|since|on|in|as|from|and|see|use|because)\b)"
+    rf"|\b{_OF_ITSELF}\s+(?:is|was|has\s+been)\s+(?:now\s+)?"
+    rf"(?:{_OVER}|replaced\b|no\s+longer\s+(?:in\s+force|valid|current|maintained)\b)"
     r"|\bdo not act on (?:it|this)\b|\bwas in force until\b",
     re.I | re.M,
 )
+"""A remark at the beginning of a line, `Retired in 2024`, or a sentence about the document itself:
+`Retired systems` and `the old API is deprecated` are its subject."""
 _OPENING_BLOCKS = 6
 _OPENING_CHARACTERS = 4_000
 _DOCUMENT_ID = re.compile(r"(?:^doc:|/d/|[?&]id=)([\w-]+)")

@@ -10,12 +10,18 @@ import pytest
 from enrichment.chunk import Entity, Faq
 from enrichment.extractive.cards import extractive_card, extractive_chunks
 from enrichment.extractive.keyphrases import document_keywords, entities, system_names
-from enrichment.extractive.lifecycle import predecessors, successor, with_successors
+from enrichment.extractive.lifecycle import (
+    predecessors,
+    says_it_is_out_of_force,
+    successor,
+    with_successors,
+)
 from enrichment.language.phrases import abbreviations, expansions
 from enrichment.language.words import sentences
 from enrichment.pipeline import VERSION, enrich
 from loaders.document import Document
 from loaders.files.local import load_file
+from loaders.files.markdown import parse_markdown
 from tests.enrichment.writing import Writer
 
 DEMO = Path(__file__).parents[3] / "playground/demo"
@@ -320,7 +326,7 @@ PINNED = (
 def test_other_key_phrases_or_summaries_are_another_version_of_the_pipeline() -> None:
     """Else documents that stay as they are keep what the release before made of them."""
     held = {
-        6: (
+        7: (
             (
                 "key",
                 "late key",
@@ -349,3 +355,21 @@ def test_an_empty_document_still_has_a_card() -> None:
     enriched = enrich(Writer("Empty", "empty").document(), ())
     assert (enriched.card.title, enriched.card.summary, enriched.chunks) == ("Empty", "", ())
     assert enriched.card.technical_density == 0
+
+
+@pytest.mark.parametrize(
+    ("opening", "is_over"),
+    [
+        ("Retired in 2024, see the wiki.", True),
+        ("⌛ Superseded", True),
+        ("> **Deprecated:** use the new page.", True),
+        ("This runbook is obsolete.", True),
+        ("The present guide has been withdrawn.", True),
+        ("Retired systems aren't expected to satisfy the objectives.", False),
+        ("Obsolete branches are deleted on Mondays.", False),
+        ("The old search API is deprecated.", False),
+        ("A certificate is no longer valid after a year.", False),
+    ],
+)
+def test_a_document_is_out_of_force_where_it_says_so_of_itself(opening: str, is_over: bool) -> None:
+    assert says_it_is_out_of_force(parse_markdown(f"# Systems\n\n{opening}")) is is_over
