@@ -32,6 +32,7 @@ from config.servers.attempts import Attempts, EmptyStream
 from config.servers.capabilities import Fallbacks, note_thoughts
 from config.servers.messages import (
     describe,
+    is_formless,
     messages_of,
     parse_reply,
     response_format,
@@ -107,6 +108,8 @@ class LangChainModel:
             return parse_reply(text, reply), usage
         except ValidationError as error:
             problem = describe(error)
+            if text and is_formless(error) and not usage.cut:
+                self.capabilities.note("loose schema")
         if usage.cut:  # the repair would be cut off, too
             lose(usage)
             raise too_long(prompt)
@@ -243,7 +246,8 @@ class LangChainModel:
     ) -> BaseMessage:
         steps = fallbacks.get("schema", 0)
         forms = (response_format(prompt.name, reply), {"type": "json_object"}, None)
-        form, asking = forms[steps], with_schema(messages, reply) if steps else messages
+        in_words = steps or self.capabilities.has("loose schema")
+        form, asking = forms[steps], with_schema(messages, reply) if in_words else messages
         if not fallbacks.get("whole"):
             return self._whole(prompt, asking, fallbacks, form)
         patience = min(self._timeout, model_time_left()) + _GRACE

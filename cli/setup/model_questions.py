@@ -165,7 +165,9 @@ class ModelQuestions:
                 "as instructed: the server refuses schemas and JSON mode")  # fmt: skip
         if not (place.city and place.people and place.rivers):
             return wrong("model: schema", "fills the requested form with nothing", _ANOTHER)
+        loose = self._model.capabilities.has("loose schema")
         repaired = ", after a repair" if usage.calls > 1 else ""
+        repaired += ": the server ignores schemas" if loose and not steps else ""
         return fine("model: schema", f"replies in the requested form, {ways[steps]}{repaired}")
 
     def _limit(self) -> Finding:

@@ -50,7 +50,8 @@ class Capabilities:
                     self._fallbacks[feature] = (steps, end)
 
     def note(self, remark: str, seconds: float = LIFETIME) -> bool:
-        """Whether it is new. Remarks: `lone tag`, `thoughts`, `no reason`, `unexplained`."""
+        """Whether it is new. Remarks: `lone tag`, `thoughts`, `loose schema`, `no reason`, and for
+        which features a refusal stayed unexplained."""
         is_new = not self.has(remark)
         with self._lock:
             self._notes[remark] = self._clock() + seconds

@@ -67,6 +67,11 @@ def describe(error: ValidationError) -> str:
     return "; ".join(problems[:3])
 
 
+def is_formless(error: ValidationError) -> bool:
+    """Whether a reply has another form altogether: the server took the schema and ignored it."""
+    return any(item["type"] in {"json_invalid", "missing", "model_type"} for item in error.errors())
+
+
 def response_format(name: str, reply: type[BaseModel]) -> dict[str, Any]:
     from openai import pydantic_function_tool
 

@@ -119,6 +119,15 @@ def test_tokens_that_each_piece_counts_anew_are_counted_once() -> None:
     assert read(body)[1] == Usage(calls=1, input_tokens=7, output_tokens=2)
 
 
+def test_a_server_that_ignores_schemas_gets_them_in_words_from_then_on() -> None:
+    with OpenAIStandIn(
+        lambda request: BLUE if "JSON schema" in request.text else "It is blue."
+    ) as server:
+        model = model_at(server)
+        for calls in (2, 1):
+            assert model.structured(PROMPT, Color)[1].calls == calls
+
+
 def test_a_schema_that_a_gateway_made_a_tool_is_read() -> None:
     call = {"id": "c", "type": "function", "function": {"name": "color", "arguments": BLUE}}
     message = {"role": "assistant", "content": None, "tool_calls": [call]}
