@@ -2,193 +2,244 @@
 
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Sequence
-from itertools import combinations, product
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import date, timedelta
+from itertools import combinations
 
 from agents.checks.claims import Claim, source_label
 from agents.checks.statements import AskerTerms, CitedText
 from enrichment.language.quantities import Quantity, quantities
+from enrichment.language.words import stem
 
-_MAX_TERMS = 8
-"""Figures of one claim that are tried as terms of a sum."""
+_MAX_PARTS = 8
+"""Figures from which another one may follow."""
 _DENIED = re.compile(
     r"(?:\bnot|\binstead of|\brather than|\bnor)\s+(?:the\s+|just\s+)?$", re.IGNORECASE
 )
 """`10 minutes, not 15` does not claim the second figure."""
 _COMPARED = re.compile(r"\b(?:not?|never|cannot|too|exceeds?|above|over)\b|n['’]t\b", re.IGNORECASE)
-_EXPLAINED = re.compile(r"\(([^()+]{1,80}(?:\+[^()+]{1,80}){1,8})\)")
-_FIRST_FIGURE = re.compile(r"\d{1,9}(?:\.\d{1,4})?")
-_OF = re.compile(r"\s+of(?: the| those| these)?\s+")
-_OPERATIONS = {"+": operator.add, "x": operator.mul, "-": operator.sub}
-_SIGNS = {"+": "+", "×": "x", "*": "x", " x ": "x", " - ": "-", " − ": "-", " – ": "-"}
-"""Sign as written → key of `_OPERATIONS`."""
-_WORKED_OUT = re.compile(
-    r"\b(?:in all|altogether|in total|total(?:s|ling)?|together|so|makes|sum|leaves?|left)\b|=",
-    re.IGNORECASE,
+_NO_FIGURE = re.compile(
+    r"(?:(?:per|each|every)\b.*|a second|(?:a|the|three) quarters?\b.*|half\b.*)", re.IGNORECASE
 )
+"""A rate, an ordinal, a fraction: other words may say the same."""
+_FACTORS = (7, 12, 24, 30, 60, 100, 365, 1000)
+"""Between units of time or size, whose names no list has in every language."""
+_EXACT = 1e-6
+_DAY = timedelta(days=1)
+_SECONDS_PER_DAY = 86_400
+_MONTHS_PER_YEAR = 12
+_WEEKEND = 5
+_MAX_SPAN_DAYS = 36_500
 
 
 def figure_fault(claim: Claim, evidence: CitedText, asker: AskerTerms) -> str:
     """The first figure that the evidence does not support, as a reason; '' without one."""
     amounts = quantities(claim.text)
-    grounded = [evidence.has(amount) for amount in amounts]
-    excused, wrong = _sums(claim, amounts)
-    if wrong:
-        return wrong
-    grounded_amounts = [
-        one for one, is_grounded in zip(amounts, grounded, strict=True) if is_grounded
-    ]
-    excused |= _totals_of_parts(claim, [*grounded_amounts, *asker.figures], amounts)
-    excused |= _shares_of_parts(claim, grounded_amounts, amounts)
-    excused |= _totals_in_parentheses(claim, amounts)
-    for amount, is_grounded in zip(amounts, grounded, strict=True):
-        if is_grounded or amount in excused or _is_a_count(amount, claim):
+    grounded = [one for one in amounts if evidence.has(one)]
+    parts = [*grounded, *asker.figures][:_MAX_PARTS]
+    for amount in amounts:
+        if (
+            amount in grounded
+            or _is_vague(amount, evidence)
+            or _is_rate(amount, amounts, claim.text)
+        ):
             continue
         if _DENIED.search(claim.text[max(0, amount.start - 24) : amount.start]):
             continue
-        if claim.kind == "code" and amount.text in asker.lower:
+        if any(amount.agrees(one) for one in asker.figures) and (
+            grounded or claim.kind == "code" or _COMPARED.search(claim.text)
+        ):
             continue
-        if any(amount.agrees(one) for one in asker.figures) and _compares(claim.text, grounded):
+        if _follows(amount, grounded, parts, claim.text) or _is_reckoned(
+            amount, grounded, evidence, asker
+        ):
             continue
         kind = "figure" if amount.measure in ("", "date") else "quantity"
         return f"the {kind} {amount.text} is not in {source_label(claim)}"
     return ""
 
 
-def _compares(text: str, grounded: Sequence[bool]) -> bool:
-    """Whether the answer may repeat a figure of the question: it denies or compares it."""
-    return any(grounded) or bool(_COMPARED.search(text))
-
-
-def _is_a_count(quantity: Quantity, claim: Claim) -> bool:
-    """Whether it is a small number in words whose items the claim lists: `Two approve: A and B`."""
-    if quantity.measure or not quantity.value.isdigit():
-        return False
-    parts = len(re.findall(r"[,;:]|\band\b|\bor\b", claim.text)) + 1
-    return quantity.text.isalpha() and 1 <= int(quantity.value) <= max(2, parts)
-
-
-def _sums(claim: Claim, amounts: Sequence[Quantity]) -> tuple[set[Quantity], str]:
-    """(totals that the claim computes from its other figures, fault of a wrong total or '')."""
-    excused: set[Quantity] = set()
-    place = 0
-    while place < len(amounts) - 1:
-        terms = [amounts[place]]
-        signs: list[str] = []
-        while place + len(terms) < len(amounts):
-            sign = _sign(claim.text, terms[-1], amounts[place + len(terms)])
-            if not sign:
-                break
-            signs.append(sign)
-            terms.append(amounts[place + len(terms)])
-        place += len(terms)
-        if not signs:
-            continue
-        total = _worked_out(terms, signs)
-        if total is None:
-            continue
-        is_equal = place < len(amounts) and "=" in claim.text[terms[-1].end : amounts[place].start]
-        in_parentheses = (
-            claim.text[: terms[0].start].endswith("(") and claim.text[terms[-1].end :][:1] == ")"
-        )
-        if "-" in signs and not (is_equal or in_parentheses):
-            continue
-        other_amounts = [one for one in amounts if one not in terms]
-        totals = [one for one in other_amounts if _is_total(one, total)]
-        if is_equal and amounts[place] not in totals:
-            sum_text = claim.text[terms[0].start : terms[-1].end]
-            return excused, f"{sum_text} is not {amounts[place].text}"
-        excused.update(totals)
-    return excused, ""
-
-
-def _totals_of_parts(
-    claim: Claim, parts: Sequence[Quantity], amounts: Sequence[Quantity]
-) -> set[Quantity]:
-    """Totals of two grounded figures: `10 minutes and 20 more, so 30 minutes in all`."""
-    if not _WORKED_OUT.search(claim.text):
-        return set()
-    pairs = list(combinations(_numbers(parts[:_MAX_TERMS]), 2))
-    return {
-        amount
-        for amount, total in _numbers(amounts[:_MAX_TERMS])
-        if any(_makes(total, amount, left, right) for left, right in pairs)
-    }
-
-
-def _shares_of_parts(
-    claim: Claim, parts: Sequence[Quantity], amounts: Sequence[Quantity]
-) -> set[Quantity]:
-    """Shares of grounded figures: `15 days (25% of 60 days)`."""
-    shares = {
-        (whole.measure, float(share.value) * number / 100)
-        for share, (whole, number) in product(parts[:_MAX_TERMS], _numbers(parts[:_MAX_TERMS]))
-        if share.measure == "percent" and _OF.fullmatch(claim.text[share.end : whole.start])
-    }
-    return {
-        one for one, number in _numbers(amounts[:_MAX_TERMS]) if (one.measure, number) in shares
-    }
-
-
-def _totals_in_parentheses(claim: Claim, amounts: Sequence[Quantity]) -> set[Quantity]:
-    """Totals with their terms in parentheses: `8 points (4 for the size + 3 for leaving the EU + 1
-    for the vendor)`. The sources must hold the terms like any other figure."""
-    excused: set[Quantity] = set()
-    for explained in _EXPLAINED.finditer(claim.text):
-        terms = [_FIRST_FIGURE.search(term) for term in explained[1].split("+")]
-        if all(terms):
-            total = sum(float(term[0]) for term in terms if term)
-            before = [one for one in amounts if one.end <= explained.start()]
-            excused |= {one for one, number in _numbers(before[-1:]) if number == total}
-    return excused
-
-
-def _numbers(amounts: Sequence[Quantity]) -> list[tuple[Quantity, float]]:
-    return [(one, float(one.value)) for one in amounts if one.value.replace(".", "", 1).isdigit()]
-
-
-def _makes(
-    total: float, amount: Quantity, left: tuple[Quantity, float], right: tuple[Quantity, float]
-) -> bool:
-    """Whether the total is the sum, difference or product of the two figures."""
-    measures = {left[0].measure, right[0].measure}
-    if measures == {amount.measure} and total in (left[1] + right[1], abs(left[1] - right[1])):
+def _is_vague(amount: Quantity, evidence: CitedText) -> bool:
+    """Whether it is a rate, a fraction, or a number in words of things that the sources do not
+    count: `Three can: A, B and C`."""
+    if _NO_FIGURE.fullmatch(amount.text):
         return True
-    return "" in measures and total == left[1] * right[1]
+    counted = stem(amount.counts)
+    return (
+        not amount.measure
+        and amount.text[0].isalpha()
+        and not any(counted and stem(one.counts) == counted for one in evidence.quantities)
+    )
+
+
+def _is_rate(amount: Quantity, amounts: Sequence[Quantity], text: str) -> bool:
+    """Whether it is the unit of a rate, as in `25 dollars a month`, or a factor, as in `× 12`,
+    whose product is checked."""
+    if re.search(r"[×*]\s?$", text[: amount.start]):
+        return not amount.measure
+    return amount.text.startswith(("a ", "an ")) and any(
+        0 <= amount.start - one.end <= 1 for one in amounts
+    )
+
+
+def _follows(
+    amount: Quantity, grounded: Sequence[Quantity], parts: Sequence[Quantity], text: str
+) -> bool:
+    """Whether it is the sum, difference, product or share of figures of the claim or question."""
+    numbers = [(one, value) for one in parts for value in _values(one)]
+    results = [
+        (measure, result)
+        for left, right in combinations(numbers, 2)
+        for measure, result in _results(left, right, _sign(text, left[0], right[0]))
+    ]
+    results += [(one.measure, value * 2) for one, value in numbers]
+    results += [(one.measure, value * by) for one, value in numbers for by in _FACTORS]
+    results += [(one.measure, total) for one, total in _running_totals(grounded, text)]
+    return any(
+        abs(value - result) <= _EXACT * max(1, abs(result))
+        and (not amount.measure or measure == amount.measure)
+        for measure, result in results
+        for value in _values(amount)
+    )
+
+
+def _running_totals(grounded: Sequence[Quantity], text: str) -> Iterator[tuple[Quantity, float]]:
+    """Sums of neighbors of one unit that no other sign than + joins."""
+    for first, start in enumerate(grounded):
+        total, last = _values(start)[:1], start
+        for one in grounded[first + 1 : first + _MAX_PARTS]:
+            value = _values(one)[:1]
+            if one.measure != start.measure or not (total and value):
+                break
+            if _sign(text, last, one) not in ("", "+"):
+                break
+            total, last = [total[0] + value[0]], one
+            yield one, total[0]
+
+
+def _values(amount: Quantity) -> list[float]:
+    """Its number in the base unit, and as written."""
+    as_printed = re.sub(r"[^\d.]", "", amount.text).rstrip(".")
+    values = []
+    for one in dict.fromkeys((amount.value, as_printed)):
+        with suppress(ValueError):
+            values.append(float(one))
+    return values
+
+
+def _results(
+    left: tuple[Quantity, float], right: tuple[Quantity, float], sign: str
+) -> Iterator[tuple[str, float]]:
+    """(measure, result) of each operation that fits the units; only that of the sign, if given."""
+    measures = (left[0].measure, right[0].measure)
+    own = measures[0] or measures[1]
+    if measures[0] == measures[1] or "" in measures:
+        if sign in ("", "+"):
+            yield own, left[1] + right[1]
+        if sign in ("", "-"):
+            yield own, abs(left[1] - right[1])
+    if "" in measures and sign in ("", "x"):
+        yield own, left[1] * right[1]
+    if not sign and measures[0] == measures[1] and left[1] and right[1]:
+        yield "", max(left[1], right[1]) / min(left[1], right[1])
+        yield "percent", 100 * min(left[1], right[1]) / max(left[1], right[1])
+    for (share, percent), (whole, value) in ((left, right), (right, left)):
+        if share.measure == "percent" and not sign:
+            yield whole.measure, percent * value / 100
+            yield whole.measure, (100 - percent) * value / 100
 
 
 def _sign(text: str, left: Quantity, right: Quantity) -> str:
+    """The sign of a formula between two figures; '' without one."""
     between = text[left.end : right.start]
-    if len(between) > 40 or "=" in between:
+    if text[left.start : left.end] != left.text or not 0 < len(between) <= 40 or "=" in between:
         return ""
-    return next((sign for symbol, sign in _SIGNS.items() if symbol in between), "")
+    if "+" in between:
+        return "+"
+    if re.search(r"[×*]| x ", between):
+        return "x"
+    return "-" if re.search(r"\s[-−–]\s", between) else ""
 
 
-def _worked_out(terms: Sequence[Quantity], signs: Sequence[str]) -> tuple[float, float] | None:
-    """(result in the written units, result in the base unit); None for terms without numbers."""
+def _is_reckoned(
+    amount: Quantity, grounded: Sequence[Quantity], evidence: CitedText, asker: AskerTerms
+) -> bool:
+    """Whether a date or a number of days follows from dates of the claim, the question or today."""
+    year = next((int(one.year) for one in asker.today if one.year), 0)
+    dates = [
+        day
+        for one in (*asker.today, *asker.figures, *grounded)
+        if one.measure == "date" and (day := _day(one, year))
+    ]
+    if amount.measure == "date":
+        spans = {
+            (one.measure, float(one.value))
+            for one in (*evidence.quantities, *asker.figures, *grounded)
+            if one.measure in ("time", "working time", "months")
+        }
+        return any(
+            _is_that_day(amount, day)
+            for base in dates
+            for day in (
+                base,
+                *(d for span in spans for sign in (1, -1) for d in _moved(base, span, sign)),
+            )
+        )
+    if amount.measure not in ("time", "months", ""):
+        return False
+    spans_between = [abs((one - other).days) for one, other in combinations(dates, 2)]
+    years = [int(one.value) for one in grounded if re.fullmatch(r"[12]\d{3}", one.value)]
+    if amount.measure == "months":
+        months = [
+            abs((one.year - other.year) * _MONTHS_PER_YEAR + one.month - other.month)
+            for one, other in combinations(dates, 2)
+        ]
+        months += [abs(one - other) * _MONTHS_PER_YEAR for one, other in combinations(years, 2)]
+        return float(amount.value) in months
+    number = _values(amount)
+    base = _SECONDS_PER_DAY if amount.measure else 1
+    return any(days * base in number for days in spans_between)
+
+
+def _day(one: Quantity, year: int) -> date | None:
+    """None for a date without a day, or without a year where none is given."""
+    month, day = map(int, one.value.split("-"))
     try:
-        as_written = [float(re.sub(r"[^\d.]", "", one.text) or one.value) for one in terms]
-        in_base = [float(one.value) for one in terms]
+        return date(int(one.year or year), month, day)
     except ValueError:
         return None
-    results = []
-    for values in (as_written, in_base):
-        result = values[0]
-        for sign, value in zip(signs, values[1:], strict=True):
-            result = _OPERATIONS[sign](result, value)
-        results.append(result)
-    return results[0], results[1]
 
 
-def _is_total(quantity: Quantity, total: tuple[float, float]) -> bool:
-    as_written = re.sub(r"[^\d.]", "", quantity.text).rstrip(".")
-    candidates = {quantity.value, as_written}
-    return any(_close(one, result) for one in candidates for result in total)
+def _moved(day: date, span: tuple[str, float], sign: int) -> Iterator[date]:
+    """The day so much later or earlier, and the ends of its month."""
+    measure, value = span
+    if measure == "months":
+        months = day.year * _MONTHS_PER_YEAR + day.month - 1 + sign * int(value)
+        year, month = divmod(months, _MONTHS_PER_YEAR)
+        if not 1 <= year <= date.max.year - 1:
+            return
+        following = date(year + (month == 11), (month + 1) % 12 + 1, 1)
+        yield min(date(year, month + 1, 1) + (day.day - 1) * _DAY, following - _DAY)
+        return
+    days = value / _SECONDS_PER_DAY
+    if days != int(days) or not 0 < days <= _MAX_SPAN_DAYS or not 1900 < day.year < 2200:
+        return
+    if measure == "time":
+        yield day + sign * int(days) * _DAY
+        return
+    left = int(min(days, 400))
+    while left:
+        day += sign * _DAY
+        left -= day.weekday() < _WEEKEND
+    yield day
 
 
-def _close(value: str, result: float) -> bool:
-    return value.replace(".", "", 1).isdigit() and abs(float(value) - result) < 1e-6 * max(
-        1, abs(result)
+def _is_that_day(amount: Quantity, day: date) -> bool:
+    """Whether a written date is this day, or the last of its month or the first of the next."""
+    following = date(day.year + day.month // 12, day.month % 12 + 1, 1)
+    return any(
+        amount.agrees(Quantity(f"{each.month}-{each.day}", "date", "", 0, 0, year=str(each.year)))
+        for each in (day, following - _DAY, following)
     )

@@ -17,8 +17,8 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from agents.checks.claims import Claim, claims_of
-from agents.checks.entailment import fault_of
 from agents.checks.statements import CitedText, asker_terms
+from agents.checks.support import fault_of
 from agents.context.sources import Source
 from agents.state import Draft
 from enrichment.language.quantities import figures

@@ -2,16 +2,50 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
+from itertools import pairwise
 
 from agents.context.sources import Source
 from enrichment.chunk import ChunkTable, Unit
-from enrichment.language.quantities import Quantity, quantities
-from enrichment.language.words import sentences, stems
+from enrichment.language.foreign_words import language_of
+from enrichment.language.phrases import abbreviations
+from enrichment.language.quantities import Quantity, figures, quantities
+from enrichment.language.words import sentences, stems, tokens
+
+_THOUSANDS = re.compile(r"(?<![\w.])(\d{1,3}(?:\.\d)?)[kK]\b(?!-)")
+_CLOCK = re.compile(r"(?<![\w:.])(\d{1,2})(?::(\d\d))? ?(?:([ap])\.?m\b\.?|Uhr\b)", re.IGNORECASE)
+_SHORT_CLOCK = re.compile(r"(?<![\w:.])(\d:\d\d)(?![\w:])")
+_YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)")
+_WORD = re.compile(r"[^\W_]+")
+_SIGNS = re.compile(r"[\W_]+")
+_DAYS_PER_MONTH = (28, 31)
+_SECONDS_PER_DAY = 86_400
+
+
+def plain_figures(text: str) -> str:
+    """The text with `10k` as 10000, and with `2 pm` and `9:15` as 14:00 and 09:15."""
+    text = _THOUSANDS.sub(lambda match: str(round(float(match[1]) * 1000)), text)
+    text = _CLOCK.sub(_on_the_clock, text)
+    return _SHORT_CLOCK.sub(r"0\1", text)
+
+
+def _on_the_clock(match: re.Match[str]) -> str:
+    hour = int(match[1]) % 12 if match[3] else int(match[1])
+    return f"{hour + 12 * ((match[3] or '').lower() == 'p'):02}:{match[2] or '00'}"
+
+
+def same_span(one: Quantity, other: Quantity) -> bool:
+    """Whether a number of days and a number of months can mean the same: `90 days`, `3 months`."""
+    if {one.measure, other.measure} != {"time", "months"}:
+        return False
+    spans = {each.measure: float(each.value) for each in (one, other)}
+    shortest, longest = (spans["months"] * days * _SECONDS_PER_DAY for days in _DAYS_PER_MONTH)
+    return shortest <= spans["time"] <= longest
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +65,9 @@ class CitedStatement:
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
         if self.table is None:
-            return quantities(self.text)
-        return tuple(one for cell in self.table.rows[self.row] for one in quantities(cell))
+            return quantities(plain_figures(self.text))
+        cells = self.table.rows[self.row]
+        return tuple(one for cell in cells for one in quantities(plain_figures(cell)))
 
 
 class CitedText:
@@ -50,7 +85,9 @@ class CitedText:
             texts += [source.text, *(chunk.index_text for chunk in source.chunks)]
             self.statements += _statements(number, source)
         self.place = stems(" ".join(places))
-        self.text = "\n".join([*places, *(one.placed for one in self.statements), *texts])
+        self.text = plain_figures(
+            "\n".join([*places, *(one.placed for one in self.statements), *texts])
+        )
         self.lower = self.text.casefold()
         self.stems = self.place | stems(self.text)
         self.beginnings = frozenset(one[:5] for one in self.stems if len(one) >= 5)
@@ -60,15 +97,48 @@ class CitedText:
             for word in statement.stems:
                 self._holding[word].append(place)
 
+    @cached_property
+    def language(self) -> str:
+        return language_of(self.text)
+
+    @cached_property
+    def same(self) -> tuple[tuple[frozenset[str], ...], ...]:
+        """Stems of abbreviations that the sources explain, and of their long forms."""
+        return _forms((short, long) for short, long in abbreviations(self.text).items())
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Its words in lower case."""
+        return frozenset(_WORD.findall(self.lower))
+
+    @cached_property
+    def joined(self) -> frozenset[str]:
+        """Its words, and pairs of neighbors, without signs between their letters."""
+        spelled = [_SIGNS.sub("", word) for word in tokens(self.lower)]
+        pairs = (f"{one}{other}" for one, other in pairwise(spelled))
+        return frozenset((*spelled, *pairs))
+
+    @cached_property
+    def initials(self) -> str:
+        return "".join(word[0] for word in _WORD.findall(self.lower))
+
+    @cached_property
+    def _figures(self) -> frozenset[str]:
+        return figures(self.text) | frozenset(_YEAR.findall(self.text))
+
     def has(self, amount: Quantity) -> bool:
         """Whether the sources hold a figure. A bare number counts for a figure with a unit only
-        where its statement, heading or header has the unit."""
+        where its statement, heading or header has the unit, or in another language."""
         if any(
-            amount.agrees(other) and amount.measure == other.measure for other in self.quantities
+            (amount.measure == other.measure and amount.agrees(other)) or same_span(amount, other)
+            for other in self.quantities
         ):
             return True
         if not amount.measure:
-            return any(amount.agrees(other) for other in self.quantities)
+            digits = amount.text.replace(",", "")
+            return digits in self._figures or any(amount.agrees(one) for one in self.quantities)
+        if self.language not in ("", "English"):
+            return any(amount.agrees(other) for other in self.quantities if not other.measure)
         unit = stems(amount.text)
         return any(
             amount.agrees(other) and not other.counts and unit & statement.stems
@@ -92,11 +162,16 @@ class CitedText:
 
     @cached_property
     def tables(self) -> list[tuple[int, ChunkTable]]:
-        by_id: dict[int, tuple[int, ChunkTable]] = {}
-        for statement in self.statements:
-            if statement.table is not None:
-                by_id.setdefault(id(statement.table), (statement.number, statement.table))
-        return list(by_id.values())
+        """(source number, table), the row groups of one table joined."""
+        groups: dict[tuple[int, str], dict[int, ChunkTable]] = defaultdict(dict)
+        for one in self.statements:
+            if one.table is not None:
+                groups[one.number, one.table.id][id(one.table)] = one.table
+        return [
+            (number, replace(first, rows=(*first.rows, *(row for one in rest for row in one.rows))))
+            for (number, _), group in groups.items()
+            for first, *rest in [[*group.values()]]
+        ]
 
 
 def _statements(number: int, source: Source) -> list[CitedStatement]:
@@ -126,18 +201,29 @@ class AskerTerms:
     words: frozenset[str]
     lower: str
     figures: tuple[Quantity, ...]
-    same: Mapping[str, frozenset[str]]
-    """Stem → stems of its equivalents in the glossary."""
+    same: tuple[tuple[frozenset[str], ...], ...]
+    """Entries of the glossary: stems of the abbreviation and of each meaning."""
     today: tuple[Quantity, ...] = ()
 
 
 def asker_terms(
     text: str, glossary: Mapping[str, Sequence[str]], today: str | date = ""
 ) -> AskerTerms:
-    same: dict[str, frozenset[str]] = {}
-    for abbreviation, meanings in glossary.items():
-        forms = stems(" ".join((abbreviation, *meanings)))
-        for word in forms:
-            same[word] = same.get(word, frozenset()) | forms
     dates = tuple(one for one in quantities(str(today)) if one.measure == "date")
-    return AskerTerms(stems(text), text.casefold(), quantities(text), same, dates)
+    same = _forms((short, *meanings) for short, meanings in glossary.items())
+    amounts = quantities(plain_figures(text))
+    return AskerTerms(stems(text), text.casefold(), amounts, same, dates)
+
+
+def _forms(entries: Iterable[tuple[str, ...]]) -> tuple[tuple[frozenset[str], ...], ...]:
+    return tuple(tuple(filter(None, map(stems, entry))) for entry in entries)
+
+
+def with_synonyms(
+    words: frozenset[str], same: Iterable[tuple[frozenset[str], ...]]
+) -> frozenset[str]:
+    """The words, and the other forms of each entry that they hold in one form."""
+    for forms in same:
+        if any(form <= words for form in forms):
+            words = words.union(*forms)
+    return words

