@@ -135,7 +135,8 @@ def print_choices(questions: Sequence[Asked]) -> None:
     table = Table(title="a strategy chosen", title_justify="left")
     for name in ("", *(f"{room:,} characters" for room in ROOMS)):
         table.add_column(name, justify="right" if name else "left")
-    dense = sorted({one.density for one in questions})[len({one.corpus for one in questions}) // 2]
+    densities = sorted({one.density for one in questions})
+    dense = densities[len(densities) // 2]
     groups: dict[str, Group] = {
         "each corpus": lambda one: one.corpus,
         "each kind of question": lambda one: one.kind,
