@@ -160,11 +160,10 @@ class Brackets:
         return "" if self._cites_in_square else f"{match['mark']}[{numbers[0]}]"
 
     def stands_in_a_source(self, before: str, bracket: str) -> bool:
-        """Whether a text has the bracket behind the same word. A source's `[1]` is `(1)` in the
-        prompt, except in code."""
+        """Whether a text has the bracket behind the same word. In the prompt, a source's `[1]` is
+        `(1)`, except in code: a model's `[1]` is no copy of it."""
         word = (tokens(before[-_MAX_WORD:]) or [""])[-1].lower()
-        signs = {_plain(bracket), _plain(harmless(bracket))}
-        ways = [f"{word}{space}{sign}" for sign in signs for space in ("", " ")]
+        ways = (f"{word}{_plain(bracket)}", f"{word} {_plain(bracket)}")
         return bool(word) and any(one in text for text in self._texts for one in ways)
 
     def numbers_in(self, content: str) -> list[int] | None:

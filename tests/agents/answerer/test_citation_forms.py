@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from agents.answer import CITATION
 from agents.answerer.citations import CitationReader, unprotected
+from config.prompts import harmless
 from tests.loaders.thoroughly import examples
 
 SOURCES = (
@@ -117,7 +118,13 @@ def test_a_model_that_cites_in_square_brackets_means_no_source_by_round_ones() -
 def test_what_a_document_says_is_no_citation_when_it_is_copied(mark: str, code: bool) -> None:
     text = f"```\nas said {mark}\n```\n" if code else f"As said {mark}."
     reader = CitationReader([f"source 1 | Page\n{text}", "source 2 | Other\nNothing."])
-    assert not CITATION.search(reader.feed(text) + reader.close())
+    assert not CITATION.search(reader.feed(harmless(text)) + reader.close())
+
+
+def test_a_round_number_in_a_source_takes_no_citation_away() -> None:
+    reader = CitationReader(["source 1 | Page\nPriority [1] and class (1) come first."])
+    text = "The first is priority [1]. The first is class [1]."
+    assert reader.feed(text) + reader.close() == text
 
 
 def test_an_index_in_code_is_no_citation() -> None:
