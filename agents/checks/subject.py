@@ -22,6 +22,8 @@ from enrichment.language.words import naming_words, stems, tokens
 
 _SEVERAL = 3
 """Words of a question from which on most of a name, instead of all of it, mean a place."""
+_FAR_MORE = 3
+"""Words of the question."""
 _ALIKE = 0.5
 """Share of common words from which on two texts are editions of one."""
 _TURNING = frozenset(
@@ -151,7 +153,7 @@ def _narrowed(
 
 def _source_fault(text: str, used: Sequence[Source], query: Terms, read: Sequence[Source]) -> str:
     """Another source has all words of the question that the cited ones and the answer have, and
-    further ones, also in its title and headings.
+    further ones, also in its title and headings; or far more of them, and most of the question's.
 
     Of another document it must have few further ones, or most of the question's, or read nearly the
     same: documents about other things share single words with a question in words of its own."""
@@ -160,11 +162,16 @@ def _source_fault(text: str, used: Sequence[Source], query: Terms, read: Sequenc
     documents = {one.first.document_id for one in used}
     for source in (one for one in read if _address(one) not in {*map(_address, used)}):
         named, there = (query.named_in(stems(one)) for one in (source.place, _whole(source)))
-        if not (place < named and named - here and here <= there):
+        has_most = 2 * len(there) >= len(query.words)
+        is_near = has_most or 2 * len(there - here) <= len(here)
+        is_sibling = is_near or source.first.document_id in documents
+        if named <= here:
             continue
-        is_near = 2 * len(there - here) <= len(here) or 2 * len(there) >= len(query.words)
-        is_sibling = source.first.document_id in documents
-        if is_near or is_sibling or any(_likeness(source, one) >= _ALIKE for one in used):
+        if (has_most and len(there) >= len(here) + _FAR_MORE) or (
+            place < named
+            and here <= there
+            and (is_sibling or any(_likeness(source, one) >= _ALIKE for one in used))
+        ):
             return f"{source.place!r}, not {used[0].place!r}"
     return ""
 
