@@ -7,6 +7,8 @@ Into each, faults are planted by program: another number, another unit, a `not` 
 opposite or another modal, a name of elsewhere, the value of another row or column, a sentence of
 elsewhere, a condition left out. A fault is caught when the claim that
 it was planted into isn't held. A false alarm is an answer without a planted fault that has one.
+Authors also state facts of sections that the evidence doesn't name: alarms that stay where the
+whole documents are cited are counted beside.
 `--list` prints what was missed, and the false alarms."""
 
 from __future__ import annotations
@@ -76,11 +78,14 @@ class Answered:
     """Of other documents of its corpus."""
     foreign: tuple[str, ...]
     """Sentences of other documents of its corpus."""
+    documents: tuple[Source, ...] = ()
+    """The whole documents of its evidence."""
 
-    def check(self, text: str) -> Groundedness:
+    def check(self, text: str, *, whole: bool = False) -> Groundedness:
+        sources = self.documents if whole else self.sources
         return groundedness(
-            cited(text, len(self.sources)),
-            self.sources,
+            cited(text, len(sources)),
+            sources,
             question=self.asked,
             glossary=self.glossary,
         )
@@ -111,6 +116,11 @@ def answered(
         if not sources:
             continue
         own = {one.document for one in question.evidence}
+        whole = tuple(
+            Source(chunks=tuple(chunks[id_]), text="\n\n".join(one.text for one in chunks[id_]))
+            for id_ in dict.fromkeys(one.document for one in question.evidence)
+            if chunks.get(id_)
+        )
         others = [chunk for id_, held in chunks.items() if id_ not in own for chunk in held]
         said = " ".join(chunk.text for chunk in others if chunk.kind == "text")
         foreign = tuple(one for one in sentences(said) if 40 < len(one) < 160 and one[0].isupper())
@@ -124,7 +134,7 @@ def answered(
             if len(one.quote.split()) >= 6
         ]
         for kind, text in texts:
-            yield Answered(corpus, kind, asked, text, sources, glossary, names, foreign)
+            yield Answered(corpus, kind, asked, text, sources, glossary, names, foreign, whole)
 
 
 def _cells(question: GoldenQuestion, sources: Sequence[Source]) -> Iterator[str]:
@@ -366,6 +376,9 @@ def main() -> None:
         claims = tallies[one.corpus, one.kind, "false alarm by claim"]
         claims.planted += len(before.claims)
         claims.caught += failures(before)
+        beyond = tallies[one.corpus, one.kind, "false alarm, whole documents"]
+        beyond.planted += 1
+        beyond.caught += bool(failures(before) and failures(one.check(one.text, whole=True)))
         said = {each.claim.text for each in before.claims}
         if failures(before):
             alarm.caught += 1
@@ -394,7 +407,13 @@ def report(tallies: dict[tuple[str, str, str], Tally]) -> None:
         table = Table(title=f"planted in: {kind}", title_justify="left")
         for column in ("", *names, "all"):
             table.add_column(column, justify="right")
-        for name in (*PLANTS, "all planted", "false alarm", "false alarm by claim"):
+        for name in (
+            *PLANTS,
+            "all planted",
+            "false alarm",
+            "false alarm by claim",
+            "false alarm, whole documents",
+        ):
             each = PLANTS if name == "all planted" else (name,)
             cells = []
             for group in (*([one] for one in names), names):

@@ -21,7 +21,8 @@ _DENIED = re.compile(
 """`10 minutes, not 15` does not claim the second figure."""
 _COMPARED = re.compile(r"\b(?:not?|never|cannot|too|exceeds?|above|over)\b|n['’]t\b", re.IGNORECASE)
 _NO_FIGURE = re.compile(
-    r"(?:(?:per|each|every)\b.*|a second|(?:a|the|three) quarters?\b.*|half\b.*)", re.IGNORECASE
+    r"(?:(?:per|each|every)\b.*|a second|(?:a|the|three) quarters?\b.*|half\b.*|[€$£] an?)",
+    re.IGNORECASE,
 )
 """A rate, an ordinal, a fraction: other words may say the same."""
 _FACTORS = (7, 12, 24, 30, 60, 100, 365, 1000)
@@ -99,7 +100,7 @@ def _follows(
     results += [(one.measure, total) for one, total in _running_totals(grounded, text)]
     return any(
         abs(value - result) <= _EXACT * max(1, abs(result))
-        and (not amount.measure or measure == amount.measure)
+        and (not amount.measure or measure in (amount.measure, ""))
         for measure, result in results
         for value in _values(amount)
     )
@@ -204,10 +205,10 @@ def _is_reckoned(
 
 
 def _day(one: Quantity, year: int) -> date | None:
-    """None for a date without a day, or without a year where none is given."""
+    """The first of a month without a day; None without a year where none is given."""
     month, day = map(int, one.value.split("-"))
     try:
-        return date(int(one.year or year), month, day)
+        return date(int(one.year or year), month, day or 1)
     except ValueError:
         return None
 

@@ -29,18 +29,19 @@ _BEGINNING = 5
 
 def name_fault(claim: Claim, evidence: CitedText, asker: AskerTerms) -> str:
     """The first name or code that sources and question lack, as a reason; '' without one."""
-    for name in names_in(claim.text):
+    for name in names_in(claim.text, evidence.language):
         if not _has(evidence, asker, name, claim.text):
             return f"the name {name!r} is not in {source_label(claim)}"
     return ""
 
 
-def names_in(text: str) -> Iterator[str]:
+def names_in(text: str, language: str = "") -> Iterator[str]:
     """Codes, and capitalized words that do not open a sentence; outside English, where any noun
-    may have a capital, only codes with a digit. No part of a figure or date is a name."""
+    may have a capital, only codes with a digit. `language`: that of
+    the sources, where the text does not tell. No part of a figure or date is a name."""
     for one in quantities(text):
         text = text[: one.start] + " " * (one.end - one.start) + text[one.end :]
-    is_english = language_of(text) in ("", "English")
+    is_english = (language_of(text) or language) in ("", "English")
     opening = True
     for match in _WORD.finditer(text):
         word = match[0].rstrip(".:/'’-").removesuffix("'s").removesuffix("’s").strip("_")

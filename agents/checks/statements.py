@@ -137,7 +137,7 @@ class CitedText:
         if not amount.measure:
             digits = amount.text.replace(",", "")
             return digits in self._figures or any(amount.agrees(one) for one in self.quantities)
-        if self.language not in ("", "English"):
+        if self.language != "English":
             return any(amount.agrees(other) for other in self.quantities if not other.measure)
         unit = stems(amount.text)
         return any(

@@ -18,6 +18,8 @@ _MANY = 3
 """Missing words that are too many, even if the sources have as many others."""
 _FEW = 2
 """Words beside a figure, which is checked on its own."""
+_BESIDE_FIGURES = 0.25
+"""Share of its words that is enough for a claim whose figures the sources have."""
 _WINDOW = 4
 """Statements that one claim may combine."""
 _FRAGMENT = re.compile(r"[\s*_]*(?:yes|no|not)\b", re.IGNORECASE)
@@ -54,7 +56,9 @@ def _coverage_fault(claim: Claim, evidence: CitedText, asker: AskerTerms) -> str
     missing_count = len(own - covered)
     if missing_count < len(covered) or (missing_count == len(covered) and missing_count < _MANY):
         return ""
-    if len(own) <= _FEW and any(one.text[0].isdigit() for one in amounts):
+    if (len(own) <= _FEW or len(covered) >= _BESIDE_FIGURES * len(own)) and any(
+        any(map(str.isdigit, one.text)) for one in amounts
+    ):
         return ""
     missing = [surface for word, surface in words.items() if word in own]
     absent = [word for word in missing if stem(word) not in evidence.stems][:4] or missing[:4]

@@ -18,6 +18,7 @@ from enrichment.language.words import codes, is_code, stems, tokens
 
 _UNDER = " › "
 """Separator between a column group and a column in a header."""
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _OPTIONAL = re.compile(r"\([^)]*\)")
 _ENUMERATED = 4
 """A sentence with more values lists several rows, and its words do not assign them."""
@@ -91,7 +92,7 @@ class _Named:
     """Which of several labels some words name."""
 
     def __init__(self, labels: Mapping[int, str], words: frozenset[str]) -> None:
-        own = {at: stems(plain_figures(label)) for at, label in labels.items()}
+        own = {at: _stems(label) for at, label in labels.items()}
         common = frozenset.intersection(*own.values()) if len(set(own.values())) > 1 else None
         self._shared = {
             at: frozenset(w for w in label & words if not w.isdigit()) - (common or frozenset())
@@ -101,7 +102,7 @@ class _Named:
         whole = {
             at: own[at] & words
             for at, label in labels.items()
-            if (needed := stems(plain_figures(_OPTIONAL.sub(" ", label))) or own[at])
+            if (needed := _stems(_OPTIONAL.sub(" ", label)) or own[at])
             and (
                 needed <= words
                 or any(counts[code] == 1 and stems(code) <= words for code in codes(label))
@@ -237,7 +238,7 @@ class _Statement:
         verbatim = re.search(phrase, stated.text, re.IGNORECASE)
         # Words of the value itself name neither a row nor a column.
         self._about = re.sub(phrase, " ", about, flags=re.IGNORECASE) if verbatim else about
-        self._own = stems(plain_figures(self._about))
+        self._own = _stems(self._about)
         self._same = (*asker.same, *evidence.same)
         self._asked = asker.words
         start = (
@@ -270,7 +271,7 @@ class _Statement:
         if not holders:
             return None
         assigned = grid.assigned(self._header)
-        own = stems(plain_figures(self._without_header(grid, assigned)))
+        own = _stems(self._without_header(grid, assigned))
         words = with_synonyms(own, self._same)
         rows = grid.rows(words)
         level = _Level.WHOLE if rows.is_whole else _Level.IN_PART
@@ -338,6 +339,10 @@ class _Statement:
                 for other in self._stated.figures
             )
         )
+
+
+def _stems(text: str) -> frozenset[str]:
+    return stems(_THOUSANDS.sub("", plain_figures(text)))
 
 
 def _flat(text: str) -> str:
