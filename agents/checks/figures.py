@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from datetime import date, timedelta
 from itertools import combinations
 
@@ -27,6 +26,8 @@ _NO_FIGURE = re.compile(
 """A rate, an ordinal, a fraction: other words may say the same."""
 _FACTORS = (7, 12, 24, 30, 60, 100, 365, 1000)
 """Between units of time or size, whose names no list has in every language."""
+_CONVERTED = frozenset({"time", "working time", "months", "bytes", "bits", "length", "weight"})
+"""Measures whose units are compared in one base unit."""
 _EXACT = 1e-6
 _DAY = timedelta(days=1)
 _SECONDS_PER_DAY = 86_400
@@ -96,11 +97,16 @@ def _follows(
         for measure, result in _results(left, right, _sign(text, left[0], right[0]))
     ]
     results += [(one.measure, value * 2) for one, value in numbers]
-    results += [(one.measure, value * by) for one, value in numbers for by in _FACTORS]
+    results += [
+        (one.measure, value * by)
+        for one, value in numbers
+        if one.measure not in _CONVERTED
+        for by in _FACTORS
+    ]
     results += [(one.measure, total) for one, total in _running_totals(grounded, text)]
     return any(
         abs(value - result) <= _EXACT * max(1, abs(result))
-        and (not amount.measure or measure in (amount.measure, ""))
+        and (not amount.measure or measure == amount.measure)
         for measure, result in results
         for value in _values(amount)
     )
@@ -121,13 +127,11 @@ def _running_totals(grounded: Sequence[Quantity], text: str) -> Iterator[tuple[Q
 
 
 def _values(amount: Quantity) -> list[float]:
-    """Its number in the base unit, and as written."""
-    as_printed = re.sub(r"[^\d.]", "", amount.text).rstrip(".")
-    values = []
-    for one in dict.fromkeys((amount.value, as_printed)):
-        with suppress(ValueError):
-            values.append(float(one))
-    return values
+    """Its number in the base unit; none for a time of day or a version."""
+    try:
+        return [float(amount.value)]
+    except ValueError:
+        return []
 
 
 def _results(

@@ -137,9 +137,9 @@ class CitedText:
         if not amount.measure:
             digits = amount.text.replace(",", "")
             return digits in self._figures or any(amount.agrees(one) for one in self.quantities)
-        if self.language != "English":
+        if self.language not in ("", "English"):
             return any(amount.agrees(other) for other in self.quantities if not other.measure)
-        unit = stems(amount.text)
+        unit = {word for word in stems(amount.text) if not word[0].isdigit()}
         return any(
             amount.agrees(other) and not other.counts and unit & statement.stems
             for statement in self.statements
