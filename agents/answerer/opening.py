@@ -18,18 +18,21 @@ _VERDICTS: dict[str, Verdict] = {
     "ANSWER": "answer", "LOOK": "look", "WHICH": "which", "NOTHING": "nothing",
     "NO_ANSWER": "nothing", "NO ANSWER": "nothing",
 }  # fmt: skip
-_NAMES = r"(?:NO[ _]ANSWER|ANSWER|LOOK|WHICH|NOTHING)"
 _NAMES = r"(?:NO[ _]ANSWER|ANSWER|LOOK|WHICH|NOTHING)(?!\w)"
 _NO_REQUEST = r"(?:NO[ _]ANSWER|ANSWER|NOTHING)(?!\w)"
 _OPENERS, _CLOSERS = r"[ \t*_`#>\"'“‘«\[(<]*+", r"[*_`\"'”’»\])>]*+"
 _VERDICT = re.compile(
     rf"{_OPENERS}(?:[-+•][ \t]+|1[.)][ \t]+)?{_OPENERS}"
-    rf"(?:(?!(?i:{_NAMES}))(?:[^\W\d_]+[ \t]){{0,2}}[^\W\d_]+{_CLOSERS}[ \t]*[:：=]{_OPENERS})?"
+    rf"(?:(?!(?i:{_NAMES}))(?:[^\W\d_]+[ \t]){{0,5}}[^\W\d_]+{_CLOSERS}[ \t]*[:：=]{_OPENERS})?"
     rf"(?:(?P<caps>{_NAMES}){_CLOSERS}(?:[ \t]*+(?:[:：.|=—–-]{_CLOSERS}|\n|$)|(?P<space>[ \t]+))"
     rf"|(?P<alone>(?i:{_NAMES})){_CLOSERS}[ \t]*[:：.—–-]?{_CLOSERS}[ \t]*(?:\n|$)"
     rf"|(?P<label>(?i:{_NO_REQUEST})){_CLOSERS}(?:[ \t]*[:：]{_CLOSERS}|[ \t]+[—–][ \t]))\s*"
 )
 """The word in capitals, or alone on its line or before a colon; perhaps with a label before it."""
+_AT_THE_END = re.compile(
+    rf"[^\n]{{1,240}}[.:：!?]{_OPENERS}(?P<caps>{_NAMES}){_CLOSERS}[ \t]*\n\s*"
+)
+"""The word in capitals at the end of a preamble's line."""
 _ALONE = re.compile(rf"[ \t*_`#>]*+{_NAMES}[*_`:. \t]*+")
 _DECORATION = " \t\r\n*_`#>"
 _MAX_VERDICT_CHARS = 60
@@ -124,7 +127,8 @@ class Opening:
             line, ends, _ = rest.partition("\n")
             if not (ends or is_end or len(line) > _MAX_VERDICT_CHARS):
                 return False
-            if (match := _VERDICT.match(text, start)) and (match["caps"] or not start):
+            match = _VERDICT.match(text, start) or _AT_THE_END.match(text, start)
+            if match and (match["caps"] or not start):
                 self._begin(match)
                 return True
             start += len(line) + len(ends)
@@ -139,10 +143,11 @@ class Opening:
         return True
 
     def _begin(self, match: Match[str]) -> None:
-        word, text = match["caps"] or match["alone"] or match["label"], self._pending
+        named, text = match.groupdict(), self._pending
+        word = named["caps"] or named["alone"] or named["label"]
         self.verdict = _VERDICTS[word.upper()]
         self._preamble, self._pending = text[: match.start()].strip(), text[match.end() :]
-        if match["space"] and self.verdict in ("which", "nothing"):
+        if named.get("space") and self.verdict in ("which", "nothing"):
             self._pending = f"{word.replace('_', ' ').capitalize()} {self._pending}"
 
     def _is_unwrapped(self, *, is_end: bool) -> bool:

@@ -35,7 +35,7 @@ def parse_reply(text: str, reply: type[Reply]) -> Reply:
     for candidate in candidates:
         with suppress(ValidationError):
             return reply.model_validate_json(candidate)
-    for candidate in (*candidates, text):
+    for candidate in (*candidates, *_by_yaml(candidates[-1]), text):
         if (read := reshaped(candidate, reply)) is not None:
             return read
     return reply.model_validate_json(candidates[0])
@@ -57,6 +57,16 @@ def _objects(text: str) -> Iterator[str]:
             behind = at + 1
         at = text.find("{", behind)
     yield text[start : end + 1] if 0 <= start < end else text
+
+
+def _by_yaml(text: str) -> Iterator[str]:
+    """An object that is JSON but for a comma too many, other quotes or a comment: YAML has those."""
+    import yaml
+
+    with suppress(yaml.YAMLError, ValueError, TypeError, RecursionError):
+        # A name for a value could be used a billion times.
+        if not any(isinstance(one, yaml.AliasEvent) for one in yaml.parse(text, yaml.CSafeLoader)):
+            yield json.dumps(yaml.load(text, yaml.CSafeLoader))
 
 
 def describe(error: ValidationError) -> str:

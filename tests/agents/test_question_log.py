@@ -154,9 +154,8 @@ def test_every_fallback_has_its_reason_in_line_metric_and_warning(
 
 
 def test_what_a_model_wrote_without_a_source_counts_as_a_fallback_and_not_as_an_outage() -> None:
-    plan = {"question": "¿Cuánto puede durar un secreto de webhook?", "kind": "in_domain"}
     said = "ANSWER\nComo máximo treinta días para los datos restringidos [1]."
-    found = asking(model=ScriptedModel({"plan": plan, "answer": said}))(str(plan["question"]))
+    found = asking(model=ScriptedModel({"answer": said}))("How long may a webhook secret live?")
     assert [(one.node, one.reason) for one in found.fallbacks] == [("answer", "held_back")]
     assert found.degraded == ()
 

@@ -76,6 +76,12 @@ ANSWERED = citing(f"ANSWER\n{LEAK}", "replaced within 24 hours")
         ("<answer>\nANSWER\n60 days [1].\n</answer>", "answer", "60 days [1].\n"),
         ('{"verdict": "Answer", "text": "60.", "citations": [1]}', "answer", "60. [1]"),
         ('```json\n{"LOOK": [{"tool": "find", "words": "x"}]}\n```', "look", "find: x"),
+        ("I looked at it all. Here you are: ANSWER\n60 days [1].", "answer", "60 days [1]."),
+        (
+            "The DNS gives you an ANSWER\nof 60 [1].",
+            "answer",
+            "The DNS gives you an ANSWER\nof 60 [1].",
+        ),
         ('{"retries": 3}', "answer", '{"retries": 3}'),
     ],
 )
