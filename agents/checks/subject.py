@@ -6,6 +6,7 @@ question that it has, and further ones: `Restricted` where `Confidential` was ci
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -22,6 +23,7 @@ from enrichment.language.words import naming_words, stems, tokens
 
 _SEVERAL = 3
 """Words of a question from which on most of a name, instead of all of it, mean a place."""
+_EXPLAINED = re.compile(r"\([^()]{0,200}\)")
 _FAR_MORE = 3
 """Words of the question."""
 _ALIKE = 0.5
@@ -95,7 +97,8 @@ def _cells_fault(
         cells = _stated_cells(text, table)
         cells = _narrowed(cells, 0, rows, claim_terms)
         cells = _narrowed(cells, 1, columns, claim_terms)
-        has_one_value = len({_flat(table.rows[row][first + at]) for row, at in cells}) == 1
+        values = {(row, _flat(table.rows[row][first + at])) for row, at in cells}
+        has_one_value = len(values) == len({row for row, _ in cells})
         if not _is_told(text, cells, table, query):
             continue
         for row, at in cells:
@@ -196,7 +199,7 @@ class Places:
 
     query: Terms
     parts: tuple[tuple[frozenset[str], ...], ...]
-    """Words of each part of a place's name that not all of them have."""
+    """Words of each part of a place's name that not all of them have, without parentheses."""
     own: tuple[frozenset[str], ...]
     """The same, of the whole name."""
     named: tuple[frozenset[str], ...]
@@ -208,7 +211,8 @@ class Places:
         words = [tuple(map(_words, name)) for name in names]
         every = [frozenset[str]().union(*parts) for parts in words]
         shared = frozenset.intersection(*every) if len(every) > 1 else frozenset()
-        parts = tuple(tuple(part - shared for part in name) for name in words)
+        bare = [[_words(_EXPLAINED.sub(" ", part) or part) for part in name] for name in names]
+        parts = tuple(tuple(part - shared for part in name) for name in bare)
         own = tuple(one - shared for one in every)
         return cls(query, parts, own, tuple(query.named_in(one) for one in own))
 
@@ -219,9 +223,23 @@ class Places:
         rivals = [
             other
             for other, named in enumerate(self.named)
-            if here < named and any(self._means(part - own, is_meant) for part in self.parts[other])
+            if (here < named and any(self._means(one - own, is_meant) for one in self.parts[other]))
+            or self._outdoes(self.parts[other], self.parts[place])
         ]
         return sorted(rivals, key=lambda other: -len(self.named[other]))
+
+    def _outdoes(self, other: Sequence[frozenset[str]], here: Sequence[frozenset[str]]) -> bool:
+        """Whether the question has a part of the other's name whole, two words or more, and not the
+        same part of this one's, and nothing more of the rest of this one's."""
+        pairs = [*zip(other, here, strict=True)]
+        return any(
+            len(one - two) > 1 and self.query.share(one) == 1 and self.query.share(two) < 1
+            for one, two in pairs
+        ) and not any(
+            self.query.named_in(two) - self.query.named_in(one)
+            for one, two in pairs
+            if self.query.share(one) < 1 or self.query.share(two) == 1
+        )
 
     def _means(self, further: frozenset[str], is_meant: bool) -> bool:
         """Whether the question has the words by which a sibling differs: all of them, or, where it

@@ -22,6 +22,7 @@ title: Key Standard
 <tr><td rowspan="2">API signing key (Quay)</td><td>Confidential</td>
 <td>180 days</td><td>180 days</td></tr>
 <tr><td>Restricted</td><td>90 days</td><td>60 days</td></tr>
+<tr><td>Data encryption key</td><td>Restricted</td><td>365 days</td><td>90 days in all</td></tr>
 <tr><td>Service account token</td><td>Confidential</td><td>45 days</td><td>45 days</td></tr>
 <tr><td>Break-glass credential</td><td>Any class</td><td>90 days</td><td>90 days</td></tr>
 </table>
@@ -67,6 +68,7 @@ def fault(text: str, question: str, document: str, heading: str) -> str:
     ("text", "about"),
     [
         ("90 days [1].", "'SG', not 'EU'"),
+        ("90 days in all [1].", "'SG', not 'EU'"),
         (
             "An API signing key may be 90 days old in Singapore [1].",
             "not 'Break-glass",
