@@ -60,7 +60,7 @@ def _objects(text: str) -> Iterator[str]:
 
 
 def _by_yaml(text: str) -> Iterator[str]:
-    """An object that is JSON but for a comma too many, other quotes or a comment: YAML has those."""
+    """An object that is JSON but for a comma too many or other quotes, which YAML allows."""
     import yaml
 
     with suppress(yaml.YAMLError, ValueError, TypeError, RecursionError):
