@@ -75,6 +75,8 @@ def _load(name: str) -> tuple[Any, int]:
 Tier = Literal["fine", "note", "strict"]
 FINE, NOTE = 0.8, 0.6
 _MAX_QUOTE_CHARS = 400
+_MAX_QUOTED = 3
+"""Sentences or rows that one claim is quoted from."""
 _ENTAILED = 0.5
 """Minimum probability for a passage to support a claim."""
 _MISSING = ("the figure", "the quantity", "the name", "no source", "it cites")
@@ -190,20 +192,31 @@ def tier_of(score: float) -> Tier:
 
 def supporting_words(text: str, number: int, source: Source) -> str:
     """The quote behind `[number]`: for each claim that cites it, the sentence or row of the source
-    that shares most with it, verbatim, in reading order, gaps marked."""
+    that shares most with it, and those with figures that it lacks, verbatim, in reading order, gaps
+    marked."""
     units = [unit for chunk in source.chunks for unit in chunk.units]
     if not units:
         return source.text[:_MAX_QUOTE_CHARS]
-    unit_stems = [stems(unit.index_text) | stems(unit.text) for unit in units]
+    unit_words = [stems(unit.index_text) | stems(unit.text) | _figures(unit.text) for unit in units]
     # Words of every row of a table do not distinguish its rows.
-    spread = Counter(word for words in unit_stems for word in words)
+    spread = Counter(word for words in unit_words for word in words)
     best: dict[int, None] = {}
     for claim in claims_of(text):
         if number in claim.numbers:
             claim_text = " ".join((claim.text, *(cell for pair in claim.cells for cell in pair)))
-            claim_words = naming_words(claim_text).keys()
-            shared = [sum(1 / spread[word] for word in claim_words & words) for words in unit_stems]
-            best.setdefault(max(range(len(units)), key=shared.__getitem__))
+            words_said = naming_words(claim_text).keys() | _figures(claim_text)
+            missing = frozenset[str]()
+            for _ in range(_MAX_QUOTED):
+                shared = [
+                    sum(1 / spread[word] for word in (missing or words_said) & words)
+                    for words in unit_words
+                ]
+                place = max(range(len(units)), key=shared.__getitem__)
+                best.setdefault(place)
+                # A reader looks for the value: where it stands elsewhere, that is quoted, too.
+                missing = (missing or _figures(claim_text)) & spread.keys() - unit_words[place]
+                if not missing:
+                    break
     quote = ""
     for place in sorted(best):
         if quote and len(quote) + len(units[place].text) > _MAX_QUOTE_CHARS:
