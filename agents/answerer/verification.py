@@ -14,12 +14,13 @@ from agents.checks.subject import subject_fault
 from agents.confidence import confidence
 from agents.state import Draft, State
 from agents.steps import Step
+from agents.thread.turns import question_time
 from config.domain import Domain
 
 _GOOD_EVIDENCE = 0.5
 """Probability from which the sources are more likely to hold the answer than not."""
 _HELD_BACK = "none of the sources says so, and it was held back"
-_SOURCE_NUMBER = re.compile(r"\bsources? \d{1,3}(?:, \d{1,3})*")
+_SOURCE_NUMBER = re.compile(r"\bsources? \d{1,3}(?:(?:,| and|, and) \d{1,3})*")
 _MAX_MARKED = 2
 _MAX_MARKED_CHARS = 90
 
@@ -98,6 +99,7 @@ class Verifier:
             question=question,
             glossary=self._domain.glossary,
             entails=self._entails,
+            today=question_time(state["question"]),
             marks=[" | ".join(marks_of(one, documents)) for one in draft.sources],
         )
         count = len(check.claims)

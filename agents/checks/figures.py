@@ -41,7 +41,8 @@ def figure_fault(claim: Claim, evidence: CitedText, asker: AskerTerms) -> str:
     amounts = quantities(claim.text)
     grounded = [one for one in amounts if evidence.has(one)]
     parts = [*grounded, *asker.figures][:_MAX_PARTS]
-    for amount in amounts:
+    # Dates last: they may be counted from a sum of the others.
+    for amount in sorted(amounts, key=lambda one: one.measure == "date"):
         if (
             amount in grounded
             or _is_vague(amount, evidence)
@@ -57,6 +58,7 @@ def figure_fault(claim: Claim, evidence: CitedText, asker: AskerTerms) -> str:
         if _follows(amount, grounded, parts, claim.text) or _is_reckoned(
             amount, grounded, evidence, asker
         ):
+            grounded.append(amount)
             continue
         kind = "figure" if amount.measure in ("", "date") else "quantity"
         return f"the {kind} {amount.text} is not in {source_label(claim)}"

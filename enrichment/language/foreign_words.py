@@ -121,6 +121,8 @@ ENGLISH_WORDS = STOP_WORDS - {"ll", "re", "ve"}
 """Without what is left of contractions."""
 _LETTERS = 4
 """Minimum letters of another script: fewer are a unit or a sign."""
+_MANY = 3
+"""Function words that tell even if names in English texts have each of them: `de la`, `Los`."""
 _PARTS = re.compile(r"(?<=['’])")
 
 
@@ -135,16 +137,17 @@ def language_of(text: str) -> str:
         return Counter(map(_script, other)).most_common(1)[0][0]
     plain = [part for word in words if word.islower() or word is words[0]
              for part in _PARTS.split(word.lower().replace("’", "'"))]  # fmt: skip
+    english = sum(word in ENGLISH_WORDS for word in plain)
     spoken = {
-        language: sum(word in every for word in plain)
+        language: count
         for language, every in FUNCTION_WORDS.items()
-        if telling(language).intersection(plain)
+        if (count := sum(word in every for word in plain))
+        and (telling(language).intersection(plain) or (count >= _MANY and not english))
     }
     best = max(spoken, key=spoken.__getitem__, default="")
     own = FUNCTION_WORDS.get(best, frozenset())
     if best and spoken[best] >= max(2, sum(word in ENGLISH_WORDS - own for word in plain) + 1):
         return best
-    english = sum(word in ENGLISH_WORDS for word in plain)
     return "English" if english >= 2 or (english and len(plain) < 6) else ""
 
 

@@ -345,6 +345,18 @@ def test_a_verdict_of_one_word_takes_it_from_the_question() -> None:
     assert fault("Not double. A laptop costs at most 1,200 euros [1].", "Is it double?") == ""
 
 
+def test_a_citation_quotes_the_sentence_that_has_the_value() -> None:
+    said = "Requests of the VP of Sales and the VP of Design take up to 30 minutes [1]."
+    assert "within 30 minutes" in supporting_words(said, 1, of(PERKS)[0])
+    assert "$25 a month" in supporting_words("Ungefähr 25 Dollar [1].", 1, of(PERKS)[0])
+
+
+def test_dates_are_counted_from_a_sum_of_what_the_sources_say() -> None:
+    said = "In 28 days (14 days + 14 days), so on 25 December 2026 [1]."
+    assert groundedness(said, of(PERKS), today="2026-11-27").score == 1
+    assert groundedness(said, of(PERKS), today="2026-11-29").score == 0
+
+
 def test_a_citation_quotes_what_each_claim_rests_on() -> None:
     said = f"A TLS certificate may be 90 days old, a webhook secret 30 days [{TABLE}]."
     quote = supporting_words(said, TABLE, ROTATED[TABLE - 1])

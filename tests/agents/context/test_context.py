@@ -341,10 +341,15 @@ def test_the_old_and_the_new_table_are_both_there_when_their_titles_name_a_year(
 
 def test_texts_that_differ_in_a_figure_or_a_not_are_no_duplicates() -> None:
     chunk = chunks_of(edition("Parcel Rules", 24))[-1]
-    same = replace(chunk, id="same", text=chunk.text.replace("in writing", "in  writing"))
+    same = replace(
+        chunk, id="same", document_id="o", text=chunk.text.replace("in writing", "in  writing")
+    )
     assert is_near_duplicate(same, chunk)
+    beside = replace(same, document_id=chunk.document_id)
+    assert not is_near_duplicate(beside, chunk), "another case of the same section"
     for before, after in (("24", "48"), ("and keep", "and never keep"), ("to the", "not to the")):
-        other = replace(chunk, id="other", text=chunk.text.replace(before, after))
+        text = chunk.text.replace(before, after)
+        other = replace(chunk, id="other", document_id="o", text=text)
         assert not is_near_duplicate(other, chunk)
 
 
