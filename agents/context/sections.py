@@ -267,12 +267,23 @@ def _begin(text: str, most: int) -> str:
 
 
 def _leads(lines: Sequence[str], lines_before: Sequence[str]) -> int:
-    """Number of first lines that repeat earlier ones: a lead-in or an overlap."""
-    present = {line for line in lines_before if line}
-    count = 0
-    while count < len(lines) and (not lines[count] or lines[count] in present):
+    """Number of first lines that repeat earlier ones: an overlap, which ends the text before, and
+    lead-ins. An item that stands below another lead-in is no repetition, however equal."""
+    before = [line for line in lines_before if line]
+    own = [at for at, line in enumerate(lines) if line]
+    count = next(
+        (n for n in range(len(own), 0, -1) if before[-n:] == [lines[at] for at in own[:n]]), 0
+    )
+    while count < len(own):
+        line, following = lines[own[count]], lines[own[count + 1]] if count + 1 < len(own) else ""
+        if line not in before or (_ITEM.match(line) and not _is_deeper(following, line)):
+            break
         count += 1
-    return count if any(lines[:count]) else 0
+    return own[count - 1] + 1 if count else 0
+
+
+def _is_deeper(line: str, other: str) -> bool:
+    return len(line) - len(line.lstrip()) > len(other) - len(other.lstrip())
 
 
 def _without_leads(lines: Sequence[str], lines_before: Sequence[str]) -> list[str]:

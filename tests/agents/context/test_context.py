@@ -339,6 +339,14 @@ def test_the_old_and_the_new_table_are_both_there_when_their_titles_name_a_year(
     assert "| API signing key | 90 days | 365 days |" in read(context)
 
 
+def test_an_equal_item_below_another_lead_in_is_said_again() -> None:
+    item = "- **Mac:** a 16 inch one, with " + ", ".join(f"part {n}" for n in range(60)) + "."
+    roles = ("Writers", "Engineers", "Designers")
+    found = snapshot(page("Laptops", "\n\n".join(f"**{role}**\n\n{item}" for role in roles)))
+    (source,) = build_sources(found.chunks("laptops"), found)
+    assert source.text.count(item) == len(roles)
+
+
 def test_texts_that_differ_in_a_figure_or_a_not_are_no_duplicates() -> None:
     chunk = chunks_of(edition("Parcel Rules", 24))[-1]
     same = replace(
