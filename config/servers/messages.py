@@ -66,7 +66,9 @@ def _by_yaml(text: str) -> Iterator[str]:
     with suppress(yaml.YAMLError, ValueError, TypeError, RecursionError):
         # A name for a value could be used a billion times.
         if not any(isinstance(one, yaml.AliasEvent) for one in yaml.parse(text, yaml.CSafeLoader)):
-            yield json.dumps(yaml.load(text, yaml.CSafeLoader))
+            read = yaml.load(text, yaml.CSafeLoader)
+            if isinstance(read, dict):  # any word is YAML
+                yield json.dumps(read)
 
 
 def describe(error: ValidationError) -> str:

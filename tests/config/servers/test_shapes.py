@@ -50,6 +50,7 @@ MODELS: dict[str, type[BaseModel]] = {"plan": Plan, "team": Team, "choice": Choi
         ("plan", '{"question": "q", "kind": "in_domain", "score": 4}', None),
         ("plan", '{"question": "q"}', None),
         ("plan", "nothing", None),
+        ("plan", "question: q\nkind: other", None),
         (
             "team",
             '```json\n[{"id": "a"}, {"id": "b"}]\n```',
