@@ -60,7 +60,7 @@ class Model:
             return {"question": "", "kind": "in_domain"}
         if request.name == "sources":
             return {"documents": []}
-        asked = {*_WORD.findall(request.text.rpartition("as asked>")[2].lower())}
+        asked = {*_WORD.findall(request.text.rpartition(" question>")[2].lower())}
         shared, quote = max(
             (
                 (len(asked.intersection(_WORD.findall(sentence.lower()))), f"{sentence} [{number}]")

@@ -61,6 +61,7 @@ tools:
 """
 PATIENCE = 120.0
 _SOURCE = re.compile(r"<\S+ source (\d+) \|.*?>\n(.*?)\n</", re.DOTALL)
+_ASKED = re.compile(r" (?:message|question(?: as asked)?)>")
 _CITED = re.compile(r"\[([^\]]{3,})\]")
 _AREA = re.compile(r"area (\d+): ([^|>\n]+)")
 
@@ -87,7 +88,7 @@ class Director:
     def __call__(self, request: Request) -> Scripted:
         if self.down:
             return ModelFault(kind="status", status=500, retry_after=0)
-        asked = request.text.rpartition("message>" if request.name == "plan" else "as asked>")[2]
+        asked = _ASKED.split(request.text)[-1]
         if request.name == "plan":
             special = next((plan for words, plan in self.plans.items() if words in asked), {})
             return {"question": "", "kind": "in_domain"} | special
@@ -103,6 +104,7 @@ class Director:
             return self.looks.pop(look)
         self._wait("answer")
         said = next((text for words, text in self.says.items() if words in asked), "NO_ANSWER")
+        said = said if said.isupper() or said.startswith("WHICH") else f"ANSWER\n{said}"
         return _CITED.sub(lambda match: _source(request, match[1]), said)
 
     def _areas(self, request: Request) -> list[int]:

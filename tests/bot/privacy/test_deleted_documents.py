@@ -81,7 +81,7 @@ def model(request: Request) -> Scripted:
         passage = {"number": 1, "summary": "", "keywords": [WORD] if has_word else []}
         return {"passages": [passage | {"entities": []}]}
     sources = _SOURCE.findall(request.text)
-    asked = request.text.rpartition("as asked>")[2]
+    asked = request.text.rpartition(" question>")[2]
     for word, text in (("vault", VAULT), ("garage", GARAGE)):
         number = next((n for n, source in sources if text.strip().splitlines()[-1] in source), "")
         if word in asked and number:
