@@ -52,7 +52,11 @@ def as_model_error(prompt: Prompt, error: Exception, *, check_key: str, check: s
     if _is_timeout(error):
         return ModelUnavailable(f"{message}: no reply in time", kind="timeout")
     if _is_refused_connection(error) or _kinds(error) & {"APIError", "OSError"}:
-        return ModelUnavailable(f"{message}: {type(error).__name__}", kind="unreachable")
+        return ModelUnavailable(
+            f"{message}: no connection to its server ({type(error).__name__})",
+            remedy=f"check {check}, and that it can be reached from here",
+            kind="unreachable",
+        )
     if type(error).__module__.split(".")[0] in _HTTP_STACKS:
         return ModelUnavailable(
             f"{message}: the connection broke ({type(error).__name__})", kind="broke_off"

@@ -176,7 +176,8 @@ class ModelQuestions:
             return fine("model: limit", "stops at its limit of tokens and says so")
         return wrong(
             "model: limit",
-            f"wrote {len(reply.text)} characters at a limit of 24 tokens",
+            f"its text of {len(reply.text)} characters ended at a limit of 24 tokens, or ignored "
+            "it, and didn't say so",
             "a cut answer may pass for a whole one: choose another server or model",
         )
 
@@ -202,7 +203,8 @@ class ModelQuestions:
         reply = self._ask(f"{_SOURCE}How many requests a minute does the widget API allow?")
         if "600" in reply.text and CITATION.search(reply.text):
             return fine("model: citations", "cites its source, as [1]")
-        return wrong("model: citations", f"cites no [1]: {reply.text:.60}", _ANOTHER)
+        fault = "cites no [1]" if "600" in reply.text else "doesn't say what its source does"
+        return wrong("model: citations", f"{fault}: {reply.text:.60}", _ANOTHER)
 
     def _silence(self) -> Finding:
         reply = self._ask(f"{_SOURCE}Who founded the widget service, and in which year?")
