@@ -25,14 +25,10 @@ from rich.table import Table
 
 from agents.checks.groundedness import Groundedness, groundedness
 from agents.context.sources import Source
-from benchmarks.material.golden_domains import ROOT, SETS
-from config.domain_files import load_domains
+from benchmarks.material.golden_domains import golden_chunks
 from enrichment.chunk import Chunk
-from enrichment.chunking.chunker import split
 from enrichment.language.words import sentences
-from enrichment.pipeline import enrich
-from jobs.golden.questions import GoldenQuestion, load_golden
-from loaders.files.local import load_file
+from jobs.golden.questions import GoldenQuestion
 
 Plant = Callable[["Answered", random.Random], "str | None"]
 UNITS = (
@@ -348,16 +344,8 @@ PLANTS: dict[str, tuple[Plant, float]] = {
 
 
 def corpora() -> Iterator[Answered]:
-    for name, (documents, golden) in SETS.items():
-        known = load_domains(ROOT / "config")
-        for path in sorted(golden.glob("*.yaml")) if golden.is_dir() else []:
-            chunks = {}
-            for one in sorted((documents / path.stem).glob("*.md")):
-                document = load_file(one)
-                cut = split(document, count_tokens=lambda text: len(text) // 4 + 1)
-                chunks[document.id] = list(enrich(document, cut).chunks)
-            glossary = known[path.stem].glossary if name == "demo" else {}
-            yield from answered(path.stem, chunks, load_golden([path]), glossary)
+    for one in golden_chunks():
+        yield from answered(*one)
 
 
 def failures(found: Groundedness) -> int:

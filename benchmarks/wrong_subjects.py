@@ -25,16 +25,12 @@ from rich.table import Table
 
 from agents.checks.subject import Terms, subject_fault
 from agents.context.sources import Source
-from benchmarks.material.golden_domains import ROOT, SETS, SHARED
+from benchmarks.material.golden_domains import SHARED, golden_chunks
 from benchmarks.planted_faults import cited, shape, words_only
-from config.domain_files import load_domains
 from enrichment.chunk import Chunk, ChunkTable
-from enrichment.chunking.chunker import split
 from enrichment.language.words import naming_words, sentences, stems
-from enrichment.pipeline import enrich
 from jobs.evaluation.metrics.stats import wilson
-from jobs.golden.questions import Evidence, GoldenQuestion, load_golden
-from loaders.files.local import load_file
+from jobs.golden.questions import Evidence, GoldenQuestion
 
 NEAREST = 12
 """Sections that a model read besides those of the evidence."""
@@ -76,9 +72,7 @@ class Corpus:
     @cached_property
     def sections(self) -> list[Source]:
         chunks = [chunk for each in self.chunks.values() for chunk in each]
-        return list(
-            {(c.document_id, c.tab, c.heading_path): self.section(c) for c in chunks}.values()
-        )
+        return list({c.section: self.section(c) for c in chunks}.values())
 
     @cached_property
     def words(self) -> list[frozenset[str]]:
@@ -91,25 +85,12 @@ class Corpus:
         return tuple(self.sections[place] for place in order[:NEAREST])
 
     def section(self, chunk: Chunk) -> Source:
-        held = [
-            one
-            for one in self.chunks[chunk.document_id]
-            if (one.tab, one.heading_path) == (chunk.tab, chunk.heading_path)
-        ]
+        held = [one for one in self.chunks[chunk.document_id] if one.section == chunk.section]
         return Source(chunks=tuple(held), text="\n\n".join(one.text for one in held))
 
 
 def corpora() -> Iterator[Corpus]:
-    known = load_domains(ROOT / "config")
-    for name, (documents, golden) in SETS.items():
-        for path in sorted(golden.glob("*.yaml")) if golden.is_dir() else []:
-            chunks = {}
-            for one in sorted((documents / path.stem).glob("*.md")):
-                document = load_file(one)
-                cut = split(document, count_tokens=lambda text: len(text) // 4 + 1)
-                chunks[document.id] = list(enrich(document, cut).chunks)
-            glossary = known[path.stem].glossary if name == "demo" else {}
-            yield Corpus(path.stem, chunks, load_golden([path]), glossary)
+    return (Corpus(*one) for one in golden_chunks())
 
 
 def cases(corpus: Corpus) -> Iterator[Case]:
@@ -277,7 +258,7 @@ def swapped_cases(
         for chunks in corpus.chunks.values()
         for each in chunks
         for stem_, word in naming_words(f"{each.document_title} {each.heading}").items()
-        if stem_ not in query.words and word.isalpha()
+        if stem_ not in query.weights and word.isalpha()
     }
     if not terms or not others:
         return

@@ -201,8 +201,7 @@ class LangChainModel:
         """The pieces of a stream, read up to the first text: before it, an error costs nothing."""
         if fallbacks.get("stream"):
             return iter([self._whole(prompt, messages, fallbacks)]), None
-        patience = min(self._timeout, model_time_left()) + _GRACE
-        paced = PacedStream(lambda: self._pieces(prompt, messages, fallbacks), patience)
+        paced = self._paced(prompt, messages, fallbacks)
         silent: list[BaseMessage] = []
         try:
             for piece in paced:
@@ -217,6 +216,16 @@ class LangChainModel:
         if not silent:
             raise EmptyStream
         return chain(silent, paced), paced
+
+    def _paced(
+        self,
+        prompt: Prompt,
+        messages: Messages,
+        fallbacks: Fallbacks,
+        form: dict[str, Any] | None = None,
+    ) -> PacedStream[BaseMessage]:
+        patience = min(self._timeout, model_time_left()) + _GRACE
+        return PacedStream(lambda: self._pieces(prompt, messages, fallbacks, form), patience)
 
     def load(self) -> None:
         """Imports and builds what the first call needs, about two seconds. Sends no request."""
@@ -250,8 +259,7 @@ class LangChainModel:
         form, asking = forms[steps], with_schema(messages, reply) if in_words else messages
         if not fallbacks.get("whole"):
             return self._whole(prompt, asking, fallbacks, form)
-        patience = min(self._timeout, model_time_left()) + _GRACE
-        pieces = PacedStream(lambda: self._pieces(prompt, asking, fallbacks, form), patience)
+        pieces = self._paced(prompt, asking, fallbacks, form)
         try:
             message: Any = next(pieces)
             for piece in pieces:

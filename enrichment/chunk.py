@@ -118,6 +118,11 @@ class Chunk:
         return self.heading_path[-1] if self.heading_path else ""
 
     @property
+    def section(self) -> tuple[str, str, tuple[str, ...]]:
+        """Document, tab and headings: the same for all passages of one section."""
+        return self.document_id, self.tab, self.heading_path
+
+    @property
     def place(self) -> str:
         """`Title › Heading`, for display."""
         return " › ".join(filter(None, (self.document_title, self.heading)))

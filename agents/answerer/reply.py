@@ -67,7 +67,7 @@ def contradictions_from(
     for conflict in conflicts:
         sides = (conflict.one, conflict.other)
         chunks = [side.first for side in sides]
-        places = {(chunk.document_id, chunk.tab, chunk.heading_path) for chunk in chunks}
+        places = {chunk.section for chunk in chunks}
         cards = [documents.get(chunk.document_id) for chunk in chunks]
         if len(places) < 2 or any(side.from_picture for side in sides):
             continue

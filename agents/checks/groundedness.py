@@ -204,17 +204,14 @@ def supporting_words(text: str, number: int, source: Source) -> str:
     for claim in claims_of(text):
         if number in claim.numbers:
             claim_text = " ".join((claim.text, *(cell for pair in claim.cells for cell in pair)))
-            words_said = naming_words(claim_text).keys() | _figures(claim_text)
-            missing = frozenset[str]()
+            missing = _figures(claim_text) & spread.keys()
+            sought = frozenset(naming_words(claim_text)) | missing
             for _ in range(_MAX_QUOTED):
-                shared = [
-                    sum(1 / spread[word] for word in (missing or words_said) & words)
-                    for words in unit_words
-                ]
+                shared = [sum(1 / spread[word] for word in sought & one) for one in unit_words]
                 place = max(range(len(units)), key=shared.__getitem__)
                 best.setdefault(place)
                 # A reader looks for the value: where it stands elsewhere, that is quoted, too.
-                missing = (missing or _figures(claim_text)) & spread.keys() - unit_words[place]
+                sought = missing = missing - unit_words[place]
                 if not missing:
                     break
     quote = ""

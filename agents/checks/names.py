@@ -37,8 +37,8 @@ def name_fault(claim: Claim, evidence: CitedText, asker: AskerTerms) -> str:
 
 def names_in(text: str, language: str = "") -> Iterator[str]:
     """Codes, and capitalized words that do not open a sentence; outside English, where any noun
-    may have a capital, only codes with a digit. `language`: that of
-    the sources, where the text does not tell. No part of a figure or date is a name."""
+    may have a capital, only codes with a digit. `language`: that of the sources, where the text
+    does not tell. No part of a figure or date is a name."""
     for one in quantities(text):
         text = text[: one.start] + " " * (one.end - one.start) + text[one.end :]
     is_english = (language_of(text) or language) in ("", "English")

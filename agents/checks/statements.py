@@ -167,11 +167,7 @@ class CitedText:
         for one in self.statements:
             if one.table is not None:
                 groups[one.number, one.table.id][id(one.table)] = one.table
-        return [
-            (number, replace(first, rows=(*first.rows, *(row for one in rest for row in one.rows))))
-            for (number, _), group in groups.items()
-            for first, *rest in [[*group.values()]]
-        ]
+        return [(number, joined_rows([*group.values()])) for (number, _), group in groups.items()]
 
 
 def _statements(number: int, source: Source) -> list[CitedStatement]:
@@ -217,6 +213,16 @@ def asker_terms(
 
 def _forms(entries: Iterable[tuple[str, ...]]) -> tuple[tuple[frozenset[str], ...], ...]:
     return tuple(tuple(filter(None, map(stems, entry))) for entry in entries)
+
+
+def label_of(table: ChunkTable, row: int) -> str:
+    """The row's distinct label cells; without any, its first cell."""
+    return " ".join(dict.fromkeys(table.rows[row][: max(1, table.label_columns)]))
+
+
+def joined_rows(parts: Sequence[ChunkTable]) -> ChunkTable:
+    """One table of its row groups, in their order."""
+    return replace(parts[0], rows=tuple(row for one in parts for row in one.rows))
 
 
 def with_synonyms(

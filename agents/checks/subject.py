@@ -10,13 +10,16 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from agents.answer import CITATION
 from agents.checks.claims import Claim, claims_of, numbers_in
+from agents.checks.statements import joined_rows, label_of
 from agents.context.sources import Source
 from agents.extractive.language import same_words
+from agents.extractive.relevance import Aspect
+from agents.extractive.table import UNDER, in_a_line
 from enrichment.chunk import ChunkTable
 from enrichment.language.quantities import quantities
 from enrichment.language.words import naming_words, stems, tokens
@@ -34,22 +37,13 @@ _TURNING = frozenset(
 """Function words by which two names may differ."""
 
 
-@dataclass(frozen=True)
-class Terms:
-    """The naming words of a question."""
-
-    words: frozenset[str]
-    same: Mapping[str, tuple[frozenset[str], ...]]
-    """Stem → stems of each equivalent phrase of the glossary."""
+class Terms(Aspect):
+    """The naming words of a question, each of the same weight."""
 
     @classmethod
     def of(cls, question: str, glossary: Mapping[str, Sequence[str]]) -> Terms:
-        return cls(_words(question), same_words(glossary, question))
-
-    def named_in(self, words: AbstractSet[str]) -> frozenset[str]:
-        """The question's words among these, as they are or as the glossary has them."""
-        equal = {one for one, ways in self.same.items() if any(way <= words for way in ways)}
-        return frozenset((self.words & words) | equal)
+        weights = dict.fromkeys(_words(question), 1.0)
+        return cls(text=question, weights=weights, same=same_words(glossary, question))
 
     def share(self, words: AbstractSet[str]) -> float:
         """Share of these words that the question has, 0–1."""
@@ -97,14 +91,14 @@ def _cells_fault(
         cells = _stated_cells(text, table)
         cells = _narrowed(cells, 0, rows, claim_terms)
         cells = _narrowed(cells, 1, columns, claim_terms)
-        values = {(row, _flat(table.rows[row][first + at])) for row, at in cells}
+        values = {(row, in_a_line(table.rows[row][first + at])) for row, at in cells}
         has_one_value = len(values) == len({row for row, _ in cells})
         if not _is_told(text, cells, table, query):
             continue
         for row, at in cells:
             cell = table.rows[row][first + at]
             others = [
-                (_label(table, other), _label(table, row), table.rows[other][first + at])
+                (label_of(table, other), label_of(table, row), table.rows[other][first + at])
                 for other in rows.rivals(row)
             ]
             others += [
@@ -141,7 +135,9 @@ def _is_told(text: str, cells: Sequence[tuple[int, int]], table: ChunkTable, que
     labels and headers: a sentence with more to tell has it from elsewhere."""
     first = table.label_columns
     values = [table.rows[row][first + at] for row, at in cells]
-    names = [_label(table, row) for row, _ in cells] + [table.header[first + at] for _, at in cells]
+    names = [label_of(table, row) for row, _ in cells] + [
+        table.header[first + at] for _, at in cells
+    ]
     own, words = _words(" ".join(values)), {one for one in _words(text) if not one[0].isdigit()}
     rest = words - own - _words(" ".join(names)) - query.named_in(words)
     return len(rest) <= len(own & words) + any(map(quantities, values))
@@ -163,13 +159,15 @@ def _source_fault(text: str, used: Sequence[Source], query: Terms, read: Sequenc
     here = query.named_in(stems(" ".join((text, *map(_whole, used)))))
     place = query.named_in(stems(" ".join(one.place for one in used)))
     documents = {one.first.document_id for one in used}
-    for source in (one for one in read if _address(one) not in {*map(_address, used)}):
-        named, there = (query.named_in(stems(one)) for one in (source.place, _whole(source)))
-        has_most = 2 * len(there) >= len(query.words)
+    sections = {one.first.section for one in used}
+    for source in read:
+        named = query.named_in(stems(source.place))
+        if source.first.section in sections or named <= here:
+            continue
+        there = query.named_in(stems(_whole(source)))
+        has_most = 2 * len(there) >= len(query.weights)
         is_near = has_most or 2 * len(there - here) <= len(here)
         is_sibling = is_near or source.first.document_id in documents
-        if named <= here:
-            continue
         if (has_most and len(there) >= len(here) + _FAR_MORE) or (
             place < named
             and here <= there
@@ -185,10 +183,6 @@ def _likeness(one: Source, other: Source) -> float:
     return len(first & second) / max(1, len(first | second))
 
 
-def _address(source: Source) -> tuple[str, str, tuple[str, ...]]:
-    return source.first.document_id, source.first.tab, source.first.heading_path
-
-
 def _whole(source: Source) -> str:
     return f"{source.place} {source.text}"
 
@@ -202,7 +196,7 @@ class Places:
     """Words of each part of a place's name that not all of them have, without parentheses."""
     own: tuple[frozenset[str], ...]
     """The same, of the whole name."""
-    named: tuple[frozenset[str], ...]
+    named: tuple[AbstractSet[str], ...]
     """The question's words among them."""
 
     @classmethod
@@ -251,38 +245,26 @@ class Places:
 
 
 def _tables(cited: Sequence[Source]) -> list[ChunkTable]:
-    """The tables of the sources, each with all its rows that they hold."""
+    """The tables of the sources, each with all its rows that they hold and a label column."""
     parts: dict[str, list[ChunkTable]] = {}
     for source in cited:
         for chunk in source.chunks:
             if chunk.table is not None:
                 parts.setdefault(chunk.table.id, []).append(chunk.table)
-    return [
-        ChunkTable(
-            id=one[0].id,
-            caption=one[0].caption,
-            header=one[0].header,
-            rows=tuple(row for part in one for row in part.rows),
-            label_columns=max(1, one[0].label_columns),
-        )
-        for one in parts.values()
-    ]
-
-
-def _label(table: ChunkTable, row: int) -> str:
-    return " ".join(dict.fromkeys(table.rows[row][: table.label_columns]))
+    tables = map(joined_rows, parts.values())
+    return [replace(one, label_columns=max(1, one.label_columns)) for one in tables]
 
 
 def _heads(table: ChunkTable) -> list[str]:
     """Names of the columns without labels; with their group where several have one name."""
-    paths = [header.split(" › ") for header in table.header[table.label_columns :]]
+    paths = [header.split(UNDER) for header in table.header[table.label_columns :]]
     leaves = Counter(path[-1] for path in paths)
     return [path[-1] if leaves[path[-1]] == 1 else " ".join(path) for path in paths]
 
 
 def _repeats(text: str, cell: str) -> bool:
-    words = _flat(cell)
-    return len(words) > 1 and f" {words} " in f" {_flat(text)} "
+    words = in_a_line(cell)
+    return len(words.strip()) > 1 and words in in_a_line(text)
 
 
 def _has_figures(text: str, cell: str) -> bool:
@@ -295,14 +277,10 @@ def _has_figures(text: str, cell: str) -> bool:
 
 def _differ(one: str, other: str) -> bool:
     """Whether two cells say different things, and the first says something."""
-    first, second = _flat(one), _flat(other)
+    first, second = in_a_line(one).strip(), in_a_line(other).strip()
     return bool(first) and first not in second and second not in first
 
 
 def _words(text: str) -> frozenset[str]:
     turning = {token.casefold() for token in tokens(text)} & _TURNING
     return frozenset(naming_words(text)) | turning
-
-
-def _flat(text: str) -> str:
-    return " ".join(token.casefold() for token in tokens(text))

@@ -11,13 +11,18 @@ from functools import cached_property
 from itertools import product
 
 from agents.checks.claims import Claim
-from agents.checks.statements import AskerTerms, CitedText, plain_figures, with_synonyms
+from agents.checks.statements import (
+    AskerTerms,
+    CitedText,
+    label_of,
+    plain_figures,
+    with_synonyms,
+)
+from agents.extractive.table import UNDER, in_a_line
 from enrichment.chunk import ChunkTable
 from enrichment.language.quantities import Quantity, quantities
 from enrichment.language.words import codes, is_code, stems, tokens
 
-_UNDER = " › "
-"""Separator between a column group and a column in a header."""
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _OPTIONAL = re.compile(r"\([^)]*\)")
 _ENUMERATED = 4
@@ -53,7 +58,7 @@ class _Text:
 
     @cached_property
     def words(self) -> str:
-        return _flat(self.text)
+        return in_a_line(self.text)
 
     def states(self, cell: _Text) -> bool:
         """Whether it has the cell's figures, or its words verbatim."""
@@ -128,9 +133,7 @@ class _Grid:
     def __init__(self, table: ChunkTable) -> None:
         self.first = table.label_columns
         self.cells = [[_Text(cell) for cell in row] for row in table.rows]
-        self.labels = dict(
-            enumerate(" ".join(dict.fromkeys(row[: max(1, self.first)])) for row in table.rows)
-        )
+        self.labels = {row: label_of(table, row) for row in range(len(table.rows))}
         self.headers = {
             at: header for at, header in enumerate(table.header) if at >= self.first and header
         }
@@ -158,11 +161,11 @@ class _Grid:
 
     def columns(self, words: frozenset[str]) -> _Named:
         """Among columns of one name in different groups, those whose group is named too."""
-        return _Named({at: one.replace(_UNDER, " ") for at, one in self.headers.items()}, words)
+        return _Named({at: one.replace(UNDER, " ") for at, one in self.headers.items()}, words)
 
     def assigned(self, before: str) -> list[int]:
         """The columns whose header stands right before a value, the longest header."""
-        leaves = {at: _flat(one.split(_UNDER)[-1]) for at, one in self.headers.items()}
+        leaves = {at: in_a_line(one.split(UNDER)[-1]) for at, one in self.headers.items()}
         fitting = {
             at: len(leaf) for at, leaf in leaves.items() if leaf.strip() and before.endswith(leaf)
         }
@@ -254,7 +257,7 @@ class _Statement:
         clause = stated.text[opens : closes.start() if closes else None]
         self._clause = stems(clause.replace(stated.text[start:][: len(value.text)], " "))
         before = _ASSIGNS.sub("", stated.text[:start])
-        self._header = _flat(header or (before if before != stated.text[:start] else ""))
+        self._header = in_a_line(header or (before if before != stated.text[:start] else ""))
 
     def is_in_prose(self) -> bool:
         """Whether a sentence about the same subject has the value too."""
@@ -297,7 +300,7 @@ class _Statement:
     def _without_header(self, grid: _Grid, assigned: Sequence[int]) -> str:
         text = self._about
         for at in assigned:
-            phrase = r"\W+".join(map(re.escape, tokens(grid.headers[at].split(_UNDER)[-1])))
+            phrase = r"\W+".join(map(re.escape, tokens(grid.headers[at].split(UNDER)[-1])))
             text = re.sub(phrase, " ", text, flags=re.IGNORECASE)
         return text
 
@@ -343,7 +346,3 @@ class _Statement:
 
 def _stems(text: str) -> frozenset[str]:
     return stems(_THOUSANDS.sub("", plain_figures(text)))
-
-
-def _flat(text: str) -> str:
-    return f" {' '.join(token.casefold() for token in tokens(text))} "

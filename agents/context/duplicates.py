@@ -101,7 +101,7 @@ def editions_for(plan: Plan, documents: Mapping[str, DocumentCard]) -> Editions:
 def is_near_duplicate(chunk: Chunk, other: Chunk) -> bool:
     """The same words except a few. Tables with different cells, texts with different figures or
     negations, and parts of one section, which hold for different cases, are never duplicates."""
-    if _section(chunk) == _section(other):
+    if chunk.section == other.section:
         return False
     if chunk.text == other.text:
         return True
@@ -111,10 +111,6 @@ def is_near_duplicate(chunk: Chunk, other: Chunk) -> bool:
         return False
     same_figures = figures(chunk.text) == figures(other.text)
     return same_figures and _negations(chunk.text) == _negations(other.text)
-
-
-def _section(chunk: Chunk) -> tuple[str, str, tuple[str, ...]]:
-    return chunk.document_id, chunk.tab, chunk.heading_path
 
 
 def are_editions(chunk: Chunk, other: Chunk) -> bool:

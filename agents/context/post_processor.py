@@ -180,9 +180,7 @@ class _ContextBuilder:
         return True
 
     def _label_of(self, chunk: Chunk) -> int:
-        section = chunk.document_id, chunk.heading_path
-        is_new = all((o.document_id, o.heading_path) != section for o in self.chunks.values())
-        return self.label * is_new
+        return self.label * all(one.section != chunk.section for one in self.chunks.values())
 
     def complete(self, chunk: Chunk, snapshot: Snapshot) -> None:
         """Adds the rest of the chunk's lists and table, or nothing."""

@@ -95,7 +95,7 @@ def _heading(chunk: Chunk) -> str:
 
 def _citation_key(chunk: Chunk) -> tuple[str, str, tuple[str, ...], str, bool]:
     """Passages with the same key share a number."""
-    return chunk.document_id, chunk.tab, chunk.heading_path, chunk.url, chunk.from_picture
+    return *chunk.section, chunk.url, chunk.from_picture
 
 
 def _short_enough(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:

@@ -15,6 +15,7 @@ from config.domain_files import load_domains
 from config.minilm import MiniLM
 from config.models import Vectors
 from config.settings import Settings
+from enrichment.chunk import Chunk
 from enrichment.chunking.chunker import split
 from enrichment.extractive.lifecycle import with_successors
 from enrichment.pipeline import enrich
@@ -57,6 +58,22 @@ class KeptMiniLM:
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         return self.kept(texts) if texts else self._model(texts)
+
+
+def golden_chunks() -> Iterator[
+    tuple[str, dict[str, list[Chunk]], list[GoldenQuestion], dict[str, list[str]]]
+]:
+    """Of every set that is here, without an index: (domain, chunks of each document, questions,
+    glossary)."""
+    for name, (documents, folder_of_golden) in SETS.items():
+        for golden in sorted(folder_of_golden.glob("*.yaml")) if folder_of_golden.is_dir() else []:
+            chunks = {}
+            for path in sorted((documents / golden.stem).glob("*.md")):
+                document = load_file(path)
+                cut = split(document, count_tokens=lambda text: len(text) // 4 + 1)
+                chunks[document.id] = list(enrich(document, cut).chunks)
+            glossary = _glossary(name, golden.stem)
+            yield golden.stem, chunks, load_golden([golden]), glossary
 
 
 @contextmanager

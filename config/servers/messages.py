@@ -31,7 +31,8 @@ def messages_of(prompt: Prompt) -> Messages:
 
 def parse_reply(text: str, reply: type[Reply]) -> Reply:
     """Parses the JSON object in a reply; prose with braces, a fence or thoughts may surround it."""
-    candidates = [*_objects(without_thoughts(text)), *_objects(text)]
+    texts = dict.fromkeys((without_thoughts(text), text))
+    candidates = [candidate for one in texts for candidate in _objects(one)]
     for candidate in candidates:
         with suppress(ValidationError):
             return reply.model_validate_json(candidate)

@@ -184,7 +184,7 @@ def _text_of(response: Any) -> str:
 
 def _leaves(value: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
     """(key, text) of every text in a body. Bodies within texts are read, too: gateways pass on
-    what another server refusal as a string."""
+    another server's refusal as a string."""
     if depth > _MAX_DEPTH:
         return
     if isinstance(value, Mapping):

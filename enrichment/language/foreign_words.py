@@ -124,12 +124,17 @@ _LETTERS = 4
 _MANY = 3
 """Function words that tell even if names in English texts have each of them: `de la`, `Los`."""
 _PARTS = re.compile(r"(?<=['’])")
+_MAX_SENTENCE_CHARS = 400
+"""Characters of a text that may come again; a whole context would only fill the cache."""
 
 
-@lru_cache(maxsize=50_000)
 def language_of(text: str) -> str:
-    """English name of a sentence's language by its function words, or the name of its script where
+    """English name of a text's language by its function words, or the name of its script where
     that isn't Latin; '' when neither tells. Names and codes count for nothing."""
+    return _of_a_sentence(text) if len(text) <= _MAX_SENTENCE_CHARS else _language_of(text)
+
+
+def _language_of(text: str) -> str:
     words = prose_words(text)
     letters = [letter for word in words for letter in word]
     other = [letter for letter in letters if not letter.isascii() and _script(letter) != "LATIN"]
@@ -149,6 +154,9 @@ def language_of(text: str) -> str:
     if best and spoken[best] >= max(2, sum(word in ENGLISH_WORDS - own for word in plain) + 1):
         return best
     return "English" if english >= 2 or (english and len(plain) < 6) else ""
+
+
+_of_a_sentence = lru_cache(maxsize=50_000)(_language_of)
 
 
 def _script(letter: str) -> str:

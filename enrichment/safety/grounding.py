@@ -71,8 +71,9 @@ class GroundingText:
         self._stated = frozenset(stems(question) | _OF_ANSWERS).union(*self._statements)
         self._ordered = frozenset[str]().union(*self._orders)
         self._doubtful = self._ordered.union(*self._requests)
-        whole = "\n".join(stated)
-        self._language = language if language != language_of(whole) and not orders else ""
+        may_be_foreign = bool(language) and not orders
+        whole = "\n".join(stated) if may_be_foreign else ""
+        self._language = language if may_be_foreign and language != language_of(whole) else ""
         self._figures = figures(f"{whole}\n{question}") if self._language else frozenset[str]()
         self._addresses = {
             address.lower() for text in (*stated, question) for address in _ADDRESS.findall(text)
