@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from agents.answer import CITATION
+from agents.answerer.citations import read_citations
 from agents.answerer.opening import Opening
 from agents.requests import requests_in
 from cli.setup.checks import TIMEOUT, model_setting
@@ -34,8 +35,8 @@ the number of the source in square brackets, like [1].
 NOTHING when the source says nothing of it. Then one sentence that says so.
 LOOK when the source says in which document it stands. Then one line: find: what to search for"""
 _SOURCE = """\
-Source 1, Widget service: The widget API allows 600 requests a minute for each key. What a key costs
-stands in the price list.
+source 1 | Widget service
+The widget API allows 600 requests a minute for each key. What a key costs stands in the price list.
 
 """
 _PUZZLE = (
@@ -132,7 +133,7 @@ class ModelQuestions:
 
     def _ask(self, user: str, *, system: str = _RULES, max_tokens: int = 2_000) -> _Reply:
         prompt = Prompt(
-            name="checkup", version="2", system=system, user=user, max_tokens=max_tokens
+            name="checkup", version="3", system=system, user=user, max_tokens=max_tokens
         )
         began, first, pieces = time.monotonic(), 0.0, []
         for piece in self._model.stream(prompt):
@@ -153,7 +154,7 @@ class ModelQuestions:
     def _schema(self) -> Finding:
         prompt = Prompt(
             name="checkup",
-            version="2",
+            version="3",
             system="You describe cities.",
             user="Paris",
             max_tokens=2_000,
@@ -201,9 +202,9 @@ class ModelQuestions:
 
     def _citations(self) -> Finding:
         reply = self._ask(f"{_SOURCE}How many requests a minute does the widget API allow?")
-        if "600" in reply.text and CITATION.search(reply.text):
-            return fine("model: citations", "cites its source, as [1]")
-        fault = "cites no [1]" if "600" in reply.text else "doesn't say what its source does"
+        if "600" in reply.text and CITATION.search(read_citations(reply.text, [_SOURCE])):
+            return fine("model: citations", "cites its source")
+        fault = "cites no source" if "600" in reply.text else "doesn't say what its source does"
         return wrong("model: citations", f"{fault}: {reply.text:.60}", _ANOTHER)
 
     def _silence(self) -> Finding:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from cli.setup.model_questions import check_models
 from config.checks import Finding
 from config.settings import Settings
@@ -61,6 +63,20 @@ def test_what_a_model_can_not_do_is_wrong_and_what_its_server_refuses_is_told() 
                    ("limit", "language", "citations", "no answer", "lookups")}  # fmt: skip
     assert "refuses schemas and JSON mode" in findings["model: schema"].said
     assert "schema" in findings["model: tokens"].said
+
+
+@pytest.mark.parametrize(
+    ("cited", "state"),
+    [("[Source 1]", "ok"), ("【1†L1】", "ok"), ("[^1]", "ok"), ("[7]", "wrong"), ("", "wrong")],
+)
+def test_a_citation_counts_in_every_form_that_answers_are_read_in(cited: str, state: str) -> None:
+    def model(request: Request) -> Scripted:
+        if "How many" in request.body["messages"][-1]["content"]:
+            return f"ANSWER\nIt allows 600 requests a minute {cited}."
+        return good(request)
+
+    with OpenAIStandIn(model) as server:
+        assert asked(server)["model: citations"].state == state
 
 
 def test_a_server_that_is_gone_is_asked_one_question() -> None:
