@@ -148,7 +148,7 @@ class Heartbeat:
         with self._engine.begin() as connection:
             here = select(HeartbeatRow.process, HeartbeatRow.pid).filter_by(host=self._mine["host"])
             for process, pid in connection.execute(here).all():
-                if not _is_running(pid):
+                if not is_running(pid):
                     dead = {"process": process, "host": self._mine["host"], "pid": pid}
                     connection.execute(delete(HeartbeatRow).filter_by(**dead))
             lost = HeartbeatRow.beat_at < _database_time(self._engine) - LOST_SECONDS
@@ -211,7 +211,7 @@ class Heartbeat:
                 return
 
 
-def _is_running(pid: int) -> bool:
+def is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

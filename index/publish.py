@@ -32,10 +32,10 @@ from index.store.database import (
     FILE_NAME,
     CurrentRow,
     create_index_tables,
-    domain_lock,
     open_database,
 )
 from index.store.documents import GenerationInfo, Store
+from index.store.domain_lock import domain_lock, is_locked
 from index.store.vectors import UnpublishedVectors
 from index.vectors.chroma import ChromaServer
 from index.vectors.quantized import one_thread_each
@@ -225,6 +225,10 @@ class Index:
     ) -> AbstractContextManager[None]:
         folder = self._folders.of(domain)
         return domain_lock(folder, domain, self.engine, wait_seconds=wait_seconds, on_wait=on_wait)
+
+    def is_locked(self, domain: str) -> bool:
+        """Whether a run on any machine is at work on it."""
+        return is_locked(self._folders.of(domain), domain, self.engine)
 
     def current(self, domain: str) -> GenerationInfo | None:
         return next((one for one in self._store.generations(domain) if one.is_current), None)

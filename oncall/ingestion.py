@@ -160,9 +160,11 @@ class Ingestion:
     @cached_property
     def runs(self) -> RunStore:
         """The outcome of each run of the ingestion job."""
+        from jobs.schedule.recorded_run import died
         from jobs.schedule.runs import RunStore
 
-        return RunStore(self._documents.index.engine)
+        index = self._documents.index
+        return RunStore(index.engine, partial(died, is_locked=index.is_locked))
 
     def freshness(self, name: str) -> Freshness:
         from datetime import UTC, datetime

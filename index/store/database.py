@@ -5,13 +5,9 @@ This module also defines the index tables and their migrations."""
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
-import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -30,21 +26,18 @@ from sqlalchemy import (
     UniqueConstraint,
     create_engine,
     event,
-    text,
 )
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from config.errors import AnotherRun, ConfigError, DatabaseAway
+from config.errors import ConfigError, DatabaseAway
 from config.parsing.secret_files import private_file, private_folder
 from config.settings import Settings
 from durable.connections import (
-    autocommit,
     end,
     postgres_engine,
     refuse_shared_sessions,
-    session_engine,
 )
 from durable.failures import REFUSED, UNREACHABLE, storage_failure
 from durable.migration import Step, expanding, migrate
@@ -175,71 +168,6 @@ def _rewrite(file: Path, *statements: str) -> None:
         return
     if busy:
         log.warning("deleted rows may still be in the write-ahead log", file=str(file))
-
-
-POLL_SECONDS = 0.2
-
-
-@contextmanager
-def domain_lock(
-    folder: Path,
-    domain: str,
-    engine: Engine,
-    *,
-    wait_seconds: float,
-    on_wait: Callable[[str], None] = lambda _: None,
-) -> Iterator[None]:
-    """Holds the domain's lock. The system releases it when the process dies.
-
-    Raises AnotherRun, which names the holder, after `wait_seconds`."""
-    with ExitStack() as locks:
-        deadline = time.monotonic() + wait_seconds
-        warned = False
-        while not _try(locks, folder, domain, engine):
-            holder = _holder(folder)
-            if time.monotonic() >= deadline:
-                raise AnotherRun(
-                    f"another run is publishing {domain!r}{holder}",
-                    remedy="wait until it has finished, or stop it",
-                )
-            if not warned:
-                on_wait(f"another run is publishing {domain!r}{holder}; waiting")
-                warned = True
-            time.sleep(POLL_SECONDS)
-        yield
-
-
-def _try(locks: ExitStack, folder: Path, domain: str, engine: Engine) -> bool:
-    with ExitStack() as mine:
-        folder.mkdir(parents=True, exist_ok=True)
-        opened = mine.enter_context((folder / "lock").open("a+"))
-        try:
-            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        if engine.dialect.name == "postgresql":
-            # The file lock excludes processes on this machine, the database lock those on others.
-            connection = mine.enter_context(autocommit(session_engine(engine)).connect())
-            number = int.from_bytes(hashlib.sha256(domain.encode()).digest()[:8], signed=True)
-            query = text("SELECT pg_try_advisory_lock(:number)")
-            acquired = connection.scalar(query, {"number": number})
-            if not acquired:
-                return False
-            release = text("SELECT pg_advisory_unlock(:number)")
-            mine.callback(connection.execute, release, {"number": number})
-        opened.truncate(0)
-        opened.write(str(os.getpid()))
-        opened.flush()
-        locks.enter_context(mine.pop_all())
-    return True
-
-
-def _holder(folder: Path) -> str:
-    try:
-        number = (folder / "lock").read_text("ascii").strip()
-    except OSError:
-        return ""
-    return f" (process {number})" if number else ""
 
 
 RowId = Annotated[

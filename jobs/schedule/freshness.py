@@ -27,6 +27,8 @@ class Freshness:
     last: IngestRun | None = None
     """The last run that ended. Its problems are reported until the next run ends."""
     running: bool = False
+    interrupted: datetime | None = None
+    """Start of the newest run, if it was stopped or its process died."""
     fresh_at: datetime | None = None
     """Start of the last successful run. Later edits may be missing from the index."""
     upcoming: str = ""
@@ -49,6 +51,8 @@ class Freshness:
             text = f"{self.last.outcome} {when:%Y-%m-%d %H:%M} UTC"
             if done := _counts(self.last):
                 text += f": {done}"
+        if self.interrupted:
+            text += f"; the run of {self.interrupted:%Y-%m-%d %H:%M} UTC was interrupted"
         if self.failing:
             text += f"; {len(self.failing)} can't be read"
         for one in self.lost:
@@ -80,12 +84,14 @@ def freshness(domain: Domain, runs: Sequence[IngestRun], now: datetime) -> Fresh
     """`runs`: newest first."""
     tried = [run for run in runs if run.outcome != "skipped"]
     ended = [run for run in tried if run.outcome not in UNDECIDED]
+    newest = tried[0] if tried else None
     fresh_at = next((run.started_at for run in tried if run.outcome in GOOD), None)
     refresh = domain.refresh
     return Freshness(
         domain=domain.domain,
         last=ended[0] if ended else None,
-        running=any(run.outcome == "running" for run in tried[:1]),
+        running=bool(newest and newest.outcome == "running"),
+        interrupted=newest.started_at if newest and newest.outcome == "broken" else None,
         fresh_at=fresh_at,
         upcoming=in_zone(refresh, upcoming(refresh, now).at) if refresh else "",
         overdue=bool(refresh and is_overdue(refresh, fresh_at, now)),

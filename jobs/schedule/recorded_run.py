@@ -21,6 +21,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from config.errors import AnotherRun, CopilotError
 from config.models import Usage
 from durable.database import insert_once, naive_utc
+from durable.heartbeat import is_running
 from durable.migration import migrate
 from jobs.ingest.progress import IngestReport
 from jobs.schedule.runs import IngestRun, Outcome, Planned, RunRow, RunStore
@@ -140,6 +141,15 @@ def recorded(
         raise
     _end(runs, begun.reported(report, before=before, cost=cost(report.usage)))
     return report
+
+
+def died(run: IngestRun, is_locked: Callable[[str], bool]) -> bool:
+    """Whether the process of a run is gone. `is_locked`: whether a process of any machine holds
+    the domain's lock, which a run has from its first document to its last publication."""
+    host, _, process = run.runner.rpartition(":")
+    if host == socket.gethostname():
+        return not is_running(int(process))
+    return not is_locked(run.domain)
 
 
 def _begun(domain: str, started: Started, now: datetime) -> IngestRun:

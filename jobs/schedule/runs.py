@@ -219,8 +219,12 @@ class IngestRun:
 class RunStore:
     """Thread-safe. `of` reads without creating the table."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(
+        self, engine: Engine, died: Callable[[IngestRun], bool] = lambda run: False
+    ) -> None:
+        """`died`: whether no process works on a run that is on record as running."""
         self.engine = engine
+        self._died = died
         self.create_tables = cache(lambda: migrate(engine, _Base.metadata, "ingest-runs"))
 
     def clock(self) -> datetime:
@@ -285,15 +289,19 @@ class RunStore:
                 )
 
     def of(self, domain: str, most: int = MAX_RUNS) -> list[IngestRun]:
-        """Newest first; empty if the table does not exist yet. Raises other database errors."""
+        """Newest first; empty if the table does not exist yet. Raises other database errors.
+
+        A run whose process was killed is `broken`, though nobody recorded that."""
         query = select(RunRow).filter_by(domain=domain).order_by(RunRow.started_at.desc())
         try:
             with self.engine.connect() as connection:
-                return [_run(row) for row in connection.execute(query.limit(most)).mappings()]
+                runs = [_run(row) for row in connection.execute(query.limit(most)).mappings()]
         except DBAPIError:
             if inspect(self.engine).has_table(RunRow.__tablename__):
                 raise
             return []
+        dead = {run.id for run in runs if run.outcome == "running" and self._died(run)}
+        return [replace(run, outcome="broken") if run.id in dead else run for run in runs]
 
     def told_anew(
         self,

@@ -230,7 +230,9 @@ def test_a_second_run_on_the_domain_says_so_or_waits(
         with other.stage("help", on_wait=said.append) as staging:
             numbers.append(len(staging.documents))
 
+    assert not other.is_locked("help")
     with index.stage("help") as staging:
+        assert other.is_locked("help")
         with (
             pytest.raises(PublishError, match="another run is publishing 'help'"),
             other.stage("help", wait_seconds=0),

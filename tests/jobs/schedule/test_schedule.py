@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,6 +15,7 @@ from sqlalchemy import create_engine
 
 from config.domain import Refresh
 from jobs.schedule.freshness import freshness
+from jobs.schedule.recorded_run import died
 from jobs.schedule.runs import (
     MAX_RUNS,
     IngestRun,
@@ -155,6 +160,26 @@ def test_a_failure_is_no_less_while_the_next_run_goes_on() -> None:
     assert any("Google said no" in line for line in fresh.complaints())
     assert fresh.sentence().startswith("failed")
     assert "running now" in fresh.sentence()
+
+
+def test_a_run_that_was_killed_is_interrupted_though_nobody_recorded_it(tmp_path: Any) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as killed:
+        killed.wait()
+    here, locked = socket.gethostname(), {"security"}
+    engine = create_engine(f"sqlite:///{tmp_path}/state.sqlite")
+    store = RunStore(engine, lambda run: died(run, locked.__contains__))
+
+    def seen(runner: str) -> str:
+        store.begin(run(3, "running", runner=runner))
+        return freshness(domain(), store.of("security"), at("2026-11-03T03:01")).sentence()
+
+    for runner in (f"{here}:{os.getpid()}", "elsewhere:7"):
+        assert seen(runner) == "being refreshed for the first time"
+    assert seen(f"{here}:{killed.pid}").startswith("never refreshed; the run of 2026-11-03 03:00")
+    locked.clear()
+    assert seen("elsewhere:7").endswith("UTC was interrupted")
+    assert [one.outcome for one in store.of("security")] == ["broken"]
+    engine.dispose()
 
 
 def test_runs_are_kept_and_a_change_of_complaints_is_told_once(tmp_path: Any) -> None:
