@@ -160,6 +160,9 @@ class JudgedSources(BaseModel):
     requests: list[str] = Field(
         default_factory=list, description="Up to 4 lines: find, open, around"
     )
+    searched_enough: bool = Field(
+        default_factory=bool, description="No further search has prospects"
+    )
 
 
 def retrieval_judge(
@@ -183,6 +186,7 @@ def retrieval_judge(
             issues=tuple(dict.fromkeys(reply.issues)),
             missing=first_lines(reply.missing),
             requests=requests_in("\n".join(reply.requests)),
+            searched_enough=reply.searched_enough,
         )
         return judgment, usage
 

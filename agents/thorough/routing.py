@@ -115,6 +115,8 @@ class Judgment:
     missing: tuple[str, ...] = ()
     requests: tuple[LookupRequest, ...] = ()
     """Lookups that would find the missing information."""
+    searched_enough: bool = False
+    """Whether no further search has prospects."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,14 +239,16 @@ AfterCritique = Literal["__end__", "answer", "rewrite"]
 
 
 def after_judging(judgment: Judgment, *, tries: int, rounds: int) -> AfterJudging:
-    """Enough → answer. Nearly → look up what is named. Poor → search in another way. After the last
-    try the answerer decides, unless score and issues both say that nothing is relevant."""
+    """Enough → answer. Nearly → look up what is named. Poor → search in another way. When the judge
+    has searched enough, and after the last try, the answerer decides, unless score and issues both
+    say that nothing is relevant."""
     if judgment.score >= GOOD:
         return "answer"
-    may_look = bool(judgment.requests) and rounds < MAX_ROUNDS
+    may_search = not judgment.searched_enough
+    may_look = may_search and bool(judgment.requests) and rounds < MAX_ROUNDS
     if may_look and judgment.score >= POOR:
         return "look"
-    if tries < MAX_TRIES:
+    if may_search and tries < MAX_TRIES:
         return "rewrite"
     if may_look:
         return "look"
@@ -270,4 +274,6 @@ def after_critique(critique: Critique, judgment: Judgment, *, tries: int) -> Aft
     """Rewrites from the sources what they contain, and searches for what they lack."""
     if passes(critique, judgment) or tries >= MAX_TRIES:
         return "__end__"
-    return "answer" if critique.mendable else "rewrite"
+    if critique.mendable:
+        return "answer"
+    return "__end__" if judgment.searched_enough else "rewrite"

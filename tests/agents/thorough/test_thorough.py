@@ -113,6 +113,15 @@ def test_what_is_enough_and_good_costs_two_calls_more_than_standard() -> None:
     assert "critique: 0.90" in noted(answer)
 
 
+def test_a_judge_that_has_searched_enough_ends_the_search() -> None:
+    enough = {**FAIR, "requests": ["find: deadline"], "searched_enough": True}
+    answer, called = asked({"judge": enough, "critique": LACKING})
+    assert called == ["judge", "answer", "critique"]
+    assert "judge: 0.50" in noted(answer)
+    _, called = asked({"judge": {**BAD, "searched_enough": True}})
+    assert called == ["judge"]
+
+
 def test_passages_that_cover_every_part_are_not_judged_by_the_model() -> None:
     answer, called = asked({"plan": {**PLAN, "question": ASKED}, "judge": BAD})
     assert called == ["answer", "critique"]
