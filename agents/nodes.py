@@ -62,8 +62,10 @@ def identify_sources(domain: Domain, model: ChatModel | None) -> Node:
     identify = source_identifier(domain, model)
 
     def node(state: State) -> State:
-        outcome = identify(state["plan"], state["snapshot"])
-        return {"sources": outcome.value, **cost_of(outcome)}
+        plan, snapshot = state["plan"], state["snapshot"]
+        hits = retrieve(plan, snapshot)
+        outcome = identify(plan, snapshot, hits)
+        return {"sources": outcome.value, "searched": (plan, hits), **cost_of(outcome)}
 
     return node
 
@@ -80,7 +82,9 @@ def search_documents(reranker: Reranker | None) -> Node:
             "oncall.generation": snapshot.generation,
         }
         with span(f"retrieval {snapshot.domain}", about) as traced:
-            hits = retrieve(state["plan"], snapshot, sources.documents)
+            plan, hits = state.get("searched", (None, []))
+            if sources.documents or plan != state["plan"]:
+                hits = retrieve(state["plan"], snapshot, sources.documents)
             traced.set({"oncall.hits": len(hits)})
         if reranker is None:
             return {"hits": hits}

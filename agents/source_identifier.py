@@ -56,7 +56,8 @@ class ChosenDocuments(BaseModel):
 
 def source_identifier(
     domain: Domain, model: ChatModel | None
-) -> Callable[[Plan, Snapshot], AgentResult[SourceChoice]]:
+) -> Callable[[Plan, Snapshot, Sequence[Hit]], AgentResult[SourceChoice]]:
+    """The hits are those of a search in all documents."""
     return with_fallback(
         "source_identifier",
         choose_with_model(domain, model) if model else None,
@@ -64,13 +65,15 @@ def source_identifier(
     )
 
 
-def choose_without_model(domain: Domain) -> Callable[[Plan, Snapshot], SourceChoice]:
+def choose_without_model(
+    domain: Domain,
+) -> Callable[[Plan, Snapshot, Sequence[Hit]], SourceChoice]:
     """Ranks documents by their passages and the domain's examples.
 
     It restricts nothing: measured, narrowing without a model loses more than it finds."""
 
-    def run(plan: Plan, snapshot: Snapshot) -> SourceChoice:
-        return _by_passages(plan, snapshot, domain, retrieve(plan, snapshot))
+    def run(plan: Plan, snapshot: Snapshot, hits: Sequence[Hit]) -> SourceChoice:
+        return _by_passages(plan, snapshot, domain, hits)
 
     return run
 
@@ -90,9 +93,8 @@ def _by_passages(
 
 def choose_with_model(
     domain: Domain, model: ChatModel
-) -> Callable[[Plan, Snapshot], tuple[SourceChoice, Usage]]:
-    def run(plan: Plan, snapshot: Snapshot) -> tuple[SourceChoice, Usage]:
-        hits = retrieve(plan, snapshot)
+) -> Callable[[Plan, Snapshot, Sequence[Hit]], tuple[SourceChoice, Usage]]:
+    def run(plan: Plan, snapshot: Snapshot, hits: Sequence[Hit]) -> tuple[SourceChoice, Usage]:
         if len(snapshot.documents) < 2 or search_settles(plan, snapshot, domain, hits):
             return _by_passages(plan, snapshot, domain, hits), Usage()
         hits = retrieve(plan, snapshot, limit=_PASSAGES)

@@ -75,6 +75,7 @@ class State(TypedDict, total=False):
     cached: Answer  # set by ask or query_optimizer, when the same was answered before
     cache_similarity: float | None  # set by ask or query_optimizer, when it was not
     sources: SourceChoice  # set by source_identifier
+    searched: tuple[Plan, list[Hit]]  # set by source_identifier: its search in all documents
     hits: list[Hit]  # set by retrieval, best first
     reranked: tuple[str, ...]  # set by retrieval: chunks that a reranker judged, best first
     scored: list[ScoredUnit]  # set by post_processor, best first

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-from agents.context.sources import Source, share_a_block
+from agents.context.sources import Source, names_of_equals, share_a_block
 from agents.requests import LookupRequest
 from enrichment.chunk import Chunk
 from enrichment.language.words import codes, stems
@@ -128,6 +128,9 @@ def document_meant(name: str, snapshot: Snapshot) -> str:
     if not name or named in snapshot.documents:
         return named
     plain_name = _plain(name)
+    named_apart = names_of_equals(snapshot.documents).items()
+    if apart := [document for document, other in named_apart if _plain(other) == plain_name]:
+        return apart[0]
     titles = {document: _plain(card.title) for document, card in snapshot.documents.items()}
     exact = [document for document, title in titles.items() if title == plain_name]
     like = [document for document, title in titles.items() if plain_name in title]

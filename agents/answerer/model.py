@@ -9,7 +9,7 @@ from datetime import date
 from agents.answerer.citations import CitationReader, Numbering, unprotected
 from agents.answerer.opening import Opening, Verdict
 from agents.answerer.reply import SourceConflict, conflicts_between
-from agents.context.sources import Source
+from agents.context.sources import Source, names_of_equals
 from agents.extractive.language import glossary_prompt
 from agents.plan import Plan
 from agents.prompts import render
@@ -126,11 +126,18 @@ def label_sources(
     requested: Collection[str] = (),
 ) -> list[Foreign]:
     """Numbered from 1. `requested`: ids of chunks that a lookup brought."""
+    names = names_of_equals(documents)
+
+    def place(source: Source) -> str:
+        title = source.first.document_title
+        name = names.get(source.first.document_id, title)
+        return name + source.place.removeprefix(title)
+
     labels = (
         " | ".join(
             (
                 f"source {number}",
-                source.place,
+                place(source),
                 *marks_of(source, documents),
                 *["new"] * any(chunk.id in requested for chunk in source.chunks),
             )

@@ -28,7 +28,7 @@ from enrichment.safety.injection import redacted
 ROUNDS = {"fast": 0, "standard": 2, "thorough": 5}
 """Rounds of lookups, by effort."""
 _MAX_OPTIONS = 4
-_MAX_HEADINGS = 24
+_OUTLINE_CHARS = 1_500
 _READING = re.compile(r"\s*(?:[-*+]|\d{1,2}[.)])\s+([^\n:]{2,120}?)\s*:\s")
 """A line of a question back: one reading, then its answer."""
 
@@ -258,8 +258,7 @@ def search_everywhere(state: State) -> tuple[LookupRequest, ...]:
 
 
 def unread_sections(state: State) -> list[str]:
-    others = outline_of(state["read"], state["snapshot"], most=_MAX_HEADINGS)
-    return [f"{title}: {'; '.join(headings)}" for title, headings in others]
+    return outline_of(state["read"], state["snapshot"], characters=_OUTLINE_CHARS)
 
 
 def _citations(reply: ModelAnswer, state: State) -> tuple[Citation, ...]:

@@ -38,6 +38,8 @@ _COMPLETED = 3
 """Best passages whose list or table is completed."""
 _MAX_COMPLETED_CHARS = 3_000
 """Characters of a completed list or table; a longer one gets a note of what is missing."""
+_MAX_TAIL_CHARS = 600
+"""Characters hidden of a section that are shown rather than looked up: a lookup costs a call."""
 
 _LINK = re.compile(r"!?\[[^\[\]]*\]\([^()\s]*\)|<?https?://\S+")
 _WORD = re.compile(r"\w")
@@ -129,6 +131,9 @@ def build_context(
             chosen.drop(chunk, "would not help")
         else:
             chosen.take(chunk)
+    if passages.can_look_up:
+        chosen.room = max(chosen.room, min(_MAX_TAIL_CHARS, characters - chosen.size))
+        chosen.show_tails(passages.snapshot)
     context = tuple(in_reading_order(list(chosen.chunks.values())))
     return Context(
         chunks=context, dropped=chosen.dropped, sources=build_sources(context, passages.snapshot)
@@ -190,6 +195,19 @@ class _ContextBuilder:
         if len(chunk.text) + length <= _MAX_COMPLETED_CHARS and length <= self.room:
             for other in rest:
                 self.take(other)
+
+    def show_tails(self, snapshot: Snapshot) -> None:
+        """Adds what is hidden of a section where it is short, as far as there is room."""
+        sections = {one.section for one in self.chunks.values()}
+        for document in dict.fromkeys(one.document_id for one in self.chunks.values()):
+            hidden: dict[object, list[Chunk]] = {}
+            for one in snapshot.chunks(document):
+                if one.section in sections and not self.has(one):
+                    hidden.setdefault(one.section, []).append(one)
+            for tail in hidden.values():
+                if sum(len(one.text) for one in tail) < _MAX_TAIL_CHARS:
+                    for one in tail:
+                        self.take(one)
 
     def drop(self, chunk: Chunk, why: str) -> bool:
         self.dropped[chunk.id] = why

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import posixpath
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
+from urllib.parse import urlsplit
 
 from agents.context.sections import is_same_table, section_text
-from enrichment.chunk import Chunk
+from enrichment.chunk import Chunk, DocumentCard
 from index.search import Snapshot
 
 MAX_SOURCE_CHARS = 4_000
 """Characters: a citation must be readable at a glance."""
+
+_MAX_HEADING_CHARS = 80
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,35 +67,55 @@ def build_sources(context: Sequence[Chunk], snapshot: Snapshot | None = None) ->
     return tuple(sources)
 
 
-def outline_of(
-    sources: Sequence[Source], snapshot: Snapshot, *, most: int
-) -> list[tuple[str, tuple[str, ...]]]:
-    """(title, headings) of the sources' documents: sections without any passage in the sources.
+def outline_of(sources: Sequence[Source], snapshot: Snapshot, *, characters: int) -> list[str]:
+    """`title: headings` of the sources' documents: sections without any passage in the sources.
 
-    In reading order, at most `most` in all, spread evenly over the documents."""
-    shown_headings: dict[str, set[tuple[str, ...]]] = {}
+    In reading order, in at most so many characters, shared by the documents; what has no room is
+    counted."""
+    read_paths: dict[str, set[tuple[str, ...]]] = {}
     for source in sources:
-        shown_headings.setdefault(source.first.document_id, set()).add(source.first.heading_path)
-    others = {
-        document: [chunk for chunk in snapshot.chunks(document) if chunk.heading_path not in paths]
-        for document, paths in shown_headings.items()
-    }
-    outline: list[tuple[str, tuple[str, ...]]] = []
-    room = most
-    waiting = len(others)
-    for chunks in others.values():
-        share = room // waiting
-        waiting -= 1
-        headings = tuple(dict.fromkeys(filter(None, map(_heading, chunks))))[:share]
+        read_paths.setdefault(source.first.document_id, set()).add(source.first.heading_path)
+    names = names_of_equals(snapshot.documents)
+    outline: list[str] = []
+    for waiting, document in zip(range(len(read_paths), 0, -1), read_paths, strict=True):
+        chunks = snapshot.chunks(document)
+        paths = dict.fromkeys(one.heading_path for one in chunks)
+        headings = _short_headings([path for path in paths if path not in read_paths[document]])
+        sizes = accumulate(len(heading) for heading in headings)
+        fitting = headings[: sum(size <= characters // waiting for size in sizes)]
+        characters -= sum(map(len, fitting))
         if headings:
-            outline.append((chunks[0].document_title, headings))
-            room -= len(headings)
+            count = len(headings) - len(fitting)
+            listed = "; ".join([*fitting, *[f"… {count} more"] * bool(count)])
+            outline.append(f"{names.get(document, chunks[0].document_title)}: {listed}")
     return outline
 
 
-def _heading(chunk: Chunk) -> str:
-    path = chunk.heading_path
-    return " › ".join(path[1:] if path[:1] == (chunk.document_title,) else path)
+def _short_headings(paths: Sequence[tuple[str, ...]]) -> list[str]:
+    """The last heading of each path; of equal ones, the paths."""
+    last = Counter(path[-1:] for path in paths)
+    whole = (path if last[path[-1:]] > 1 else path[-1:] for path in paths)
+    return [" › ".join(path)[:_MAX_HEADING_CHARS] for path in whole if path]
+
+
+def names_of_equals(documents: Mapping[str, DocumentCard]) -> dict[str, str]:
+    """Id → `title (folder)` of documents that share their title; by the site or the date where the
+    folder doesn't tell all of them apart, and by the id where nothing else does."""
+    equals: dict[str, list[DocumentCard]] = defaultdict(list)
+    for card in documents.values():
+        equals[card.title.casefold()].append(card)
+    names: dict[str, str] = {}
+    for cards in equals.values():
+        ways = (
+            [posixpath.dirname(card.path) for card in cards],
+            [urlsplit(card.url).netloc for card in cards],
+            [f"{card.modified_at:%Y-%m-%d}" if card.modified_at else "" for card in cards],
+            [card.id for card in cards],
+        )
+        marks = next(way for way in ways if len({*way}) == len(cards))
+        pairs = zip(cards, marks, strict=True) if len(cards) > 1 else ()
+        names |= {card.id: f"{card.title} ({mark})" for card, mark in pairs if mark}
+    return names
 
 
 def _citation_key(chunk: Chunk) -> tuple[str, str, tuple[str, ...], str, bool]:

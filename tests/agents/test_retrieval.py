@@ -2,13 +2,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, cast
 
 from agents.answer import Question
 from agents.graph import build_ask
-from agents.retrieval import merge_hits
+from agents.nodes import identify_sources, search_documents
+from agents.plan import Plan, SourceChoice
+from agents.retrieval import merge_hits, retrieve
+from agents.state import State
+from agents.steps import NullProgress
 from config.models import Usage
 from index.ranking.rerank import Reranked, reordered
-from index.search import Hit
+from index.search import Hit, SearchQuery, Snapshot
 from tests.agents.corpus import LAPTOPS, ROTATION, domain, snapshot
 
 CHUNKS = [
@@ -62,3 +67,27 @@ def test_a_reranker_that_fails_leaves_the_order_and_says_so() -> None:
     answer = ask(Question(text="how old may an API signing key get?"), None)
     assert answer.trace is not None
     assert "not reranked" in answer.trace.notes
+
+
+def test_what_the_source_identifier_searched_is_not_searched_again() -> None:
+    found = snapshot()
+    queries: list[SearchQuery] = []
+
+    class Counting:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(found, name)
+
+        def search(self, query: SearchQuery) -> list[Hit]:
+            queries.append(query)
+            return found.search(query)
+
+    plan = Plan(question="how old may an API signing key get?", kind="in_domain")
+    counting = cast("Snapshot", Counting())
+    state: State = {"plan": plan, "snapshot": counting, "progress": NullProgress()}
+    state |= identify_sources(domain(), None)(state)
+    search = search_documents(None)
+    assert search(state)["hits"] == retrieve(plan, found)
+    assert len(queries) == 1
+    search({**state, "plan": plan.model_copy(update={"paraphrases": ["a key's age"]})})
+    search({**state, "sources": SourceChoice(documents=("laptops",))})
+    assert len(queries) == 3

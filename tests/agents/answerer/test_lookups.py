@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from agents.answerer.lookups import look_up_requests
+from agents.answerer.model import label_sources
 from agents.answerer.opening import Opening
 from agents.context.sources import build_sources
 from agents.requests import MAX_REQUESTS, requests_in
 from config.errors import ModelUnavailable
 from config.models import Prompt
 from tests.agents.corpus import DRILLS, LAPTOPS, ROTATION, asking, snapshot
+from tests.agents.memory import MemorySnapshot
 from tests.agents.scripted import OPEN, PLAN, Says, ScriptedModel, Watching, in_turn
 
 LEAK = "A leaked key is replaced within 24 hours of its discovery [1]."
@@ -302,6 +305,22 @@ def test_a_lookup_that_brings_nothing_new_says_why(request_line: str, outcome: s
     _, (note,) = look_up_requests(requests_in(request_line), sources, found)
     assert note.startswith(f"{request_line} → ")
     assert outcome in note
+
+
+def test_documents_of_one_title_are_told_apart_by_folder_and_opened_by_that() -> None:
+    page = "---\nid: {0}\ntitle: Runbook\n---\n# Runbook\n\n## Restart\n\nRestart the {0}.\n"
+    one = snapshot(page.format("kiln"), page.format("press"), ROTATION)
+    cards = {name: replace(card, path=f"ops/{name}/runbook.md" if name != "key-rotation" else "")
+             for name, card in one.documents.items()}  # fmt: skip
+    found = MemorySnapshot([c for name in cards for c in one.chunks(name)], [*cards.values()])
+    sources = build_sources([found.chunks(name)[0] for name in cards], found)
+    labels = [block.label for block in label_sources(sources, found.documents)]
+    assert "| Runbook (ops/kiln) › Restart" in labels[0]
+    assert "Runbook (ops/press)" in labels[1]
+    assert labels[2].startswith("source 3 | Key Rotation Standard")
+    (request,) = requests_in("open: Runbook (ops/press) › Restart")
+    (hit,), _ = look_up_requests([request], sources[:1], found)
+    assert hit.chunk.document_id == "press"
 
 
 def test_around_brings_the_rest_of_a_table() -> None:

@@ -21,7 +21,7 @@ from agents.extractive.relevance import score_units
 from agents.plan import Plan
 from agents.retrieval import retrieve
 from enrichment.chunk import Chunk, ChunkRun
-from index.search import Snapshot
+from index.search import Hit, Snapshot
 from tests.agents.corpus import LAPTOPS, OLD_ROTATION, ROTATION, snapshot
 from tests.agents.memory import MemorySnapshot
 
@@ -209,9 +209,38 @@ def test_headings_that_no_source_shows_are_listed_up_to_a_bound() -> None:
     found = snapshot(ROTATION, LAPTOPS)
     sources = build_sources(found.chunks("laptops")[:1], found)
     assert sources[0].place == "Laptop Guide › Lost or stolen"
-    assert outline_of(sources, found, most=5) == [("Laptop Guide", ("Screen lock",))]
-    assert outline_of(sources, found, most=0) == []
-    assert outline_of(sources, snapshot(ROTATION), most=5) == []
+    assert outline_of(sources, found, characters=50) == ["Laptop Guide: Screen lock"]
+    assert outline_of(sources, found, characters=0) == ["Laptop Guide: … 1 more"]
+    assert outline_of(sources, snapshot(ROTATION), characters=50) == []
+
+
+def test_an_outline_is_short_and_counts_what_it_leaves_out() -> None:
+    body = "\n\n".join(f"## Kiln {n}\n\n### Care\n\nSwept on day {n}." for n in range(40))
+    found = snapshot(page("Kilns", f"{body}\n\n## The last one\n\nIt is cold."))
+    sources = build_sources(found.chunks("kilns")[:1], found)
+    (whole,) = outline_of(sources, found, characters=2_000)
+    assert whole.startswith("Kilns: Kilns › Kiln 1 › Care; ")
+    assert whole.endswith("; The last one")
+    (cut,) = outline_of(sources, found, characters=110)
+    assert cut.endswith("; … 35 more")
+
+
+def test_what_is_hidden_of_a_section_is_shown_where_that_is_shorter_than_a_lookup() -> None:
+    body = "\n\n".join(f"Day {n}: {WORDS} and it cools to {n * 13} degrees." for n in range(16))
+    found = snapshot(page("Kiln Log", f"## Days\n\n{body}"))
+    chunks = found.chunks("kiln-log")
+
+    def text(part: Sequence[Chunk], *, may_look: bool = True) -> str:
+        hits = [Hit(chunk=chunk, score=1.0) for chunk in part]
+        plan = Plan(question="how warm is it on day 2?", kind="in_domain")
+        given = FoundPassages(plan=plan, snapshot=found, hits=hits, scored=[], can_look_up=may_look)
+        size = sum(len(chunk.text) for chunk in part)
+        return read(build_context(given, characters=24_000, at_first=size + 200))
+
+    assert "not shown" not in text(chunks[:-1])
+    assert "Day 15" in text(chunks[:-1])
+    assert "not shown" in text(chunks[:-1], may_look=False)
+    assert "not shown" in text(chunks[:-2])
 
 
 def test_a_list_of_which_a_part_answers_comes_whole() -> None:
