@@ -137,7 +137,9 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
         return None
     if digits and not measure and end < len(text) and (text[end].isalpha() or text[end] == "_"):
         return None  # `2FA` is a code
-    if measure and value.replace(".", "", 1).isdigit():
+    if not value.replace(".", "", 1).isdigit():
+        measure = ""  # `10:30 hours` and `1:1 a week` are no spans
+    elif measure:
         value = f"{float(value) * base:g}"
     following = "" if measure else _following_noun(text, end)
     wording = text[match.start() : unit_end].strip()

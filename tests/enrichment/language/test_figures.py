@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from enrichment.language.quantities import figures
+from enrichment.language.quantities import figures, quantities
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,9 @@ from enrichment.language.quantities import figures
 )
 def test_figures_are_told_without_the_commas_of_thousands(text: str, found: set[str]) -> None:
     assert figures(text) == found
+
+
+@pytest.mark.parametrize("text", ["at 10:30 hours", "a 1:1 every week", "1:1 months", "1.2.3 days"])
+def test_a_time_a_ratio_or_a_version_is_no_span(text: str) -> None:
+    for one in quantities(text):
+        assert not one.measure or float(one.value) > 0
