@@ -12,44 +12,34 @@ from dataclasses import dataclass, field
 from re import Match
 
 from agents.answer import CITATION
-from agents.answerer.brackets import (
-    ANY_SQUARE,
-    CLOSES,
-    ENDS,
-    LITERAL,
-    MAX_CONTEXT,
-    OPENS,
-    RAISED,
-    ROUND,
-    Brackets,
-    protected,
-)
+from agents.answerer.brackets import CLOSES, ENDS, LITERAL, OPENS, SQUARE, Brackets, protected
 from agents.context.sources import Source
 
-_LABEL = r"[Ss]ources?\s\d{1,3}(?:(?:,\s|\s(?:and|&)\s)\d{1,3})*(?![\w-])"
+_CODE = r"(?P<ticks>`++)[^\n]{1,250}?(?<!`)(?P=ticks)(?!`)|!\[[^\n\]]*\]\([^()\s]*\)"
 _TOKEN = re.compile(
-    r"(?P<code>(?P<ticks>`++)[^\n]+?(?<!`)(?P=ticks)(?!`)|!\[[^\n\]]*\]\([^()\s]*\))"
-    r"|\ue200[^\ue201\n]{0,80}\ue201"
-    rf"|(?P<squares>\s?{ANY_SQUARE}(?:\s{{0,3}}[,;、，]?\s{{0,3}}{ANY_SQUARE})*+)"
-    rf"|(?P<weak>\s?(?:{ROUND}|{RAISED}))|(?P<label>{_LABEL})"
+    rf"(?P<code>{_CODE})"
+    r"|\ue200[^\ue201\n]{0,80}\ue201"  # of ChatGPT's own, without a number of ours
+    rf"|(?P<squares>\s?{SQUARE}(?:\s{{0,3}}[,;、，]?\s{{0,3}}{SQUARE})*+)"
+    r"|(?P<weak>\s?(?:[(（][^()（）\n]{1,60}[)）]|[⁰¹²³⁴-⁹]++"
+    r"|<(?:sup|cite|ref)>\s?\[?\d{1,3}\]?\s?</\w{1,4}>))"
+    r"|(?P<label>[Ss]ources?\s\d{1,3}(?:(?:,\s|\s(?:and|&)\s)\d{1,3})*(?![\w-]))"
 )
-_UNSETTLED = re.compile(
-    rf"(?:\s?{ANY_SQUARE}\s{{0,3}}(?:[,;、，]\s{{0,3}})?)*+"
-    rf"(?:\s?\\?[{OPENS}][^{CLOSES}\n]{{0,170}}[{CLOSES}]?(?:\([^()\s]{{0,300}})?"
-    rf"|\s?{ROUND}\s?|\s?[(（][^()（）\n]{{0,60}}"
-    rf"|\s?{RAISED}\s?|\s?<(?:\w{{0,4}}|(?:sup|cite|ref)>[^<>\n]{{0,6}}(?:</?\w{{0,4}})?)"
-    rf"|\ue200[^\ue201\n]{{0,80}}|`[^\n]*|\s|\\|!(?:[{OPENS}][^\n\]]*(?:\]\(?[^()\s]*)?)?"
-    r"|[Ss](?:o(?:u(?:r(?:c(?:es?(?:\s[\d,&and\s]{0,30})?)?)?)?)?)?)?$"
+_OPEN = re.compile(
+    rf"!?\\?[{OPENS}]+[^{OPENS}{CLOSES}]{{0,170}}(?:[{CLOSES}]+(?:\([^()\s]{{0,300}})?)?$"
+    r"|[(（][^()（）]{0,60}$|\ue200[^\ue201]{0,80}$|`.{0,300}$"
+    r"|<(?:\w{0,4}|(?:sup|cite|ref)>[^<>]{0,6}(?:</?\w{0,4})?)$"
 )
-"""The end of a piece that the next one may change."""
+"""A bracket with its link, code or a tag, as long as it may be."""
+_UNDECIDED = re.compile(r"(?:[Ss]ources?[\s\d,&and]{0,40}|\w{1,8}|[\s\\!,;、，]{1,8})$")
+"""Perhaps the label of a source, or what joins two citations."""
 _SENTENCE_END = re.compile(r"\s?(?:[.,;:!?。，；！？|]|$)|\s?[(（⁰¹²³⁴-⁹<]")
-_IN_A_COMMAND = re.compile(rf"(?<=\s){ANY_SQUARE}\s*$")
+_IN_A_COMMAND = re.compile(rf"(?<=\s){SQUARE}\s*$")
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
-_WHOLE_LINES = re.compile(
-    rf"\s*(?:\||`{{3}}|~{{3}}|(?:[-*+]\s)?\\?[{OPENS}]|(?:[-*+]\s?|`{{1,2}}|~{{1,2}})?$)"
-)
+_WHOLE_LINES = re.compile(rf"\s*(?:[|`~]|(?:[-*+]\s)?\\?[{OPENS}]|[-*+]?\s*$)")
 """Lines that are read when they have ended: code, rows, and what may be a list of sources."""
 _HEADING = re.compile(r"[\s*_#]*(?:[^\W\d_]{1,24}\s?){0,3}[*_]*[:：]?[*_]*\s*")
+_MAX_CONTEXT = 600
+"""Characters before a bracket that tell what it is."""
 
 
 class CitationReader:
@@ -72,19 +62,18 @@ class CitationReader:
         ready = "".join(map(self._end_line, lines))
         if self._fence or (not self._line and _WHOLE_LINES.match(self._waiting)):
             return ready
-        unsettled = _UNSETTLED.search(self._waiting)
-        settled = self._waiting[: unsettled.start() if unsettled else None]
+        end = _settled(self._waiting)
+        settled, rest = self._waiting[:end], self._waiting[end:]
         if not settled or (not self._line and _HEADING.fullmatch(settled)):
             return ready
-        self._waiting = self._waiting[len(settled) :]
-        return ready + self._with_heading(self._read(settled, self._waiting))
+        self._waiting = rest
+        return ready + self._with_heading(self._read(settled, rest))
 
     def close(self) -> str:
         """Returns the rest."""
         rest, self._waiting = self._waiting, ""
-        if not (rest or self._line):
-            return self._with_heading("")
-        return self._with_heading(self._end_line(rest)).removesuffix("\n")
+        read = self._end_line(rest).removesuffix("\n") if rest or self._line else ""
+        return self._with_heading(read)
 
     def _with_heading(self, text: str) -> str:
         heading, self._heading = self._heading, ""
@@ -100,10 +89,8 @@ class CitationReader:
                 self._fence = ""
             return self._with_heading(self._command(rest) + "\n")
         if begins and (number := self._brackets.definition(rest)) is not None:
-            if number:
-                return self._with_heading(f"{number}\n")
-            self._heading = ""
-            return ""
+            heading = self._with_heading("")
+            return f"{heading}{number}\n" if number else ""
         text = self._read(rest, "\n") + "\n"
         self._line = ""
         is_row = begins and rest.lstrip().startswith("|")
@@ -128,7 +115,7 @@ class CitationReader:
     def _read(self, text: str, following: str) -> str:
         read, at = "", 0
         for match in _TOKEN.finditer(text):
-            before = self._line + text[max(0, match.start() - MAX_CONTEXT) : match.start()]
+            before = self._line + text[max(0, match.start() - _MAX_CONTEXT) : match.start()]
             after = (text[match.end() : match.end() + 2] + following)[:2]
             read += text[at : match.start()]
             at = match.end()
@@ -140,11 +127,22 @@ class CitationReader:
                 read += self._brackets.weak(match[0], before) if ends else match[0]
             elif match["label"]:
                 inside = any(one.isalnum() or one in "-_" for one in before[-1:] + after[:1])
-                read += match[0] if inside else self._brackets.labels(match[0])
+                read += match[0] if inside else self._brackets.label(match[0])
             elif match["code"]:
                 read += protected(match[0])
-        self._line = (self._line + text)[-MAX_CONTEXT:]
+        self._line = (self._line + text)[-_MAX_CONTEXT:]
         return read + text[at:]
+
+
+def _settled(text: str) -> int:
+    """Length of the beginning that is read alike whatever follows."""
+    masked = re.sub(_CODE, lambda code: "x" * len(code[0]), text)
+    end = len(text)
+    for pattern in (_OPEN, _UNDECIDED):
+        if match := pattern.search(masked, max(0, end - _MAX_CONTEXT), end):
+            end = match.start()
+    joins = (token.start() for token in _TOKEN.finditer(text) if token.end() >= end)
+    return min(end, next(joins, end))
 
 
 @dataclass

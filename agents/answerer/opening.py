@@ -1,5 +1,8 @@
 """Reads an answerer's reply while it streams: the verdict that it begins with, its CONFLICT lines,
-and the fence, tag or JSON that a model may put around it all."""
+and the fence, tag or JSON that a model may put around it all.
+
+A line is read when it has ended, or is longer than any line of ours, and then by its beginning
+alone: so a reply is read the same in pieces as in one."""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from re import Match
 from typing import Any, Literal
 
 from agents.requests import is_request
@@ -18,45 +20,28 @@ _VERDICTS: dict[str, Verdict] = {
     "ANSWER": "answer", "LOOK": "look", "WHICH": "which", "NOTHING": "nothing",
     "NO_ANSWER": "nothing", "NO ANSWER": "nothing",
 }  # fmt: skip
-_NAMES = r"(?:NO[ _]ANSWER|ANSWER|LOOK|WHICH|NOTHING)(?!\w)"
-_NO_REQUEST = r"(?:NO[ _]ANSWER|ANSWER|NOTHING)(?!\w)"
-_OPENERS, _CLOSERS = r"[ \t*_`#>\"'“‘«\[(<]*+", r"[*_`\"'”’»\])>]*+"
-_VERDICT = re.compile(
-    rf"{_OPENERS}(?:[-+•][ \t]+|1[.)][ \t]+)?{_OPENERS}"
-    rf"(?:(?!(?i:{_NAMES}))(?:[^\W\d_]+[ \t]){{0,5}}[^\W\d_]+{_CLOSERS}[ \t]*[:：=]{_OPENERS})?"
-    rf"(?:(?P<caps>{_NAMES}){_CLOSERS}(?:[ \t]*+(?:[:：.|=—–-]{_CLOSERS}|\n|$)|(?P<space>[ \t]+))"
-    rf"|(?P<alone>(?i:{_NAMES})){_CLOSERS}[ \t]*[:：.—–-]?{_CLOSERS}[ \t]*(?:\n|$)"
-    rf"|(?P<label>(?i:{_NO_REQUEST})){_CLOSERS}(?:[ \t]*[:：]{_CLOSERS}|[ \t]+[—–][ \t]))\s*"
-)
-"""The word in capitals, or alone on its line or before a colon; perhaps with a label before it."""
-_AT_THE_END = re.compile(
-    rf"[^\n]{{1,240}}[.:：!?]{_OPENERS}(?P<caps>{_NAMES}){_CLOSERS}[ \t]*\n\s*"
-)
-"""The word in capitals at the end of a preamble's line."""
-_ALONE = re.compile(rf"[ \t*_`#>]*+{_NAMES}[*_`:. \t]*+")
-_DECORATION = " \t\r\n*_`#>"
-_MAX_VERDICT_CHARS = 60
-"""Characters after which a line is read that has not ended yet."""
-_MAX_PREAMBLE_CHARS = 240
-_FENCE = re.compile(r"[ \t]*(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+-]*)\s*")
+_MARKS = r"[\W_]*(?:1[.)][\W_]*)?"
+"""Before a verdict: decoration, the mark of a list, a bracket."""
+_WORD = re.compile(rf"{_MARKS}({'|'.join(_VERDICTS)})(?![^\W_])", re.IGNORECASE)
+_LABEL = re.compile(rf"{_MARKS}[^\W\d_]+(?:[ \t][^\W\d_]+){{0,5}}[*_`\"]*[ \t]*[:：=]")
+_CLOSERS, _SEPARATORS = "*_`\"'”’»\\])>", ":：.|=—–-"
+_MAX_LABEL_CHARS, _MAX_PREAMBLE_CHARS, _MAX_LINE_CHARS = 60, 240, 300
+"""Of a verdict with its label; of the lines up to a verdict; of a CONFLICT or a fence."""
+_FENCE = re.compile(r"[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<language>[\w+-]*)\s*")
 _PROSE = {"markdown", "md", "text", "txt", "plaintext"}
 """Languages of a fence that holds no code."""
-_CITED = re.compile(
-    r"[\[【(（［][^\[\]【】()（）\d\n]{0,24}\d{1,3}[^\[\]【】()（）\n]{0,40}[\]】)）］]"
-)
 _TAG = re.compile(r"<((?:final[_-]?)?(?:answer|response|reply|output))>")
+_CITED = re.compile(r"[\[【(（［][^\[\]【】()（）\d]{0,24}\d[^\[\]【】()（）]{0,40}[\]】)）］]")
 _RULE = re.compile(r"\s*[-=*_]{3,}\s*")
-_LABEL = re.compile(r"[\s*_#>]*answer[*_]*[ \t]*[:：][*_]*[ \t]*", re.IGNORECASE)
-_CONFLICT_WORD = "CONFLICT"
+_BESIDE = " \t*_`#>-"
+"""Decoration of a line."""
+_NUMBER = r"(?:[\s,/&\[\]【】^–-]|sources?\b|and\b|with\b|vs\b\.?)*+\b\d{1,3}\b[\]】]?"
 _CONFLICT = re.compile(
-    r"CONFLICTS?[ \t:*_`]*"
-    r"((?:(?:[ \t,/&\[\]【】^–-]|sources?\b|and\b|with\b|vs\b\.?)*+\b\d{1,3}\b[\]】]?){2,6})"
-    r"[*_`]*(?:[ \t]*[:.,—–-]+[ \t]*(.*)|[ \t]*$)",
+    rf"CONFLICTS?[\s:*_`]*(?P<numbers>(?:{_NUMBER}){{2,6}})[*_`]*"
+    r"(?:\s*[:.,—–-]+(?P<about>.*)|\s*$)",
     re.IGNORECASE,
 )
 """At least two numbers of sources, and what they differ on."""
-_BEFORE_LINE = " \t*_`>-"
-_MAX_CONFLICT_CHARS = 300
 
 
 @dataclass(frozen=True)
@@ -77,178 +62,187 @@ class Opening:
         self._pending = ""
         self._preamble = ""
         """Lines before the verdict; the whole answer where nothing follows it."""
-        self._has_begun = False
-        self._begins_line = True
         self._fence, self._tag = "", ""
         """Around the whole reply: the fence, the closing tag."""
-        self._perhaps_code = ""
-        """The line of that fence, should no verdict be in it."""
-        self._tail = ""
-        """Perhaps the beginning of the closing tag."""
-        self._is_code = False
+        self._code = ""
+        """The fence of the code that the text is in."""
+        self._has_begun, self._begins_line = False, True
 
     def feed(self, piece: str) -> str:
         """The next text of the reply, without verdict and conflicts."""
-        self._add(piece)
-        return self._read_text() if self.verdict or self._read_verdict() else ""
+        self._pending += piece
+        return self._read(is_end=False)
 
     def close(self) -> str:
         """The rest of the text; the verdict is decided now if it was not."""
-        self._pending, self._tail = self._pending + self._tail, ""
-        if not self.verdict:
-            self._read_verdict(is_end=True)
-        text = self._read_text(is_end=True)
+        text = self._read(is_end=True)
         return text if self._has_begun or self.verdict != "answer" else self._preamble
 
-    def _add(self, piece: str) -> None:
-        text = self._tail + piece
+    def _read(self, *, is_end: bool) -> str:
+        if not self.verdict:
+            self._read_verdict(is_end=is_end)
+        if not self.verdict:
+            return ""
+        text, tail = "", ""
         if self._tag:
-            text = text.replace(self._tag, "")
-            ends = (
-                size for size in range(len(self._tag), 0, -1) if text.endswith(self._tag[:size])
-            )
-            self._tail = text[len(text) - next(ends, 0) :]
-        self._pending += text[: len(text) - len(self._tail)]
-
-    def _read_verdict(self, *, is_end: bool = False) -> bool:
-        """Whether the verdict is decided; what follows it is pending then."""
-        self._pending = self._pending.lstrip()
-        if not self._is_unwrapped(is_end=is_end):
-            return False
-        text, start = self._pending.lstrip(), 0
-        self._pending = text
-        if text.startswith("{"):
-            if is_end:
-                read = _from_json(text)
-                self.verdict, self._pending = read or ("answer", self._perhaps_code + text)
-            return is_end
-        while rest := text[start:].lstrip():
-            start = len(text) - len(rest)
-            line, ends, _ = rest.partition("\n")
-            if not (ends or is_end or len(line) > _MAX_VERDICT_CHARS):
-                return False
-            match = _VERDICT.match(text, start) or _AT_THE_END.match(text, start)
-            if match and (match["caps"] or not start):
-                self._begin(match)
-                return True
-            start += len(line) + len(ends)
-            if start > _MAX_PREAMBLE_CHARS or _CITED.search(line):
-                break
-        asks = all(is_request(line) for line in text.splitlines() if line.strip())
-        if not is_end and (asks or (start <= _MAX_PREAMBLE_CHARS and not _CITED.search(text))):
-            return False
-        self.verdict = "look" if asks and text else "answer"
-        if self._perhaps_code and not asks:
-            self._fence, self._pending = "", self._perhaps_code + text
-        return True
-
-    def _begin(self, match: Match[str]) -> None:
-        named, text = match.groupdict(), self._pending
-        word = named["caps"] or named["alone"] or named["label"]
-        self.verdict = _VERDICTS[word.upper()]
-        self._preamble, self._pending = text[: match.start()].strip(), text[match.end() :]
-        if named.get("space") and self.verdict in ("which", "nothing"):
-            self._pending = f"{word.replace('_', ' ').capitalize()} {self._pending}"
-
-    def _is_unwrapped(self, *, is_end: bool) -> bool:
-        """Takes the fence or the tag off that the reply begins with; False: it is not all there."""
-        first, ends, rest = self._pending.partition("\n")
-        if self._fence or self._tag or first[:1] not in ("`", "~", "<"):
-            return True
-        if fence := _FENCE.fullmatch(first):
-            if ends or is_end:
-                self._fence, self._pending = fence["fence"], rest
-                self._perhaps_code = "" if fence["language"] in _PROSE else first + ends
-            return bool(ends) or is_end
-        if tag := _TAG.match(first):
-            rest, self._pending, self._tag = self._pending[tag.end() :], "", f"</{tag[1]}>"
-            self._add(rest)
-            return True
-        return bool(ends) or is_end or len(first) > _MAX_VERDICT_CHARS
-
-    def _read_text(self, *, is_end: bool = False) -> str:
-        """Text without leading blank lines and without CONFLICT lines."""
-        text = ""
-        while self._pending:
-            if self._begins_line:
-                if not self._has_begun and self._pending[0].isspace():
-                    self._pending = self._pending.lstrip()
-                    continue
-                if self._may_go(is_end=is_end):
-                    return text
-                if self._goes():
-                    continue
-            line, ends, self._pending = self._pending.partition("\n")
-            text += line + ends
-            self._has_begun, self._begins_line = True, bool(ends)
+            self._pending = self._pending.replace(self._tag, "")
+            begins = self._pending.rfind("<")
+            if begins >= 0 and self._tag.startswith(self._pending[begins:]) and not is_end:
+                self._pending, tail = self._pending[:begins], self._pending[begins:]
+        while self._pending and (is_end or self._is_ready()):
+            text += self._next_text()
+        self._pending += tail
         return text
 
-    def _may_go(self, *, is_end: bool) -> bool:
-        """Whether more has to come before the line can be read."""
+    def _read_verdict(self, *, is_end: bool) -> None:
+        """Decides it, unless more has to come first. What follows it is pending then."""
+        body = head = self._pending = self._pending.lstrip()
+        first, ends, rest = head.partition("\n")
+        if not (ends or is_end or len(first) > _MAX_LABEL_CHARS):
+            return
+        fence = _FENCE.fullmatch(first)
+        if fence:
+            body = rest.lstrip()
+        elif not self._tag and (tag := _TAG.match(first)):
+            self._tag, self._pending = f"</{tag[1]}>", head[tag.end() :]
+            self._read_verdict(is_end=is_end)
+            return
+        if body.startswith("{"):
+            if is_end:
+                self.verdict, self._pending = _from_json(body) or ("answer", head)
+            return
+        at, window = 0, body[:_MAX_PREAMBLE_CHARS]
+        is_full = is_end or len(body) > _MAX_PREAMBLE_CHARS
+        for line in window.splitlines(keepends=True):
+            has_ended = is_full or line.endswith("\n")
+            if not has_ended and len(line) <= _MAX_LABEL_CHARS:
+                return
+            read = _verdict_in(line, is_first=not at)
+            if not read and _CITED.search(line):
+                break
+            if not read and has_ended:
+                read = _verdict_at_the_end(line)
+            at += len(line)
+            if read:
+                self.verdict, before, after = read
+                self._preamble = f"{body[: at - len(line)]}{before}".strip()
+                self._fence, self._pending = fence["mark"] if fence else "", after + body[at:]
+                return
+        else:
+            if not is_full:
+                return
+        lines = [line for line in body.splitlines() if line.strip()]
+        if is_end or not is_request(lines[0]):
+            self.verdict = "look" if lines and all(map(is_request, lines)) else "answer"
+
+    def _is_ready(self) -> bool:
+        """Whether the pending line is part of the text or none, whatever comes."""
         line, ends, rest = self._pending.partition("\n")
-        if is_end:
-            return False
-        if ends:
-            fence = _FENCE.fullmatch(line)
-            if fence is None or fence["language"] not in ("", *_PROSE):
-                return False
-            if not self._has_begun and "\n" not in rest:
-                return True  # the next line says whether it is code
-            return bool(self._fence) and not self._is_code and not _next_fence(rest)
-        bare = line.lstrip(_BEFORE_LINE if self._has_begun else _DECORATION)
-        if self._is_code or bare[:1] == "~" or line.lstrip()[:1] == "`":
-            return len(line) < _MAX_VERDICT_CHARS and (line.lstrip()[:1] in ("`", "~", ""))
-        names = (*_VERDICTS, _CONFLICT_WORD)
-        if len(line) < _MAX_CONFLICT_CHARS and any(
-            name.startswith(bare[: len(name)].upper()) for name in names
-        ):
+        if not self._begins_line:
             return True
-        return not self._has_begun and len(line) < _MAX_CONFLICT_CHARS and not bare.strip("-=")
+        if not ends:
+            bare = line.lstrip(_BESIDE).upper()
+            is_fence = line.lstrip().startswith(("```", "~~~"))
+            if is_fence or len(bare) < 12 or bare.startswith((*_VERDICTS, "CONFLICT")):
+                return len(line) > _MAX_LINE_CHARS
+            return self._has_begun or len(line) > _MAX_LABEL_CHARS
+        if self._code or not _FENCE.fullmatch(line):
+            return True
+        if not self._has_begun and "\n" not in rest:
+            return False  # the next line says whether it is code
+        return not self._fence or _has_fence(rest)
 
-    def _goes(self) -> bool:
-        """Whether the line is none of the text. Blank lines before it go, too."""
-        line, _ends, rest = self._pending.partition("\n")
+    def _next_text(self) -> str:
+        """Takes the next line, or what there is of it; '' where it is none of the text."""
+        line, ends, rest = self._pending.partition("\n")
+        begins, self._begins_line, self._pending = self._begins_line, bool(ends), rest
+        if begins and self._is_dropped(line, rest):
+            self._begins_line = True
+            return ""
+        if begins and not (self._has_begun or self._code):
+            read = _verdict_in(line, is_first=True)
+            if read and read[0] == self.verdict and (read[2] or self.verdict == "answer"):
+                self._begins_line, self._pending = True, read[2] + ends + rest
+                return ""
+            line = line.lstrip()
+        self._has_begun = True
+        return line + ends
+
+    def _is_dropped(self, line: str, rest: str) -> bool:
+        if len(line) > _MAX_LINE_CHARS:
+            return False
         if fence := _FENCE.fullmatch(line):
-            return self._fence_goes(fence, rest)
-        if self._is_code or not line.strip():
-            return not self._pending
-        bare = line.lstrip(_BEFORE_LINE if self._has_begun else _DECORATION)
-        conflict = _CONFLICT.match(bare)
-        if conflict:
-            self._add_conflicts(conflict)
-        elif not self._has_begun and self.verdict == "answer" and (label := _LABEL.match(line)):
-            rest = self._pending[label.end() :]
-        elif not _ALONE.fullmatch(line) and (self._has_begun or not _RULE.fullmatch(line)):
+            return self._is_around(fence["mark"], fence["language"], rest)
+        if self._code:
             return False
-        self._pending = rest
-        return True
+        if conflict := _CONFLICT.match(line.lstrip(_BESIDE)):
+            first, *others = map(int, re.findall(r"\d+", conflict["numbers"]))
+            about = (conflict["about"] or "").strip(" \t*_`.")
+            self.conflicts += [Conflict(first, other, about) for other in others]
+            return True
+        if not self._has_begun and (not line.strip() or _RULE.fullmatch(line)):
+            return True
+        return line.strip(f"{_BESIDE}.:") in _VERDICTS
 
-    def _fence_goes(self, fence: Match[str], rest: str) -> bool:
-        """Whether the line begins or ends the fence around the whole reply."""
-        if self._is_code:
-            self._is_code = bool(fence["language"])
+    def _is_around(self, mark: str, language: str, rest: str) -> bool:
+        """Whether a fence is around the whole reply. If not, it begins or ends code."""
+        if self._code:
+            self._code = self._code if language else ""
             return False
-        is_prose = fence["language"] in _PROSE or (
-            not fence["language"] and _CITED.search(rest.partition("\n")[0])
+        is_prose = language in _PROSE or (
+            not language and bool(_CITED.search(rest.partition("\n")[0]))
         )
-        if not self._has_begun and not self._fence and is_prose and self.verdict != "look":
-            self._fence, self._pending = fence["fence"], rest
+        if not self._has_begun and not self._fence and is_prose:
+            self._fence = mark
             return True
-        if self._fence and not fence["language"] and not _next_fence(rest):
-            self._fence, self._pending = "", rest
+        if self._fence and not language and not _has_fence(rest):
+            self._fence = ""
             return True
-        self._is_code = True
+        self._code = mark
         return False
 
-    def _add_conflicts(self, match: Match[str]) -> None:
-        first, *others = map(int, re.findall(r"\d+", match[1]))
-        about = (match[2] or "").strip(" *_`.")
-        self.conflicts += [Conflict(first, other, about) for other in others]
+
+def _verdict_in(line: str, *, is_first: bool) -> tuple[Verdict, str, str] | None:
+    """The verdict that a line begins with, perhaps behind a label; '', and the line's rest.
+
+    A word in capitals is one; in a reply's first line also one that is alone or has a colon."""
+    label = _LABEL.match(line[:_MAX_LABEL_CHARS])
+    for begin in (0, label.end() if label else 0):
+        word = _WORD.match(line[: _MAX_LABEL_CHARS + 1], begin)
+        if word is None:
+            continue
+        verdict = _VERDICTS[word[1].upper()]
+        behind = line[word.end() :].lstrip(_CLOSERS)
+        rest = behind.lstrip()
+        is_alone, sign = not rest.strip(f"{_SEPARATORS}{_CLOSERS} \n"), rest[:1]
+        if word[1].isupper():
+            is_meant = is_alone or sign in _SEPARATORS or behind[0].isspace()
+        else:
+            has_colon = sign in ":：—–" and verdict in ("answer", "nothing")
+            is_meant = is_first and (is_alone or has_colon)
+        if not is_meant:
+            continue
+        if is_alone:
+            rest = ""
+        elif sign in _SEPARATORS:
+            rest = rest[1:].lstrip(_CLOSERS).lstrip()
+        elif verdict in ("which", "nothing"):  # the word begins the sentence
+            rest = f"{word[1].replace('_', ' ').capitalize()} {rest}"
+        return verdict, "", rest
+    return None
 
 
-def _next_fence(text: str) -> bool:
+def _verdict_at_the_end(line: str) -> tuple[Verdict, str, str] | None:
+    """The verdict in capitals that a preamble's line ends with, and what stands before it."""
+    said, _, word = line.rstrip(f"{_BESIDE}{_CLOSERS}\n").rpartition(" ")
+    verdict = _VERDICTS.get(word.lstrip(_BESIDE))
+    said = said.rstrip(_BESIDE)
+    return (verdict, said, "") if verdict and said.endswith((".", ":", "：", "!", "?")) else None
+
+
+def _has_fence(text: str) -> bool:
     """Whether a line of it is a fence, so that a fence before it begins code."""
-    return any(_FENCE.fullmatch(line) for line in text.split("\n"))
+    return any(map(_FENCE.fullmatch, text.split("\n")))
 
 
 def _from_json(text: str) -> tuple[Verdict, str] | None:
@@ -261,12 +255,11 @@ def _from_json(text: str) -> tuple[Verdict, str] | None:
     texts: list[str] = []
     numbers: list[int] = []
     for key, value in reply.items():
-        word = next((one for one in (str(value).strip(), key) if one.upper() in _VERDICTS), "")
-        if word and verdict is None:
-            verdict = _VERDICTS[word.upper()]
+        words = [str(value).strip().upper(), key.upper()]
+        verdict = verdict or next((_VERDICTS[one] for one in words if one in _VERDICTS), None)
         if isinstance(value, list) and all(isinstance(one, int) for one in value):
             numbers += value
-        elif word != str(value).strip():
+        elif words[0] not in _VERDICTS:
             texts.append("\n".join(_lines(value)))
     if verdict is None:
         return None
@@ -279,14 +272,12 @@ def _lines(value: Any) -> Iterator[str]:
     if isinstance(value, list):
         for one in value:
             yield from _lines(one)
-    elif isinstance(value, dict):  # a request: its tool, and what that takes
-        pairs = [(str(key), str(one)) for key, one in value.items() if one]
-        tool, *rest = pairs or [("", "")]
-        named = rest and is_request(f"{tool[1]}: {rest[0][1]}")
-        yield (
-            f"{tool[1]}: {' | '.join(one for _, one in rest)}"
-            if named
-            else "\n".join(f"{key}: {one}" for key, one in pairs)
-        )
+    elif isinstance(value, dict):  # perhaps a request: its tool, and what that takes
+        pairs = [(key, str(one)) for key, one in value.items() if one]
+        request = f"{pairs[0][1]}: {' | '.join(one for _, one in pairs[1:])}" if pairs else ""
+        if is_request(request):
+            yield request
+        else:
+            yield from (f"{key}: {one}" for key, one in pairs)
     elif value is not None:
         yield str(value)
