@@ -4,8 +4,7 @@ Amounts, names, indexes, and what the sources themselves have in brackets are no
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 from config.prompts import harmless
@@ -22,11 +21,11 @@ _ENOUGH = 0.6
 """Share of a sentence's naming words that a source must have for a `(1)` to be its citation."""
 
 OPENS, CLOSES = r"\[【［〔⟦《", r"\]】］〕⟧》"
-SQUARE = rf"(?<!!)\\?[{OPENS}]{{1,2}}[^{OPENS}{CLOSES}\n]{{1,160}}[{CLOSES}]{{1,2}}(?:\([^()\s]{{0,300}}\))?"
-_SQUARE = re.compile(
-    rf"(?<!!)\\?[{OPENS}]{{1,2}}\\?(?P<content>[^{OPENS}{CLOSES}\\\n]{{1,160}})\\?[{CLOSES}]{{1,2}}"
-    r"(?P<link>\([^()\s]{0,300}\))?"
+SQUARE = (
+    rf"(?<!!)\\?[{OPENS}]{{1,2}}[^{OPENS}{CLOSES}\n]{{1,160}}[{CLOSES}]{{1,2}}"
+    r"(?:\([^()\s]{0,300}\))?"
 )
+_SIGNS = re.compile(rf"[{OPENS}{CLOSES}()（）\\]|</?\w+>")
 _WORD = re.compile(r"[^\W\d_]{1,20}(?:\s[^\W\d_]{1,20})?")
 _ITEM = r"(?:0|[1-9]\d{0,2})(?:\s?(?:[-–—~〜]|\.\.)\s?[1-9]\d{0,2})?"
 _BETWEEN = r"(?:\s?[,;/&+|、，；]\s?|\s)(?:[^\W\d_]{1,3}\s)?\^?"
@@ -34,42 +33,11 @@ _BETWEEN = r"(?:\s?[,;/&+|、，；]\s?|\s)(?:[^\W\d_]{1,3}\s)?\^?"
 _ITEMS = re.compile(rf"{_ITEM}(?:{_BETWEEN}{_ITEM})*+")
 _PLACE = re.compile(r"(?::\d{1,3})?†|:\s|\s?[|,;—–§#]|\s-\s|$")
 """Begins the place in the source, behind its number."""
-_DEFINITION = re.compile(rf"(?P<mark>\s*(?:[-*+]\s)?){_SQUARE.pattern}(?P<colon>:?)\s*(?P<rest>.*)")
+_DEFINITION = re.compile(
+    rf"(?P<mark>\s*(?:[-*+]\s)?)(?P<square>{SQUARE})(?P<colon>:?)\s*(?P<rest>.*)"
+)
 _LAST_CELL = re.compile(r"(?P<row>.*\|)(?P<cell>[^|\n]*[^|\s][^|\n]*)(?P<end>\|?\s*)")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
-
-
-@dataclass(frozen=True)
-class Content:
-    """Numbers in a bracket, perhaps behind a word."""
-
-    word: str
-    is_apart: bool
-    """Whether anything is between the word and the number."""
-    numbers: tuple[int, ...]
-
-
-def content_of(text: str) -> Content | None:
-    """None: it is no list of numbers."""
-    text = text.strip().lstrip("^#№").lstrip()
-    word, is_apart = "", False
-    if match := _WORD.match(text):
-        word = match[0]
-        is_apart = not text[match.end() :][:1].isdigit()
-        text = re.sub(rf"{word}[\s:.#_-]{{0,3}}", "", text, flags=re.IGNORECASE)
-    items = _ITEMS.match(text)
-    if items is None or not _PLACE.match(text, items.end()):
-        return None
-    numbers: list[int] = []
-    for item in re.finditer(_ITEM, items[0]):
-        first, *last = map(int, re.findall(r"\d+", item[0]))
-        end = last[0] if last else first
-        if last and not 0 < first < end <= first + _MAX_RANGE:
-            return None
-        numbers += range(first, end + 1)
-    if 0 in numbers and len(numbers) > 1:
-        return None
-    return Content(word, is_apart, tuple(dict.fromkeys(numbers)))
 
 
 class Brackets:
@@ -93,58 +61,39 @@ class Brackets:
         self._column = ""
         """Head of the last column of the table that it is in."""
 
-    def squares(self, text: str, before: str) -> str:
+    def squares(self, row: str, before: str) -> str:
         """Brackets in a row. What is between two citations goes, so that they stand together."""
         read, at, space, was_citation = "", 0, "", False
-        for match in _SQUARE.finditer(text):
-            between, so_far = text[at : match.start()], before + text[: match.start()]
+        for match in re.finditer(SQUARE, row):
+            between, so_far = row[at : match.start()], before + row[: match.start()]
             at = match.end()
-            content = content_of(match["content"])
-            if content is None or not self._cites(content, match[0], match["link"], so_far):
-                is_index = (read + between or before)[-1:].isalnum()
-                literal = match[0] if is_index else harmless(match[0])
-                read, was_citation = f"{read}{between}{literal}", False
-                continue
-            space = space if was_citation else between
-            cited = [f"[{one}]" for one in self._existing(content) if f"[{one}]" not in read]
-            if cited:
-                space = space or " " * (not read and _ends_a_word(before))
-                read, space = read + space + "".join(cited), ""
-            self._cites_in_square |= bool(self._existing(content))
-            was_citation = True
-        return read + text[at:]
+            numbers = self._numbers(match[0], so_far)
+            if numbers is None:
+                is_index = so_far[-1:].isalnum()
+                read += between + (match[0] if is_index else harmless(match[0]))
+            else:
+                self._cites_in_square |= bool(numbers)
+                space = space if was_citation else between
+                cited = _cited(one for one in numbers if f"[{one}]" not in read)
+                if cited:
+                    space = space or " " * (not read and _ends_a_word(before))
+                    read, space = read + space + cited, ""
+            was_citation = numbers is not None
+        return read + row[at:]
 
     def weak(self, text: str, before: str) -> str:
-        """`(1)` or `¹` at the end of a sentence: a citation when that source supports the sentence
-        and the number is nothing that the sources say there."""
-        sign = text.strip().translate(_SUPERSCRIPTS)
-        content = content_of(re.sub(r"</?\w+>|[()（）\[\]]", "", sign))
-        numbers = self._existing(content) if content else ()
-        if content is None or not numbers or self.stands_in_a_source(before, text):
+        """`(1)` or `¹` at the end of a sentence: a citation when that source supports it."""
+        numbers = self._numbers(text.translate(_SUPERSCRIPTS), before)
+        is_labelled = _LABEL in text.lower()
+        if not numbers or not (is_labelled or self._supports(numbers, text, before)):
             return text
-        space = " " if _ends_a_word(before) else text[: len(text) - len(text.lstrip())]
-        cited = space + "".join(f"[{one}]" for one in numbers)
-        if _is_label(content.word):
-            return cited
-        sentence = (sentences(before) or [""])[-1]
-        last = (tokens(sentence) or [""])[-1]
-        is_raised = sign != text.strip() or "<" in sign
-        is_power = is_raised and (len(last) < 3 or not last.isalpha())
-        is_named = bool(content.word) and not self._is_a_word_for_sources(content, sign)
-        if self._cites_in_square or not last or is_power or is_named:
-            return text
-        if self._is_an_amount(last, numbers):
-            return text
-        return cited if all(self._supports(one, sentence) for one in numbers) else text
+        return (" " if _ends_a_word(before) else text[: text[0].isspace()]) + _cited(numbers)
 
-    def label(self, text: str) -> str:
+    def label(self, text: str, before: str) -> str:
         """`source 3` in a sentence, as the prompt calls it: the answer has numbers of its own."""
-        content = content_of(text)
-        numbers = self._existing(content) if content else ()
-        if not numbers or any(_plain(text) in one for one in self._texts):
-            return text
-        self._cites_in_square = True
-        return "".join(f"[{one}]" for one in numbers)
+        cited = _cited(self._numbers(text, before) or ())
+        self._cites_in_square |= bool(cited)
+        return cited or text
 
     def row(self, line: str, *, is_head: bool) -> str:
         """A row of a table: its last cell may hold the bare numbers of sources."""
@@ -152,24 +101,21 @@ class Brackets:
         cell = match["cell"].strip(" *") if match else ""
         if is_head:
             self._column = cell.lower()
-        content = content_of(cell) if cell[:1].isdigit() else None
-        if is_head or not match or not content or _LABEL not in self._column:
-            return line
-        cited = "".join(f"[{one}]" for one in self._existing(content))
-        return f"{match['row']} {cited} {match['end']}" if cited else line
+        is_source = _LABEL in self._column and cell[:1].isdigit()
+        cited = _cited(self._numbers(cell) or ()) if is_source else ""
+        return f"{match['row']} {cited} {match['end']}" if match and cited else line
 
     def definition(self, line: str) -> str | None:
         """What stays of a line that only says what a number is, `[^1]: title`, `[1] title`: the
         number, where the reply cites nothing else. None: it is no such line."""
         match = _DEFINITION.fullmatch(line)
-        content = content_of(match["content"]) if match else None
-        numbers = self._existing(content) if content else ()
+        numbers = self._numbers(match["square"]) if match else None
         if match is None or not numbers:
             return None
         label, _, _ = self._sources[numbers[0] - 1].partition("\n")
         rest = " ".join(tokens(match["rest"].lower()))
         is_title = bool(rest) and rest in " ".join(tokens(label.lower()))
-        if not is_title and not ("^" in match["content"] and match["colon"]):
+        if not is_title and not ("^" in match["square"] and match["colon"]):
             return None
         return "" if self._cites_in_square else f"{match['mark']}[{numbers[0]}]"
 
@@ -180,34 +126,52 @@ class Brackets:
         ways = (f"{word}{_plain(bracket)}", f"{word} {_plain(bracket)}")
         return bool(word) and any(one in text for text in self._texts for one in ways)
 
-    def _existing(self, content: Content) -> list[int]:
-        return [one for one in content.numbers if 1 <= one <= len(self._sources)]
+    def _numbers(self, bracket: str, before: str = "") -> list[int] | None:
+        """What a bracket cites, without numbers that no source has; None: it is no citation."""
+        text = _SIGNS.sub("", bracket.partition("](")[0]).strip().lstrip("^#№").lstrip()
+        if match := _WORD.match(text):
+            word, is_apart = match[0], not text[match.end() :][:1].isdigit()
+            if "](" in bracket or not self._means_sources(word, text, is_apart=is_apart):
+                return None
+            text = re.sub(rf"{word}[\s:.#_-]{{0,3}}", "", text, flags=re.IGNORECASE)
+        items = _ITEMS.match(text)
+        if items is None or not _PLACE.match(text, items.end()):
+            return None
+        numbers: list[int] = []
+        for item in re.finditer(_ITEM, items[0]):
+            first, *last = map(int, re.findall(r"\d+", item[0]))
+            end = last[0] if last else first
+            if last and not 0 < first < end <= first + _MAX_RANGE:
+                return None
+            numbers += range(first, end + 1)
+        if 0 in numbers and (len(numbers) > 1 or before[-1:].isalnum()):
+            return None  # an interval, an index
+        if self.stands_in_a_source(before, bracket):
+            return None
+        return [one for one in dict.fromkeys(numbers) if 1 <= one <= len(self._sources)]
 
-    def _cites(self, content: Content, bracket: str, link: str | None, before: str) -> bool:
-        """Whether a square bracket is a citation, if only of a source that doesn't exist."""
-        if content.word and (link or not self._is_a_word_for_sources(content, bracket)):
-            return False
-        is_index = before[-1:].isalnum() and content.numbers == (0,)
-        return not is_index and not self.stands_in_a_source(before, bracket)
-
-    def _is_a_word_for_sources(self, content: Content, bracket: str) -> bool:
+    def _means_sources(self, word: str, text: str, *, is_apart: bool) -> bool:
         """Whether `word n` can be a citation: `Quelle 1` and `doc1`, but not the names `SEV1` and
         `P1`, and not `tier 1` of a source."""
-        word = content.word
-        if _is_label(word):
+        if word.lower().removesuffix("s") == _LABEL:
             return bool(self._sources)
-        is_name = word.isascii() and (word.isupper() or (len(word) < 3 and not content.is_apart))
-        text = _plain(bracket).strip(r" \[]()【】")
-        return bool(self._sources) and not is_name and not any(text in one for one in self._texts)
+        is_name = word.isascii() and (word.isupper() or (len(word) < 3 and not is_apart))
+        return not is_name and not any(_plain(text) in one for one in self._texts)
 
-    def _is_an_amount(self, word: str, numbers: Sequence[int]) -> bool:
-        """Whether a sentence of some source has the number and the word before it."""
-        figures, name = {*map(str, numbers)}, stem(word.lower())
-        return any(figures & words and name in names for words, names in self._statements())
-
-    def _supports(self, number: int, sentence: str) -> bool:
+    def _supports(self, numbers: Sequence[int], sign: str, before: str) -> bool:
+        """Whether a number behind a sentence can only be the source that the sentence is from: no
+        power, no amount that a source names with the same word."""
+        sentence = (sentences(before) or [""])[-1]
+        last = (tokens(sentence) or [""])[-1]
+        is_power = sign.strip()[0] not in "(（" and not (last.isalpha() and len(last) > 2)
+        if self._cites_in_square or not last or is_power:
+            return False
+        figures, name = {*map(str, numbers)}, stem(last.lower())
+        if any(figures & words and name in names for words, names in self._statements()):
+            return False
         names = naming_words(sentence).keys()
-        return len(names & self._words(number)) >= max(1.0, _ENOUGH * len(names))
+        enough = max(1.0, _ENOUGH * len(names))
+        return all(len(names & self._words(one)) >= enough for one in numbers)
 
 
 def protected(text: str) -> str:
@@ -215,8 +179,8 @@ def protected(text: str) -> str:
     return re.sub(r"\[(?=\d{1,3}\])", f"[{LITERAL}", text)
 
 
-def _is_label(word: str) -> bool:
-    return word.lower().removesuffix("s") == _LABEL
+def _cited(numbers: Iterable[int]) -> str:
+    return "".join(f"[{one}]" for one in numbers)
 
 
 def _ends_a_word(text: str) -> bool:

@@ -80,30 +80,33 @@ class CitationReader:
         return heading + text
 
     def _end_line(self, rest: str) -> str:
-        begins = not self._line
-        fence = _FENCE.match(rest) if begins else None
+        if self._line:
+            text, self._line = self._read(rest, "\n"), ""
+            return self._with_heading(f"{text}\n")
+        fence = _FENCE.match(rest)
         if self._fence or fence:
+            mark = fence[1] if fence else ""
             if not self._fence:
-                self._fence = fence[1] if fence else ""
-            elif fence and fence[1].startswith(self._fence) and rest.strip() == fence[1]:
+                self._fence = mark
+            elif mark.startswith(self._fence) and rest.strip() == mark:
                 self._fence = ""
-            return self._with_heading(self._command(rest) + "\n")
-        if begins and (number := self._brackets.definition(rest)) is not None:
-            heading = self._with_heading("")
-            return f"{heading}{number}\n" if number else ""
-        text = self._read(rest, "\n") + "\n"
-        self._line = ""
-        is_row = begins and rest.lstrip().startswith("|")
+            return self._with_heading(f"{self._command(rest)}\n")
+        number = self._brackets.definition(rest)
+        if number == "":
+            self._heading = ""
+            return ""
+        text, self._line = number or self._read(rest, "\n"), ""
+        is_row = rest.lstrip().startswith("|")
         if is_row:
             text = self._brackets.row(text, is_head=not self._in_table)
         self._in_table = is_row
-        if begins and not rest.strip() and self._heading:
-            self._heading += text
+        if not rest.strip() and self._heading:
+            self._heading += f"{text}\n"
             return ""
-        if begins and rest.strip() and _HEADING.fullmatch(rest):
-            heading, self._heading = self._heading, text
+        if rest.strip() and _HEADING.fullmatch(rest):
+            heading, self._heading = self._heading, f"{text}\n"
             return heading
-        return self._with_heading(text)
+        return self._with_heading(f"{text}\n")
 
     def _command(self, line: str) -> str:
         """A line of code. Only what stands behind it, and in no source, can be a citation."""
@@ -127,7 +130,7 @@ class CitationReader:
                 read += self._brackets.weak(match[0], before) if ends else match[0]
             elif match["label"]:
                 inside = any(one.isalnum() or one in "-_" for one in before[-1:] + after[:1])
-                read += match[0] if inside else self._brackets.label(match[0])
+                read += match[0] if inside else self._brackets.label(match[0], before)
             elif match["code"]:
                 read += protected(match[0])
         self._line = (self._line + text)[-_MAX_CONTEXT:]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -96,44 +95,26 @@ class Opening:
 
     def _read_verdict(self, *, is_end: bool) -> None:
         """Decides it, unless more has to come first. What follows it is pending then."""
-        body = head = self._pending = self._pending.lstrip()
-        first, ends, rest = head.partition("\n")
+        self._pending = self._pending.lstrip()
+        first, ends, rest = self._pending.partition("\n")
         if not (ends or is_end or len(first) > _MAX_LABEL_CHARS):
             return
-        fence = _FENCE.fullmatch(first)
-        if fence:
-            body = rest.lstrip()
-        elif not self._tag and (tag := _TAG.match(first)):
-            self._tag, self._pending = f"</{tag[1]}>", head[tag.end() :]
+        if not self._tag and (tag := _TAG.match(first)):
+            self._tag, self._pending = f"</{tag[1]}>", self._pending[tag.end() :]
             self._read_verdict(is_end=is_end)
             return
+        fence = _FENCE.fullmatch(first)
+        body = rest.lstrip() if fence else self._pending
         if body.startswith("{"):
             if is_end:
-                self.verdict, self._pending = _from_json(body) or ("answer", head)
-            return
-        at, window = 0, body[:_MAX_PREAMBLE_CHARS]
-        is_full = is_end or len(body) > _MAX_PREAMBLE_CHARS
-        for line in window.splitlines(keepends=True):
-            has_ended = is_full or line.endswith("\n")
-            if not has_ended and len(line) <= _MAX_LABEL_CHARS:
-                return
-            read = _verdict_in(line, is_first=not at)
-            if not read and _CITED.search(line):
-                break
-            if not read and has_ended:
-                read = _verdict_at_the_end(line)
-            at += len(line)
-            if read:
-                self.verdict, before, after = read
-                self._preamble = f"{body[: at - len(line)]}{before}".strip()
-                self._fence, self._pending = fence["mark"] if fence else "", after + body[at:]
-                return
-        else:
-            if not is_full:
-                return
-        lines = [line for line in body.splitlines() if line.strip()]
-        if is_end or not is_request(lines[0]):
-            self.verdict = "look" if lines and all(map(is_request, lines)) else "answer"
+                self.verdict, self._pending = _from_json(body) or ("answer", self._pending)
+        elif found := _find_verdict(body, is_end=is_end):
+            self.verdict, self._preamble, self._pending = found
+            self._fence = fence["mark"] if fence else ""
+        elif found is False:
+            lines = [line for line in body.splitlines() if line.strip()]
+            if is_end or not is_request(lines[0]):
+                self.verdict = "look" if lines and all(map(is_request, lines)) else "answer"
 
     def _is_ready(self) -> bool:
         """Whether the pending line is part of the text or none, whatever comes."""
@@ -160,9 +141,9 @@ class Opening:
             self._begins_line = True
             return ""
         if begins and not (self._has_begun or self._code):
-            read = _verdict_in(line, is_first=True)
-            if read and read[0] == self.verdict and (read[2] or self.verdict == "answer"):
-                self._begins_line, self._pending = True, read[2] + ends + rest
+            again = _verdict_in(line, is_first=True)
+            if again and again[0] == self.verdict and (again[1] or self.verdict == "answer"):
+                self._begins_line, self._pending = True, again[1] + ends + rest
                 return ""
             line = line.lstrip()
         self._has_begun = True
@@ -202,8 +183,29 @@ class Opening:
         return False
 
 
-def _verdict_in(line: str, *, is_first: bool) -> tuple[Verdict, str, str] | None:
-    """The verdict that a line begins with, perhaps behind a label; '', and the line's rest.
+def _find_verdict(body: str, *, is_end: bool) -> tuple[Verdict, str, str] | Literal[False] | None:
+    """The verdict, the lines before it and what follows. False: there is none, for it stands before
+    any citation and within the first characters. None: more has to come first."""
+    at, is_full = 0, is_end or len(body) > _MAX_PREAMBLE_CHARS
+    for line in body[:_MAX_PREAMBLE_CHARS].splitlines(keepends=True):
+        has_ended = is_full or line.endswith("\n")
+        if not has_ended and len(line) <= _MAX_LABEL_CHARS:
+            return None
+        if begin := _verdict_in(line, is_first=not at):
+            verdict, rest = begin
+            return verdict, body[:at].strip(), rest + body[at + len(line) :]
+        if _CITED.search(line):
+            return False
+        at += len(line)
+        said, _, word = line.rstrip(f"{_BESIDE}{_CLOSERS}\n").rpartition(" ")
+        said, end = said.rstrip(_BESIDE), _VERDICTS.get(word.lstrip(_BESIDE))
+        if has_ended and end and said.endswith((".", ":", "：", "!", "?")):
+            return end, f"{body[: at - len(line)]}{said}".strip(), body[at:]
+    return False if is_full else None
+
+
+def _verdict_in(line: str, *, is_first: bool) -> tuple[Verdict, str] | None:
+    """The verdict that a line begins with, perhaps behind a label, and the line's rest.
 
     A word in capitals is one; in a reply's first line also one that is alone or has a colon."""
     label = _LABEL.match(line[:_MAX_LABEL_CHARS])
@@ -214,30 +216,19 @@ def _verdict_in(line: str, *, is_first: bool) -> tuple[Verdict, str, str] | None
         verdict = _VERDICTS[word[1].upper()]
         behind = line[word.end() :].lstrip(_CLOSERS)
         rest = behind.lstrip()
-        is_alone, sign = not rest.strip(f"{_SEPARATORS}{_CLOSERS} \n"), rest[:1]
+        sign, is_alone = rest[:1], not rest.strip(f"{_SEPARATORS}{_CLOSERS} \n")
+        if is_alone and (is_first or word[1].isupper()):
+            return verdict, ""
         if word[1].isupper():
-            is_meant = is_alone or sign in _SEPARATORS or behind[0].isspace()
+            is_meant = sign in _SEPARATORS or behind[0].isspace()
         else:
-            has_colon = sign in ":：—–" and verdict in ("answer", "nothing")
-            is_meant = is_first and (is_alone or has_colon)
-        if not is_meant:
-            continue
-        if is_alone:
-            rest = ""
-        elif sign in _SEPARATORS:
-            rest = rest[1:].lstrip(_CLOSERS).lstrip()
-        elif verdict in ("which", "nothing"):  # the word begins the sentence
-            rest = f"{word[1].replace('_', ' ').capitalize()} {rest}"
-        return verdict, "", rest
+            is_meant = is_first and sign in ":：—–" and verdict in ("answer", "nothing")
+        if is_meant and sign in _SEPARATORS:
+            return verdict, rest[1:].lstrip(_CLOSERS).lstrip()
+        if is_meant:  # the word may begin the sentence
+            begins = verdict in ("which", "nothing")
+            return verdict, f"{word[1].replace('_', ' ').capitalize()} {rest}" if begins else rest
     return None
-
-
-def _verdict_at_the_end(line: str) -> tuple[Verdict, str, str] | None:
-    """The verdict in capitals that a preamble's line ends with, and what stands before it."""
-    said, _, word = line.rstrip(f"{_BESIDE}{_CLOSERS}\n").rpartition(" ")
-    verdict = _VERDICTS.get(word.lstrip(_BESIDE))
-    said = said.rstrip(_BESIDE)
-    return (verdict, said, "") if verdict and said.endswith((".", ":", "：", "!", "?")) else None
 
 
 def _has_fence(text: str) -> bool:
@@ -251,33 +242,29 @@ def _from_json(text: str) -> tuple[Verdict, str] | None:
         reply, _ = json.JSONDecoder(strict=False).raw_decode(text)
     except (ValueError, RecursionError):
         return None
-    verdict: Verdict | None = None
-    texts: list[str] = []
-    numbers: list[int] = []
-    for key, value in reply.items():
-        words = [str(value).strip().upper(), key.upper()]
-        verdict = verdict or next((_VERDICTS[one] for one in words if one in _VERDICTS), None)
-        if isinstance(value, list) and all(isinstance(one, int) for one in value):
-            numbers += value
-        elif words[0] not in _VERDICTS:
-            texts.append("\n".join(_lines(value)))
+    words = [str(one).strip().upper() for pair in reply.items() for one in reversed(pair)]
+    verdict = next((_VERDICTS[word] for word in words if word in _VERDICTS), None)
     if verdict is None:
         return None
+    numbers: list[int] = []
+    texts: list[str] = []
+    for value in reply.values():
+        if isinstance(value, list) and all(isinstance(one, int) for one in value):
+            numbers += value
+        elif str(value).strip().upper() not in _VERDICTS:
+            texts.append(_text_of(value))
     body = "\n".join(texts) if verdict == "look" else max(texts, key=len, default="")
     cited = "" if _CITED.search(body) else "".join(f"[{one}]" for one in numbers)
     return verdict, f"{body} {cited}".strip()
 
 
-def _lines(value: Any) -> Iterator[str]:
+def _text_of(value: Any) -> str:
+    """A list's parts are lines, and so are an object's, unless it is a request: tool, words."""
     if isinstance(value, list):
-        for one in value:
-            yield from _lines(one)
-    elif isinstance(value, dict):  # perhaps a request: its tool, and what that takes
-        pairs = [(key, str(one)) for key, one in value.items() if one]
-        request = f"{pairs[0][1]}: {' | '.join(one for _, one in pairs[1:])}" if pairs else ""
-        if is_request(request):
-            yield request
-        else:
-            yield from (f"{key}: {one}" for key, one in pairs)
-    elif value is not None:
-        yield str(value)
+        return "\n".join(map(_text_of, value))
+    if isinstance(value, dict):
+        parts = {key: _text_of(one) for key, one in value.items() if one}
+        tool, *words = parts.values() or [""]
+        request = f"{tool}: {' | '.join(words)}"
+        return request if is_request(request) else "\n".join(map(": ".join, parts.items()))
+    return "" if value is None else str(value)
