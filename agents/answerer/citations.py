@@ -22,7 +22,7 @@ _TOKEN = re.compile(
     rf"|(?P<squares>\s?{SQUARE}(?:\s{{0,3}}[,;、，]?\s{{0,3}}{SQUARE})*+)"
     r"|(?P<weak>\s?(?:[(（][^()（）\n]{1,60}[)）]|[⁰¹²³⁴-⁹]++"
     r"|<(?:sup|cite|ref)>\s?\[?\d{1,3}\]?\s?</\w{1,4}>))"
-    r"|(?P<label>[Ss]ources?\s\d{1,3}(?:(?:,\s|\s(?:and|&)\s)\d{1,3})*(?![\w-]))"
+    r"|(?P<label>[Ss]ources?\s\d{1,3}(?:(?:,\s|\s(?:and|&)\s)\d{1,3})*+(?![\w-]))"
 )
 _OPEN = re.compile(
     rf"!?\\?[{OPENS}]+[^{OPENS}{CLOSES}]{{0,170}}(?:[{CLOSES}]+(?:\([^()\s]{{0,300}})?)?$"
@@ -30,7 +30,7 @@ _OPEN = re.compile(
     r"|<(?:\w{0,4}|(?:sup|cite|ref)>[^<>]{0,6}(?:</?\w{0,4})?)$"
 )
 """A bracket with its link, code or a tag, as long as it may be."""
-_UNDECIDED = re.compile(r"(?:[Ss]ources?[\s\d,&and]{0,40}|\w{1,8}|[\s\\!,;、，]{1,8})$")
+_UNDECIDED = re.compile(r"(?:[Ss]ources?[\s\d,&and]{0,40}\w{0,8}|\w{1,8}|[\s\\!,;、，]{1,8})$")
 """Perhaps the label of a source, or what joins two citations."""
 _SENTENCE_END = re.compile(r"\s?(?:[.,;:!?。，；！？|]|$)|\s?[(（⁰¹²³⁴-⁹<]")
 _IN_A_COMMAND = re.compile(rf"(?<=\s){SQUARE}\s*$")
@@ -81,7 +81,7 @@ class CitationReader:
 
     def _end_line(self, rest: str) -> str:
         if self._line:
-            text, self._line = self._read(rest, "\n"), ""
+            text, self._line, self._in_table = self._read(rest, "\n"), "", False
             return self._with_heading(f"{text}\n")
         fence = _FENCE.match(rest)
         if self._fence or fence:

@@ -23,7 +23,7 @@ _MARKS = r"[\W_]*(?:1[.)][\W_]*)?"
 """Before a verdict: decoration, the mark of a list, a bracket."""
 _WORD = re.compile(rf"{_MARKS}({'|'.join(_VERDICTS)})(?![^\W_])", re.IGNORECASE)
 _LABEL = re.compile(rf"{_MARKS}[^\W\d_]+(?:[ \t][^\W\d_]+){{0,5}}[*_`\"]*[ \t]*[:：=]")
-_CLOSERS, _SEPARATORS = "*_`\"'”’»\\])>", ":：.|=—–-"
+_CLOSERS, _SEPARATORS = "*_`\"'”’»])>】》」", ":：.|=—–-"
 _MAX_LABEL_CHARS, _MAX_PREAMBLE_CHARS, _MAX_LINE_CHARS = 60, 240, 300
 """Of a verdict with its label; of the lines up to a verdict; of a CONFLICT or a fence."""
 _FENCE = re.compile(r"[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<language>[\w+-]*)\s*")
@@ -163,7 +163,7 @@ class Opening:
             return True
         if not self._has_begun and (not line.strip() or _RULE.fullmatch(line)):
             return True
-        return line.strip(f"{_BESIDE}.:") in _VERDICTS
+        return line.lstrip(_BESIDE).rstrip(f"{_BESIDE}.:") in _VERDICTS
 
     def _is_around(self, mark: str, language: str, rest: str) -> bool:
         """Whether a fence is around the whole reply. If not, it begins or ends code."""

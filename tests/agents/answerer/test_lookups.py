@@ -86,6 +86,15 @@ ANSWERED = citing(f"ANSWER\n{LEAK}", "replaced within 24 hours")
             "The DNS gives you an ANSWER\nof 60 [1].",
         ),
         ('{"retries": 3}', "answer", '{"retries": 3}'),
+        ("【ANSWER】\n60 days [1].", "answer", "60 days [1]."),
+        ("« ANSWER »\n60 days [1].", "answer", "60 days [1]."),
+        ("✅ ANSWER\n60 days [1].", "answer", "60 days [1]."),
+        ("| ANSWER |\n60 days [1].", "answer", "60 days [1]."),
+        ("ANSWER\r\n60 days [1].", "answer", "60 days [1]."),
+        ("ANSWER\n**Verdict:** ANSWER\n60 days [1].", "answer", "60 days [1]."),
+        ("WHICH\nWHICH: Which key?", "which", "Which key?"),
+        ("NOTHING\nNothing.", "nothing", "Nothing."),
+        ("Final decision: LOOK\nfind: x", "look", "find: x"),
     ],
 )
 @pytest.mark.parametrize("size", [1, 3, 1_000])
