@@ -108,10 +108,10 @@ class Opening:
         if body.startswith("{"):
             if is_end:
                 self.verdict, self._pending = _from_json(body) or ("answer", self._pending)
-        elif found := _find_verdict(body, is_end=is_end):
-            self.verdict, self._preamble, self._pending = found
+        elif verdict_read := _find_verdict(body, is_end=is_end):
+            self.verdict, self._preamble, self._pending = verdict_read
             self._fence = fence["mark"] if fence else ""
-        elif found is False:
+        elif verdict_read is False:
             lines = [line for line in body.splitlines() if line.strip()]
             if is_end or not is_request(lines[0]):
                 self.verdict = "look" if lines and all(map(is_request, lines)) else "answer"
@@ -197,10 +197,10 @@ def _find_verdict(body: str, *, is_end: bool) -> tuple[Verdict, str, str] | Lite
         if _CITED.search(line):
             return False
         at += len(line)
-        said, _, word = line.rstrip(f"{_BESIDE}{_CLOSERS}\n").rpartition(" ")
-        said, end = said.rstrip(_BESIDE), _VERDICTS.get(word.lstrip(_BESIDE))
-        if has_ended and end and said.endswith((".", ":", "：", "!", "?")):
-            return end, f"{body[: at - len(line)]}{said}".strip(), body[at:]
+        before, _, word = line.rstrip(f"{_BESIDE}{_CLOSERS}\n").rpartition(" ")
+        before, end = before.rstrip(_BESIDE), _VERDICTS.get(word.lstrip(_BESIDE))
+        if has_ended and end and before.endswith((".", ":", "：", "!", "?")):
+            return end, f"{body[: at - len(line)]}{before}".strip(), body[at:]
     return False if is_full else None
 
 
