@@ -129,4 +129,5 @@ def _build_model(settings: Settings, variable: str, model: str, patience: _Patie
         retries=patience.retries,
         pause_seconds=patience.pause_seconds,
         timeout_seconds=timeout,
+        server=settings.openai_base_url or "",
     )

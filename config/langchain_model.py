@@ -28,8 +28,8 @@ from config.models import (
     waiting_for_model,
 )
 from config.providers import OPENAI, secrets_of, uses_responses_api
-from config.servers.attempts import Attempts, EmptyStream
-from config.servers.capabilities import Fallbacks, note_thoughts
+from config.servers.attempts import Attempts
+from config.servers.capabilities import Fallbacks, Feature, capabilities_of
 from config.servers.messages import (
     describe,
     is_formless,
@@ -39,7 +39,7 @@ from config.servers.messages import (
     with_schema,
     without_system,
 )
-from config.servers.refusals import Feature
+from config.servers.refusals import EmptyStream
 from config.servers.replies import StreamReading, finish_reasons, text_of, usage_of
 from config.servers.streams import IDLE_SECONDS, PacedStream, ending_of
 from config.servers.thoughts import ThoughtFilter, without_thoughts
@@ -75,17 +75,19 @@ class LangChainModel:
         pause_seconds: float,
         timeout_seconds: float = float("inf"),
         provider: str = OPENAI,
+        server: str = "",
     ) -> None:
-        """`timeout_seconds`: the client's, which `model_time` may shorten for a call."""
+        """`timeout_seconds`: the client's, which `model_time` may shorten for a call. `server`: its
+        base URL, if it has one."""
         self.name = name
         self._provider = provider
         self._connect = connect
         self._timeout = timeout_seconds
         self._count_tokens = TokenCount(name)
+        self.capabilities = capabilities_of(server or provider, name)
         self._attempt = Attempts(
-            name, check_key, check, retries, pause_seconds, secrets=self._secrets
+            name, check_key, check, retries, pause_seconds, self._secrets, self.capabilities
         )
-        self.capabilities = self._attempt.capabilities
         self._client: BaseChatModel | None = None
 
     def __repr__(self) -> str:
@@ -192,7 +194,7 @@ class LangChainModel:
             log.warning("a model's server doesn't say why a reply ends", model=self.name)
         if text := reading.thoughts.close():
             yield text
-        note_thoughts(self.capabilities, reading.thoughts)
+        self.capabilities.note_thoughts(reading.thoughts)
         yield reading.usage + Usage(cut=ending in ("cut", "filtered"))
 
     def _begun(
@@ -247,7 +249,7 @@ class LangChainModel:
                 raise withheld(prompt)
         thoughts = ThoughtFilter()
         thoughts.feed(text)
-        note_thoughts(self.capabilities, thoughts)
+        self.capabilities.note_thoughts(thoughts)
         return text, usage
 
     def _replied(

@@ -16,6 +16,7 @@ import structlog
 from hypothesis import HealthCheck, settings
 
 from config import minilm
+from config.servers.capabilities import RECORDS
 from tests.chromium import CHROMIUM
 from tests.databases import close_shared_server
 from tests.local_model import loaded_once
@@ -113,6 +114,12 @@ def _same_environment(_clean_environment: None) -> Iterator[None]:
     """What a test or the product sets in it is gone after the test."""
     with patch.dict(os.environ):
         yield
+
+
+@pytest.fixture(autouse=True)
+def _unknown_servers() -> None:
+    """What one test learnt of a server is no knowledge of the next one at its port."""
+    RECORDS.clear()
 
 
 @pytest.fixture(autouse=True, scope="session")

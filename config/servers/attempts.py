@@ -5,7 +5,7 @@ What the server refuses is replaced, temporary failures are retried, an outage c
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import NoReturn, TypeVar
 
@@ -19,12 +19,12 @@ from config.servers.capabilities import (
     SUSPICION,
     Capabilities,
     Fallbacks,
+    Feature,
     all_back,
-    stepped_back,
     suspects,
     used,
 )
-from config.servers.refusals import Feature, Refusal, refusal_of
+from config.servers.refusals import refusal_of
 
 log = structlog.get_logger()
 
@@ -34,10 +34,6 @@ _FAIR_SECONDS = 10.0
 """A call that was given less time says nothing about the model when it gets no reply."""
 _WARN_EVERY = 60.0
 """Seconds."""
-
-
-class EmptyStream(Exception):
-    """A server that doesn't know streams sent something else."""
 
 
 @dataclass
@@ -52,7 +48,7 @@ class Attempts:
     pause_seconds: float
     secrets: Callable[[], list[str]]
     """The client's keys."""
-    capabilities: Capabilities = field(default_factory=Capabilities)
+    capabilities: Capabilities
     _paused_until: float = 0.0
     _warned_at: dict[str, float] = field(default_factory=dict)
 
@@ -70,23 +66,26 @@ class Attempts:
     def _retried(
         self, prompt: Prompt, call: Callable[[Fallbacks], T], features: Collection[Feature]
     ) -> T:
-        failures, fallbacks, learns_for = 0, self.capabilities.fallbacks(), 0.0
+        failures, fallbacks, lifetime = 0, self.capabilities.fallbacks(), LIFETIME
+        trials: Iterator[dict[Feature, int]] | None = None
         while True:
             left = model_time_left()
             try:
                 result = call(fallbacks)
             except Exception as error:  # the one place that handles vendors' errors
-                refusal = _refusal(error, used(features, fallbacks))
-                if refusal and refusal.features:
-                    fallbacks = stepped_back(fallbacks, refusal)
-                    if refusal.is_lasting:
-                        self.capabilities.learn(fallbacks)
-                    if isinstance(error, EmptyStream):  # or a page that stands in the way
-                        learns_for = LIFETIME
-                    log.info("a model's server refuses", model=self.model, what=[*refusal.features])
+                refused = refusal_of(error, used(features, fallbacks))
+                if refused == "unnamed" and not self.capabilities.has(f"unexplained {features}"):
+                    trials = trials or suspects(features, fallbacks)
+                    if trial := next(trials, None):
+                        fallbacks = trial
+                        continue
+                    self.capabilities.note(f"unexplained {features}", SUSPICION)
+                elif refused and refused != "unnamed":
+                    fallbacks = {**fallbacks, refused: fallbacks.get(refused, 0) + 1}
+                    if "failed_generation" in str(error):  # this reply's fault, not the server's
+                        lifetime = SUSPICION
+                    log.info("a model's server refuses", model=self.model, what=refused)
                     continue
-                if refusal and (reply := self._search(call, features, fallbacks)):
-                    return reply
                 wait = wait_before_retry(error, failures)
                 failures += 1
                 if wait is None or failures > self.retries:
@@ -94,30 +93,10 @@ class Attempts:
                 time.sleep(wait)
                 if failures == self.retries and status_of(error) == 500:
                     # Some servers fail at what they should refuse.
-                    fallbacks, learns_for = all_back(features, fallbacks), SUSPICION
+                    fallbacks, lifetime = all_back(features, fallbacks), SUSPICION
             else:
-                if learns_for:
-                    self.capabilities.learn(fallbacks, learns_for)
+                self.capabilities.learn(fallbacks, lifetime)
                 return result
-
-    def _search(
-        self, call: Callable[[Fallbacks], T], features: Collection[Feature], fallbacks: Fallbacks
-    ) -> T | None:
-        """The reply to the first request that the server doesn't refuse; once in some minutes."""
-        remark = f"unexplained {features}"
-        if self.capabilities.has(remark):
-            return None
-        for trial in suspects(features, fallbacks):
-            try:
-                result = call(trial)
-            except Exception as error:  # the first refusal is the one to report
-                if _refusal(error, [*trial]) is None:
-                    break
-            else:
-                self.capabilities.learn(trial)
-                return result
-        self.capabilities.note(remark, SUSPICION)
-        return None
 
     def fail(self, prompt: Prompt, error: Exception, *, patient: bool = True) -> NoReturn:
         """Raises the ModelError that the error means."""
@@ -143,9 +122,3 @@ class Attempts:
                 cause=failure.problem,
                 remedy=failure.remedy,
             )
-
-
-def _refusal(error: Exception, features: Collection[Feature]) -> Refusal | None:
-    if isinstance(error, EmptyStream):
-        return Refusal(frozenset({"stream"}), is_lasting=False)
-    return refusal_of(error, features)

@@ -9,10 +9,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Literal
 
-from config.servers.refusals import Feature, Refusal
 from config.servers.thoughts import ThoughtFilter
 
+Feature = Literal["schema", "usage", "temperature", "limit", "system", "whole", "stream"]
+"""`schema`: the form of a reply. `usage`: tokens counted in a stream. `limit`: of tokens. `system`:
+the role. `stream`, `whole`: a reply in pieces, or at once."""
 Fallbacks = Mapping[Feature, int]
 """How many steps each feature was taken back; 0 and missing: none."""
 
@@ -23,7 +26,7 @@ STEPS: Mapping[Feature, int] = {
 LIFETIME = 3_600.0
 """Seconds."""
 SUSPICION = 300.0
-"""Seconds of what helped after server errors, perhaps by chance."""
+"""Seconds of what helped by chance, perhaps."""
 
 
 class Capabilities:
@@ -31,56 +34,55 @@ class Capabilities:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._fallbacks: dict[Feature, tuple[int, float]] = {}
-        """Steps, and when they end."""
-        self._notes: dict[str, float] = {}
+        self._entries: dict[str, tuple[int, float]] = {}
+        """Steps of a feature, 1 for a remark, and when they end."""
         self._lock = threading.Lock()
 
-    def fallbacks(self) -> dict[Feature, int]:
-        now = self._clock()
-        with self._lock:
-            return {one: steps for one, (steps, end) in self._fallbacks.items() if now < end}
+    def _steps(self, name: str) -> int:
+        steps, end = self._entries.get(name, (0, 0.0))
+        return steps if self._clock() < end else 0
 
-    def learn(self, fallbacks: Fallbacks, seconds: float = LIFETIME) -> None:
-        """Keeps for `seconds` what is further back than before."""
-        before, end = self.fallbacks(), self._clock() + seconds
+    def fallbacks(self) -> dict[Feature, int]:
         with self._lock:
-            for feature, steps in fallbacks.items():
-                if steps > before.get(feature, 0):
-                    self._fallbacks[feature] = (steps, end)
+            return {one: steps for one in STEPS if (steps := self._steps(one))}
+
+    def learn(self, entries: Mapping[Feature, int] | Mapping[str, int], seconds: float) -> bool:
+        """Keeps for `seconds` what is further back than before. Whether anything is."""
+        with self._lock:
+            news = {one: steps for one, steps in entries.items() if steps > self._steps(one)}
+            for name, steps in news.items():
+                self._entries[name] = (steps, self._clock() + seconds)
+        return bool(news)
 
     def note(self, remark: str, seconds: float = LIFETIME) -> bool:
         """Whether it is new. Remarks: `lone tag`, `thoughts`, `loose schema`, `no reason`, and for
         which features a refusal stayed unexplained."""
-        is_new = not self.has(remark)
-        with self._lock:
-            self._notes[remark] = self._clock() + seconds
-        return is_new
+        return self.learn({remark: 1}, seconds)
+
+    def note_thoughts(self, thoughts: ThoughtFilter) -> None:
+        if thoughts.has_thoughts:
+            self.note("thoughts")
+        if thoughts.is_lone:
+            self.note("lone tag")
 
     def has(self, remark: str) -> bool:
         with self._lock:
-            return self._clock() < self._notes.get(remark, float("-inf"))
+            return bool(self._steps(remark))
 
 
-def note_thoughts(record: Capabilities, thoughts: ThoughtFilter) -> None:
-    if thoughts.has_thoughts:
-        record.note("thoughts")
-    if thoughts.is_lone:
-        record.note("lone tag")
+RECORDS: dict[tuple[str, str], Capabilities] = {}
+_lock = threading.Lock()
+
+
+def capabilities_of(server: str, model: str) -> Capabilities:
+    """The one record that all objects of a model share. `server`: base URL, or a provider."""
+    with _lock:
+        return RECORDS.setdefault((server, model), Capabilities())
 
 
 def used(features: Collection[Feature], fallbacks: Fallbacks) -> list[Feature]:
     """The features that a request with these fallbacks still uses."""
     return [one for one in STEPS if one in features and fallbacks.get(one, 0) < STEPS[one]]
-
-
-def stepped_back(fallbacks: Fallbacks, refusal: Refusal) -> dict[Feature, int]:
-    """One step for each feature that was named; all steps for a value."""
-    steps = {
-        one: STEPS[one] if refusal.is_of_value else fallbacks.get(one, 0) + 1
-        for one in refusal.features
-    }
-    return {**fallbacks, **steps}
 
 
 def suspects(features: Collection[Feature], fallbacks: Fallbacks) -> Iterator[dict[Feature, int]]:

@@ -162,7 +162,7 @@ def test_a_stream_ends_at_its_limit_and_says_so(counts: bool) -> None:
 
 def test_a_server_that_refuses_the_limit_is_asked_without_it() -> None:
     refused = ModelFault(kind="status", status=400, message="max_tokens is too large: 200")
-    with OpenAIStandIn({"colour": {"colour": "blue"}}, faults=[refused]) as server:
+    with OpenAIStandIn({"colour": {"colour": "blue"}}, faults=[refused, refused]) as server:
         model_at(server).structured(PROMPT, Colour)
     assert server.requests[-1].max_tokens > 200
 

@@ -1,25 +1,17 @@
 from __future__ import annotations
 
-from config.servers.capabilities import LIFETIME, Capabilities, stepped_back, suspects
-from config.servers.refusals import Refusal
+from config.servers.capabilities import LIFETIME, Capabilities, suspects
 
 
 def test_a_fallback_is_tried_again_after_an_hour() -> None:
     now = [0.0]
     record = Capabilities(lambda: now[0])
-    record.learn({"schema": 1})
+    record.learn({"schema": 1}, LIFETIME)
     now[0] = LIFETIME - 1
-    record.learn({"schema": 1, "limit": 1})
+    record.learn({"schema": 1, "limit": 1}, LIFETIME)
     assert record.fallbacks() == {"schema": 1, "limit": 1}
     now[0] = LIFETIME
     assert record.fallbacks() == {"limit": 1}
-
-
-def test_a_name_steps_back_once_and_a_value_to_the_end() -> None:
-    named = Refusal(frozenset({"limit"}))
-    assert stepped_back({}, named) == {"limit": 1}
-    assert stepped_back({"limit": 1}, named) == {"limit": 2}
-    assert stepped_back({}, Refusal(named.features, is_of_value=True)) == {"limit": 2}
 
 
 def test_suspects_come_one_by_one_and_then_together() -> None:
