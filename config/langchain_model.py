@@ -77,8 +77,7 @@ class LangChainModel:
         provider: str = OPENAI,
         server: str = "",
     ) -> None:
-        """`timeout_seconds`: the client's, which `model_time` may shorten for a call. `server`: its
-        base URL, if it has one."""
+        """`timeout_seconds`: the client's; `model_time` may shorten it. `server`: its base URL."""
         self.name = name
         self._provider = provider
         self._connect = connect
@@ -185,7 +184,7 @@ class LangChainModel:
         finally:
             if paced:
                 paced.close()
-        ending = reading.ending(is_done=bool(paced and paced.watch.is_done))
+        ending = reading.ending
         if ending == "broken":
             raise ModelUnavailable(
                 f"the model's answer to {prompt.name!r} broke off", kind="broke_off"

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from config.errors import ConfigError
-from config.servers.streams import PlainChunks, watch_body
+from config.servers.streams import PlainChunks
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -90,7 +90,7 @@ def openai_client(
         base_url=base_url,
         timeout=timeout_seconds,
         max_retries=0,
-        http_client=openai.DefaultHttpxClient(event_hooks={"response": [watch_body]}),
+        http_client=openai.DefaultHttpxClient(),
     )
     client.client = PlainChunks(client.client)
     return client  # type: ignore[no-any-return]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -16,6 +17,7 @@ from config.servers.thoughts import without_thoughts
 
 _MAX_OBJECTS = 16
 """JSON objects that are tried in one reply."""
+_LIST = re.compile(r"\s*(?:`{3}\w*\s*)?\[")
 
 
 def messages_of(prompt: Prompt) -> Messages:
@@ -31,45 +33,51 @@ def messages_of(prompt: Prompt) -> Messages:
 
 def parse_reply(text: str, reply: type[Reply]) -> Reply:
     """Parses the JSON object in a reply; prose with braces, a fence or thoughts may surround it."""
-    texts = dict.fromkeys((without_thoughts(text), text))
-    candidates = [candidate for one in texts for candidate in _objects(one)]
-    for candidate in candidates:
-        with suppress(ValidationError):
-            return reply.model_validate_json(candidate)
-    for candidate in (*candidates, *_by_yaml(candidates[-1]), text):
-        if (read := reshaped(candidate, reply)) is not None:
+    values: list[Any] = []
+    for one in dict.fromkeys((without_thoughts(text), text)):
+        for value in _values(one):
+            with suppress(ValidationError):
+                return reply.model_validate_json(json.dumps(value))
+            values.append(value)
+    for value in values:
+        if (read := reshaped(value, reply)) is not None:
             return read
-    return reply.model_validate_json(candidates[0])
+    return reply.model_validate_json(json.dumps(values[0]) if values else text)
 
 
-def _objects(text: str) -> Iterator[str]:
-    """The whole JSON objects in a text, in order, then all from the first to the last brace."""
-    start, end = text.find("{"), text.rfind("}")
-    at = start
+def _values(text: str) -> Iterator[Any]:
+    """The list that the text begins with, the JSON objects in it, and what stands in an object
+    under one name; then all between the outermost brackets."""
+    decoder = json.JSONDecoder(strict=False)
+    begin = _LIST.match(text)
+    start = at = begin.end() - 1 if begin else text.find("{")
     for _ in range(_MAX_OBJECTS):
         if at < 0:
             break
         try:
-            body, behind = json.JSONDecoder().raw_decode(text, at)
-            yield text[at:behind]
-            if len(body) == 1:  # the form's name around it
-                yield json.dumps(*body.values())
+            value, behind = decoder.raw_decode(text, at)
+            yield value
+            if isinstance(value, list):
+                behind = at + 1
+            elif len(value) == 1:  # the form's name around it
+                yield from value.values()
         except (ValueError, RecursionError):
             behind = at + 1
         at = text.find("{", behind)
-    yield text[start : end + 1] if 0 <= start < end else text
+    if 0 <= start < (end := text.rfind("]" if begin else "}")):
+        yield from _by_yaml(text[start : end + 1])
 
 
-def _by_yaml(text: str) -> Iterator[str]:
-    """An object that is JSON but for a comma too many or other quotes, which YAML allows."""
+def _by_yaml(text: str) -> Iterator[Any]:
+    """JSON but for a comma too many or other quotes, which YAML allows."""
     import yaml
 
     with suppress(yaml.YAMLError, ValueError, TypeError, RecursionError):
         # A name for a value could be used a billion times.
         if not any(isinstance(one, yaml.AliasEvent) for one in yaml.parse(text, yaml.CSafeLoader)):
-            read = yaml.load(text, yaml.CSafeLoader)
-            if isinstance(read, dict):  # any word is YAML
-                yield json.dumps(read)
+            value = yaml.load(text, yaml.CSafeLoader)
+            json.dumps(value)  # a date is no JSON
+            yield value
 
 
 def describe(error: ValidationError) -> str:

@@ -42,8 +42,8 @@ _OTHER_ERRORS = re.compile(
     r"|(?:invalid|expired|incorrect|missing) .{0,12}\b(?:token|key)\b"
     r"|quota|billing|balance|credit|insufficient|rate limit|exhausted|overloaded|out of memory"
     # the content
-    r"|content (?:filter|policy|management)|polic(?:y|ies)\b|violates|violated|safety|moderation|responsible ai"
-    r"|flagged|sensitive|inspection|inappropriate|prohibited|\bblocked"
+    r"|content (?:filter|policy|management)|polic(?:y|ies)\b|violate[sd]|safety|moderation"
+    r"|responsible ai|flagged|sensitive|inspection|inappropriate|prohibited|\bblocked"
     # the model, the address
     r"|\bmodel\b.{0,80}\b(?:not found|not exist|not loaded|no access|no longer|decommissioned)"
     r"|(?:unknown|invalid|no such|unsupported|not a valid) model\b|not found error|model not"
@@ -99,10 +99,10 @@ def refusal_of(
 
 def _first_named(text: str, features: Collection[Feature]) -> Feature | None:
     """A later one may be advice, as in `property 'stream_options' is unsupported, did you mean
-    'stream'?`. Of two at one place, the first of `_NAMES`."""
+    'stream'?`; a stream may be no more than where it happened, as in `calling ConverseStream`."""
     hits = [
-        (match.start(), number, feature)
-        for number, (feature, pattern) in enumerate(_NAMES.items())
+        (feature in ("stream", "whole"), match.start(), feature)
+        for feature, pattern in _NAMES.items()
         if feature in features and (match := pattern.search(text))
     ]
     return min(hits)[2] if hits else None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from config.models import Prompt, Usage
-from config.servers.streams import Ending, ending_of, looks_whole
+from config.servers.streams import DONE, Ending, ending_of, looks_whole
 from config.servers.thoughts import ThoughtFilter
 
 if TYPE_CHECKING:
@@ -42,12 +42,13 @@ class StreamReading:
         self.usage = self.usage + usage if self._sums else self.usage.at_least(usage)
         return self.thoughts.feed(text)
 
-    def ending(self, *, is_done: bool) -> Ending:
-        """`is_done`: the protocol's last line came. `unknown`: no reason, but all of the text."""
+    @property
+    def ending(self) -> Ending:
+        """`unknown`: no reason, but all of the text."""
         if self.room <= 0:
             return "cut"
         ending = ending_of(self.reasons)
-        is_whole = is_done or looks_whole(self.end)
+        is_whole = DONE in self.reasons or looks_whole(self.end)
         return "broken" if ending == "unknown" and not is_whole else ending
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import queue
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
-from dataclasses import dataclass
-from itertools import chain
+from contextlib import contextmanager, suppress
+from contextvars import copy_context
 from typing import Any, Generic, Literal, TypeVar
 
 T = TypeVar("T")
@@ -18,8 +17,8 @@ Ending = Literal["normal", "cut", "filtered", "broken", "unknown"]
 
 IDLE_SECONDS = 15.0
 """Most silence between two pieces of text. Before the first one, a model may think."""
-_DONE = b"[DONE]"
-_LINE_END = re.compile(rb"\r\n|\n|\r(?!\Z)")
+DONE = "done"
+"""No server's reason: says that the text is whole, not why."""
 _PIECES_AHEAD = 256
 _ENDINGS: tuple[tuple[Ending, re.Pattern[str]], ...] = (
     ("filtered", re.compile(
@@ -36,7 +35,7 @@ def ending_of(reasons: Sequence[str]) -> Ending:
     for ending, pattern in _ENDINGS:
         if any(map(pattern.search, reasons)):
             return ending
-    return "normal" if reasons else "unknown"
+    return "normal" if {*reasons} - {DONE} else "unknown"
 
 
 def looks_whole(text: str) -> bool:
@@ -44,50 +43,9 @@ def looks_whole(text: str) -> bool:
     return bool(_WHOLE.search(text))
 
 
-@dataclass
-class StreamWatch:
-    """What the client of the OpenAI protocol passes over in a body."""
-
-    is_done: bool = False
-    """The protocol's last line came."""
-
-
-_watch: ContextVar[StreamWatch | None] = ContextVar("stream_watch", default=None)
-
-
-def watch_body(response: Any) -> None:
-    """A hook for responses of httpx: leaves out events without JSON, which keep a connection alive
-    and which the client can't read, and notes the last line."""
-    watch, read = _watch.get(), response.iter_bytes
-    if watch is None or "event-stream" not in response.headers.get("content-type", ""):
-        return
-
-    def iter_bytes(*arguments: Any) -> Iterator[bytes]:
-        for event in _events(read(*arguments)):
-            data = b"".join(line[5:] for line in event if line.startswith(b"data:")).strip()
-            watch.is_done = watch.is_done or data.startswith(_DONE)
-            if data.startswith((b"{", b"[")):
-                yield b"\n".join([*event, b"", b""])
-
-    response.iter_bytes = iter_bytes
-
-
-def _events(parts: Iterator[bytes]) -> Iterator[list[bytes]]:
-    """Lines of each event, without the blank line that ends it."""
-    rest, event = b"", []
-    for part in chain(parts, [b"\n\n"]):
-        *lines, rest = _LINE_END.split(rest + part)
-        for line in lines:
-            if line:
-                event.append(line)
-            elif event:
-                yield event
-                event = []
-
-
 class PlainChunks:
-    """The OpenAI client's completions, with the pieces of a stream as dicts: LangChain takes a
-    `delta` for granted, and the client's own objects warn of lists in one."""
+    """The OpenAI client's completions, with the pieces of a stream as dicts, and without events
+    that keep a connection alive: LangChain takes a `delta` for granted, and the client JSON."""
 
     def __init__(self, completions: Any) -> None:
         self._completions = completions
@@ -102,15 +60,29 @@ class PlainChunks:
 
 @contextmanager
 def _as_dicts(stream: Any) -> Iterator[Iterator[dict[str, Any]]]:
-    def pieces() -> Iterator[dict[str, Any]]:
-        for chunk in stream:
-            piece = chunk.model_dump(warnings=False)
-            for choice in piece.get("choices") or ():
-                choice["delta"] = choice.get("delta") or {}
-            yield piece
-
     with stream:
-        yield pieces()
+        yield _pieces(stream)
+
+
+def _pieces(stream: Any) -> Iterator[dict[str, Any]]:
+    """The last piece has a reason of ours, DONE, when the protocol's last line came without one."""
+    import openai
+
+    is_ended = False
+    for event in stream._iter_events():  # before the client reads them as JSON
+        if event.data.startswith("[DONE]"):
+            if not is_ended:
+                yield {"choices": [{"delta": {}, "finish_reason": DONE}]}
+            return
+        if not event.data.startswith("{"):
+            continue
+        piece = json.loads(event.data)
+        if error := piece.get("error"):
+            raise openai.APIError(str(error), stream.response.request, body=error)
+        for choice in piece.get("choices") or ():
+            choice["delta"] = choice.get("delta") or {}
+            is_ended = is_ended or bool(choice.get("finish_reason"))
+        yield piece
 
 
 class PacedStream(Generic[T]):
@@ -121,13 +93,10 @@ class PacedStream(Generic[T]):
     def __init__(self, begin: Callable[[], Iterator[T]], seconds: float) -> None:
         """`seconds`: until the next item; may be changed between two."""
         self.seconds = seconds
-        self.watch = StreamWatch()
         self._begin = begin
         self._items: queue.Queue[tuple[str, Any]] = queue.Queue(_PIECES_AHEAD)
         self._is_over = threading.Event()
-        context = copy_context()
-        context.run(_watch.set, self.watch)
-        threading.Thread(target=context.run, args=(self._pump,), daemon=True).start()
+        threading.Thread(target=copy_context().run, args=(self._pump,), daemon=True).start()
 
     def __iter__(self) -> Iterator[T]:
         return self
@@ -149,27 +118,21 @@ class PacedStream(Generic[T]):
 
     def close(self) -> None:
         self._is_over.set()
+        with suppress(queue.Empty):  # whoever waits for room goes on, and sees that it is over
+            while True:
+                self._items.get_nowait()
 
     def _pump(self) -> None:
         items: Any = None
         try:
             items = self._begin()
             for item in items:
-                if not self._put("item", item):
+                if self._is_over.is_set():
                     return
-            self._put("end", None)
+                self._items.put(("item", item))
+            self._items.put(("end", None))
         except BaseException as error:
-            self._put("error", error)
+            self._items.put(("error", error))
         finally:
             if close := getattr(items, "close", None):
                 close()
-
-    def _put(self, kind: str, item: Any) -> bool:
-        """Whether someone still reads."""
-        while not self._is_over.is_set():
-            try:
-                self._items.put((kind, item), timeout=0.5)
-            except queue.Full:
-                continue
-            return True
-        return False
