@@ -51,8 +51,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-_GRACE = 1.0
-"""Seconds in which a client's own timeout comes first."""
+_GRACE = 1.0  # seconds in which a client's own timeout comes first
 _WHOLE: tuple[Feature, ...] = ("schema", "temperature", "limit", "system", "usage", "whole")
 _STREAM: tuple[Feature, ...] = ("usage", "temperature", "limit", "system", "stream")
 

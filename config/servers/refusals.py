@@ -34,9 +34,10 @@ _NAMES: Mapping[Feature, re.Pattern[str]] = {
 """Of texts as `_words` spells them."""
 _OTHER_ERRORS = re.compile(
     # the length of the context
-    r"context (?:length|window|size|overflow)|(?:maximum|exceed) context|too many (?:input )?tokens"
-    r"|(?:prompt|input|request|messages?) (?:is |are )?too (?:long|large)|reduce (?:the|your)"
-    r"|input length|inputs? .{0,30}tokens? .{0,40}(?:exceed|longer|limit|must be)|above max length"
+    r"(?:context|model) (?:length|window|size|overflow|(?:max|maximum) length|token limit)"
+    r"|(?:maximum|exceed) context|too many (?:input )?tokens|reduce (?:the|your)|input length"
+    r"|(?:prompt|input|request|messages?) (?:is |are )?too (?:long|large)|above max length"
+    r"|(?:prompt|input) .{0,30}tokens? .{0,30}(?:exceed|longer|limit)|inputs? tokens .{0,40}must be"
     # the key, the account
     r"|api ?key|\bauth|unauth|permission|credential|access (?:denied|to)|\baccount\b"
     r"|(?:invalid|expired|incorrect|missing) .{0,12}\b(?:token|key)\b"

@@ -178,6 +178,25 @@ def test_a_refused_feature_is_replaced_and_remembered(case: str) -> None:
     assert case == "no streams" or any(stream(one.body) for one in first)
 
 
+def test_models_of_one_server_share_what_was_learnt() -> None:
+    with serving(400, error("temperature"), temperature) as server:
+        first, second = model_at(server), model_at(server)
+        first.structured(PROMPT, Color)
+        server.requests.clear()
+        second.structured(PROMPT, Color)
+    assert [temperature(one.body) for one in server.requests] == [False]
+
+
+def test_where_a_refusal_happened_is_not_what_is_refused() -> None:
+    body = {"detail": "An error occurred when calling ConverseStream: temperature is deprecated"}
+    with serving(400, body, temperature) as server:
+        model_at(server).structured(PROMPT, Color)
+    assert [(stream(one.body), temperature(one.body)) for one in server.requests] == [
+        (False, True),
+        (False, False),
+    ]
+
+
 def test_a_refusal_in_a_stream_is_one() -> None:
     body = json.dumps({"error": "`temperature` must be strictly positive", "error_type": "v"})
 
