@@ -58,7 +58,7 @@ class Seer:
         if request.name == "sources":
             return {"documents": []}
         if request.name:
-            return ModelFault(kind="status", status=400, message="not in this play")
+            return ModelFault(kind="status", status=403, message="not in this play")
         found = re.search(r"source (\d+) [^\n]*description of a picture", request.text)
         return self.answer.replace("{pictured}", found[1] if found else "0")
 
@@ -192,7 +192,7 @@ def test_without_a_model_that_sees_nothing_is_fetched_or_changed(ledger: House) 
 
 
 def test_a_model_that_is_away_is_asked_again_by_the_next_run(ledger: House) -> None:
-    ledger.seer.says = lambda picture: ModelFault(kind="status", status=400, message="no")
+    ledger.seer.says = lambda picture: ModelFault(kind="status", status=403, message="no")
     first = ledger.ingest()
     assert (first.pictures.failed, first.unenriched) == (1, 1)
     ledger.seer.says = lambda picture: FLOW
