@@ -13,7 +13,27 @@ _ONES_LISTED = (
     "sixteen seventeen eighteen nineteen twenty"
 )
 _TENS_LISTED = "thirty forty fifty sixty seventy eighty ninety"
-_MONTHS_LISTED = "jan feb mar apr may jun jul aug sep oct nov dec"
+_MONTHS_LISTED = """
+jan feb mar apr may jun jul aug sep oct nov dec
+january february march april may june july august september october november december
+janvier février mars avril mai juin juillet août septembre octobre novembre décembre
+januar februar märz april mai juni juli august september oktober november dezember
+enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
+janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro
+gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre
+januari februari maart april mei juni juli augustus september oktober november december
+"""
+"""Names of the months: English, then French, German, Spanish, Portuguese, Italian, Dutch."""
+_SPANS_LISTED = """
+time 1 seconde seconden sekunde sekunden segundos secondi
+time 60 minuten minuto minutos minuti minuut
+time 3600 heure stunde stunden hora horas ora ore uur uren
+time 86400 jour tag tage tagen día días dia dias giorno giorni dag dagen
+time 604800 semaine woche wochen semana semanas settimana settimane weken
+months 1 mois monat monate monaten mes meses mês mese mesi maand maanden
+months 12 ans jahr jahre jahren año años ano anos anno anni jaar
+"""
+"""Measure, size and names of a unit of time, in the same languages."""
 _WORDS: dict[str, float] = {
     **{word: number for number, word in enumerate(_ONES_LISTED.split())},
     **dict(zip(_TENS_LISTED.split(), range(30, 100, 10), strict=True)),
@@ -42,14 +62,23 @@ _UNITS = {
     "metre": ("length", 1), "meter": ("length", 1), "mile": ("length", 1609.344),
     "kg": ("weight", 1), "g": ("weight", 0.001), "kilogram": ("weight", 1),
     "°c": ("celsius", 1), "°f": ("fahrenheit", 1),
+    **{
+        unit: (measure, float(size))
+        for measure, size, *units in map(str.split, _SPANS_LISTED.strip().splitlines())
+        for unit in units
+    },
 }  # fmt: skip
 """Unit → its measure, and its size in the measure's base unit."""
 _WORKING = frozenset({"business", "working", "work"})
-_MONTHS = {name: number for number, name in enumerate(_MONTHS_LISTED.split(), start=1)}
-_MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}"
+_MONTHS = {
+    name: number
+    for line in _MONTHS_LISTED.splitlines()
+    for number, name in enumerate(line.split(), start=1)
+}
+_MONTH = rf"(?:{'|'.join(sorted((*_MONTHS, 'sept'), key=len, reverse=True))})\b\.?"
 _DATE = re.compile(
     rf"(?<!\w)(?:(\d{{4}})-(\d\d)-(\d\d)(?!\d)"
-    rf"|(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH})\b(?:,? (\d{{4}})\b)?"
+    rf"|(\d{{1,2}})(?:st|nd|rd|th|er|\.)?(?: of| de)? ({_MONTH})(?:,?(?: de)? (\d{{4}})\b)?"
     rf"|({_MONTH}) (\d{{1,2}})(?:st|nd|rd|th)?(?!\w)(?:,? (\d{{4}})\b)?"
     rf"|({_MONTH}) (\d{{4}})\b)",
     re.IGNORECASE,
@@ -62,8 +91,8 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _UNIT = re.compile(
-    r"(?:(?:\s|-)?(?:(full|whole|more|further|consecutive|calendar|business|working|work|u\.?s\.?)"
-    r"(?:\s|-))?)(%|°[cf]\b|[€$£]|[a-z]{1,11}\b)",
+    r"(?:\+?(?:\s|-)?(?:(full|whole|more|further|consecutive|calendar|business|working|work|u\.?s\.?)"
+    r"(?:\s|-))?)(%|°[cf]\b|[€$£]|[a-zéêíñ]{1,11}\b)",
     re.IGNORECASE,
 )
 _NOUN = re.compile(r"[ -]([a-z]{3,20})\b", re.IGNORECASE)
@@ -71,6 +100,7 @@ _NO_NOUNS_LISTED = "and are but for from has have into must not per that the was
 _NO_NOUNS = frozenset(_NO_NOUNS_LISTED.split())
 _BETWEEN = re.compile(r"\s*(?:-|–|—|to|and|or|/|,)\s*(?:about |up to |at most )?", re.IGNORECASE)
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_HALF = re.compile(r" and (?:a half|(?:a|three) quarters?)\b", re.IGNORECASE)
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)\b", re.IGNORECASE)
 
 
@@ -117,6 +147,8 @@ def quantities(text: str) -> tuple[Quantity, ...]:
             next_date += 1
         if next_date < len(date_spans) and match.end() > date_spans[next_date][0]:
             continue
+        if quantities and match.start() < quantities[-1].end:
+            continue  # within `an hour and a half`
         if quantity := _quantity(text, match):
             quantities.append(quantity)
     shared = _units_shared(text, quantities)
@@ -132,7 +164,10 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
         end = ordinal.end() if ordinal else end
     else:
         value = f"{_number_of(word.lower()):g}"
+    more, end = _fraction(text, end)
     measure, base, unit_end = _unit(text, end, (currency or "").strip())
+    if measure and not more:
+        more, unit_end = _fraction(text, unit_end)
     if not digits and not measure and word.lower() in _AS_IN_ONE:
         return None
     if digits and not measure and end < len(text) and (text[end].isalpha() or text[end] == "_"):
@@ -140,7 +175,7 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
     if not value.replace(".", "", 1).isdigit():
         measure = ""  # `10:30 hours` and `1:1 a week` are no spans
     elif measure:
-        value = f"{float(value) * base:g}"
+        value = f"{(float(value) + more) * base:g}"
     following = "" if measure else _following_noun(text, end)
     wording = text[match.start() : unit_end].strip()
     return Quantity(value, measure, wording, match.start(), unit_end, counts=following)
@@ -149,6 +184,14 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
 def _following_noun(text: str, end: int) -> str:
     match = _NOUN.match(text, end)
     return match[1].lower() if match and match[1].lower() not in _NO_NOUNS else ""
+
+
+def _fraction(text: str, end: int) -> tuple[float, int]:
+    """What `and a half` adds to a number or to its unit, and where it ends."""
+    match = _HALF.match(text, end)
+    if not match:
+        return 0.0, end
+    return {"f": 0.5, "s": 0.75}.get(match[0][-1], 0.25), match.end()
 
 
 def _number_of(word: str) -> float:
@@ -204,10 +247,15 @@ def _dates(text: str) -> Iterator[Quantity]:
     for match in _DATE.finditer(text):
         year, month, day, day2, month2, year2, month3, day3, year3, month4, year4 = match.groups()
         name = month2 or month3 or month4
-        number = int(month) if month else _MONTHS.get((name or "")[:3].lower(), 0)
+        number = int(month) if month else _number_of_month(name or "")
         on = int(day or day2 or day3 or 0)
         year_text = year or year2 or year3 or year4 or ""
         yield Quantity(f"{number}-{on}", "date", match[0], *match.span(), year=year_text)
+
+
+def _number_of_month(name: str) -> int:
+    name = name.lower().rstrip(".")
+    return _MONTHS.get(name) or _MONTHS.get(name[:3], 0)
 
 
 def _plain(number: str) -> str:
@@ -228,3 +276,21 @@ _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 def figures(text: str) -> frozenset[str]:
     """Figures of a text, each once: `3`, `10:30`, `1.2.3`; `1,200` and `1200` are the same."""
     return frozenset(_THOUSANDS.sub("", figure) for figure in _FIGURE.findall(text))
+
+
+_FREQUENCIES = (
+    (r"hourly", "1 hour"), (r"daily|nightly", "1 day"), (r"bi-?weekly|fortnightly", "2 weeks"),
+    (r"weekly", "1 week"), (r"monthly", "1 month"), (r"quarterly", "3 months"),
+    (r"(?:semi-?|bi)annual(?:ly)?|half-?yearly", "6 months"), (r"annual(?:ly)?|yearly", "1 year"),
+    (r"every (?:other|second) (minute|hour|day|week|month|quarter|year)", r"2 \1"),
+)  # fmt: skip
+
+
+def intervals(text: str) -> tuple[Quantity, ...]:
+    """The times that adverbs of frequency mean: 14 days for `biweekly`."""
+    return tuple(
+        quantity
+        for pattern, span in _FREQUENCIES
+        for match in re.finditer(rf"(?<![\w-])(?:{pattern})\b", text, re.IGNORECASE)
+        for quantity in quantities(match.expand(span))
+    )
