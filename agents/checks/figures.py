@@ -30,7 +30,10 @@ _CONVERTED = frozenset({"time", "working time", "months", "bytes", "bits", "leng
 """Measures whose units are compared in one base unit."""
 _EXACT = 1e-6
 _DAY = timedelta(days=1)
+_CLOCK = re.compile(r"\d{1,2}:\d\d")
 _SECONDS_PER_DAY = 86_400
+_MINUTES = 1_440
+"""Of a day."""
 _MONTHS_PER_YEAR = 12
 _WEEKEND = 5
 _MAX_SPAN_DAYS = 36_500
@@ -100,10 +103,18 @@ def _follows(
     ]
     results += [(one.measure, value * 2) for one, value in numbers]
     results += [
-        (one.measure, value * by)
+        (one.measure, result)
         for one, value in numbers
         if one.measure not in _CONVERTED
         for by in _FACTORS
+        for result in (value * by, value / by)
+    ]
+    results += [
+        ("percent", share)
+        for one, value in numbers
+        if one.measure == "percent" or (not one.measure and value < 2)
+        for percent in (value if one.measure else 100 * value,)
+        for share in (percent, abs(100 - percent))
     ]
     results += [(one.measure, total) for one, total in _running_totals(grounded, text)]
     return any(
@@ -173,7 +184,18 @@ def _sign(text: str, left: Quantity, right: Quantity) -> str:
 def _is_reckoned(
     amount: Quantity, grounded: Sequence[Quantity], evidence: CitedText, asker: AskerTerms
 ) -> bool:
-    """Whether a date or a number of days follows from dates of the claim, the question or today."""
+    """Whether a date, a number of days or a time of day follows from those of the claim, the
+    question or today."""
+    if _CLOCK.fullmatch(amount.value):
+        figures = (*evidence.quantities, *asker.figures, *grounded)
+        return any(
+            (_minutes(base) + sign * float(span.value) / 60 - _minutes(amount)) % _MINUTES == 0
+            for base in figures
+            if _CLOCK.fullmatch(base.value)
+            for span in figures
+            if span.measure == "time"
+            for sign in (1, -1)
+        )
     year = next((int(one.year) for one in asker.today if one.year), 0)
     dates = [
         day
@@ -208,6 +230,11 @@ def _is_reckoned(
     number = _values(amount)
     base = _SECONDS_PER_DAY if amount.measure else 1
     return any(days * base in number for days in spans_between)
+
+
+def _minutes(clock: Quantity) -> int:
+    hours, minutes = clock.value.split(":")
+    return int(hours) * 60 + int(minutes)
 
 
 def _day(one: Quantity, year: int) -> date | None:

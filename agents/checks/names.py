@@ -15,6 +15,8 @@ from enrichment.language.words import is_code, stem, stems
 _WORD = re.compile(r"\w[\w./:+&'’@-]*")
 _OPENS = (".", ":", "!", "?", "“", '"', "(", "|", "*", "—", "–", "-")
 _NUMERONYM = re.compile(r"([a-z])(\d{1,2})([a-z])s?")
+_LITERAL = re.compile(r"(?<!`)`([^`\s<>]{2,80})`(?!`)|(?<![\w`&#])[#@]([a-z][\w-]{2,80})\b")
+"""Spelled as in the sources: code, channels, handles."""
 _SIGNS = re.compile(r"[\W_]+")
 _PARTS = re.compile(r"[/+&-]")
 _CAPITALIZED = re.compile(r"[A-Z][\w’']*(?:[ -](?:of |and |for |the )?[A-Z][\w’']*)+")
@@ -29,16 +31,31 @@ _BEGINNING = 5
 
 def name_fault(claim: Claim, evidence: CitedText, asker: AskerTerms) -> str:
     """The first name or code that sources and question lack, as a reason; '' without one."""
-    for name in names_in(claim.text, evidence.language):
-        if not _has(evidence, asker, name, claim.text):
+    for name in map("".join, _LITERAL.findall(claim.text)):
+        if not _is_verbatim(name.casefold(), evidence, asker):
+            return f"the name {name!r} is not in {source_label(claim)}"
+    text = _LITERAL.sub(" ", claim.text)
+    for name in names_in(text, asker.language or evidence.language):
+        if not _has(evidence, asker, name, text):
             return f"the name {name!r} is not in {source_label(claim)}"
     return ""
 
 
+def _is_verbatim(lowered: str, evidence: CitedText, asker: AskerTerms) -> bool:
+    """Whether a path may be put together from parts: each stands somewhere."""
+
+    def has(part: str) -> bool:
+        bare = _SIGNS.sub("", part)
+        return part in evidence.lower or part in asker.lower or bare in evidence.joined
+
+    name = lowered.lstrip("#@")
+    return has(name) or ("/" in name and all(map(has, filter(None, name.split("/")))))
+
+
 def names_in(text: str, language: str = "") -> Iterator[str]:
     """Codes, and capitalized words that do not open a sentence; outside English, where any noun
-    may have a capital, only codes with a digit. `language`: that of the sources, where the text
-    does not tell. No part of a figure or date is a name."""
+    may have a capital, only codes with a digit. `language`: that of the question or sources, where
+    the text does not tell. No part of a figure or date is a name."""
     for one in quantities(text):
         text = text[: one.start] + " " * (one.end - one.start) + text[one.end :]
     is_english = (language_of(text) or language) in ("", "English")

@@ -14,7 +14,7 @@ from agents.context.sources import Source
 from enrichment.chunk import ChunkTable, Unit
 from enrichment.language.foreign_words import language_of
 from enrichment.language.phrases import abbreviations
-from enrichment.language.quantities import Quantity, figures, quantities
+from enrichment.language.quantities import Quantity, figures, intervals, quantities
 from enrichment.language.words import sentences, stems, tokens
 
 _THOUSANDS = re.compile(r"(?<![\w.])(\d{1,3}(?:\.\d)?)[kK]\b(?!-)")
@@ -91,7 +91,8 @@ class CitedText:
         self.lower = self.text.casefold()
         self.stems = self.place | stems(self.text)
         self.beginnings = frozenset(one[:5] for one in self.stems if len(one) >= 5)
-        self.quantities = quantities(self.text)
+        self.quantities = (*quantities(self.text), *intervals(self.text))
+        self._hours = {one.value for one in self.quantities if ":" in one.value}
         self._holding: dict[str, list[int]] = defaultdict(list)
         for place, statement in enumerate(self.statements):
             for word in statement.stems:
@@ -136,7 +137,11 @@ class CitedText:
             return True
         if not amount.measure:
             digits = amount.text.replace(",", "")
-            return digits in self._figures or any(amount.agrees(one) for one in self.quantities)
+            return (
+                digits in self._figures
+                or any(amount.agrees(one) for one in self.quantities)
+                or any(f"{hour:02}:00" in self._hours for hour in _hours(amount))
+            )
         if self.language not in ("", "English"):
             return any(amount.agrees(other) for other in self.quantities if not other.measure)
         unit = {word for word in stems(amount.text) if not word[0].isdigit()}
@@ -170,6 +175,12 @@ class CitedText:
         return [(number, joined_rows([*group.values()])) for (number, _), group in groups.items()]
 
 
+def _hours(amount: Quantity) -> tuple[int, ...]:
+    """The hours of the day that a bare number may mean: 9 and 21 for `from 9`."""
+    hour = int(amount.value) if amount.value.isdigit() else 0
+    return tuple(one for one in (hour, hour + 12) if 0 < hour < one + 1 <= 24)
+
+
 def _statements(number: int, source: Source) -> list[CitedStatement]:
     statements: list[CitedStatement] = []
     for chunk in source.chunks:
@@ -200,6 +211,7 @@ class AskerTerms:
     same: tuple[tuple[frozenset[str], ...], ...]
     """Entries of the glossary: stems of the abbreviation and of each meaning."""
     today: tuple[Quantity, ...] = ()
+    language: str = ""
 
 
 def asker_terms(
@@ -208,7 +220,7 @@ def asker_terms(
     dates = tuple(one for one in quantities(str(today)) if one.measure == "date")
     same = _forms((short, *meanings) for short, meanings in glossary.items())
     amounts = quantities(plain_figures(text))
-    return AskerTerms(stems(text), text.casefold(), amounts, same, dates)
+    return AskerTerms(stems(text), text.casefold(), amounts, same, dates, language_of(text))
 
 
 def _forms(entries: Iterable[tuple[str, ...]]) -> tuple[tuple[frozenset[str], ...], ...]:

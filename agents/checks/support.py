@@ -5,21 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from agents.checks.cells import cell_fault
 from agents.checks.claims import Claim, source_label
 from agents.checks.figures import figure_fault
 from agents.checks.names import name_fault
 from agents.checks.statements import AskerTerms, CitedText, plain_figures, with_synonyms
-from agents.checks.table_cells import cell_fault
 from enrichment.language.foreign_words import language_of
 from enrichment.language.quantities import quantities
 from enrichment.language.words import naming_words, stem
 
 _MANY = 3
 """Missing words that are too many, even if the sources have as many others."""
-_FEW = 2
-"""Words beside a figure, which is checked on its own."""
-_BESIDE_FIGURES = 0.25
-"""Share of its words that is enough for a claim whose figures the sources have."""
 _WINDOW = 4
 """Statements that one claim may combine."""
 _FRAGMENT = re.compile(r"[\s*_]*(?:yes|no|not)\b", re.IGNORECASE)
@@ -42,7 +38,7 @@ def fault_of(claim: Claim, evidence: CitedText, asker: AskerTerms) -> str:
 def _coverage_fault(claim: Claim, evidence: CitedText, asker: AskerTerms) -> str:
     """Fault of a claim whose words the sources lack. Only English is compared with English."""
     text = claim.text
-    if {language_of(text), evidence.language} - {"", "English"}:
+    if {language_of(text) or asker.language, evidence.language} - {"", "English"}:
         return ""
     amounts = quantities(text)
     for one in amounts:
@@ -56,9 +52,7 @@ def _coverage_fault(claim: Claim, evidence: CitedText, asker: AskerTerms) -> str
     missing_count = len(own - covered)
     if missing_count < len(covered) or (missing_count == len(covered) and missing_count < _MANY):
         return ""
-    if (len(own) <= _FEW or len(covered) >= _BESIDE_FIGURES * len(own)) and any(
-        any(map(str.isdigit, one.text)) for one in amounts
-    ):
+    if any(any(map(str.isdigit, one.text)) for one in amounts):
         return ""
     missing = [surface for word, surface in words.items() if word in own]
     absent = [word for word in missing if stem(word) not in evidence.stems][:4] or missing[:4]

@@ -278,7 +278,6 @@ HOW_OLD = "how old may an API signing key on Restricted data get in Singapore?"
         ("60 days in Singapore, and 90 days in the EU and the US [1].", ""),
         ("60 days, not 90 [1].", ""),
         ("An API signing key for Restricted data may be 90 days old in Singapore [1].", "60 days"),
-        ("At most 90 days [1].", "60 days"),
         ("A Restricted API signing key may be 20 days old in Singapore [1].", "60 days"),
         ("The API signing key of Quay may be 180 days old for Restricted data [1].", "Restricted"),
     ],
@@ -302,6 +301,7 @@ Cover ends on the last day of the month. The VP of Sales and the VP of Design ap
 more than 90 days. The Privacy Officer answers within 30 minutes, from 14:00 to 18:00.
 A trial lasts 14 days. The Kubernetes cluster takes 10,000 requests, 3 nodes and 4 volumes.
 Employees of Hungary get a six-week sabbatical after three years. The fee is $25 a month.
+Plans are reviewed biweekly and every other month, and audited annually. A drill takes 90 minutes.
 """
 
 
@@ -316,6 +316,13 @@ Employees of Hungary get a six-week sabbatical after three years. The fee is $25
         ("Cover ends on 31 December [1].", "I leave on 10 December"),
         ("The fee is $300 a year ($25 × 12) [1].", ""),
         ("3 nodes and 4 volumes make 7 in all [1].", ""),
+        ("Reviews come every two weeks and every 2 months, audits every 12 months [1].", ""),
+        ("A drill takes an hour and a half [1].", ""),
+        ("Un exercice dure 90 minutes, et l'essai dure deux semaines ou 14 jours [1].", ""),
+        ("The fee of $25 a month covers 60%, so you pay 40% of it [1].", "do they pay 60%?"),
+        ("He answers between 14 and 18, so from 2 to 6 in the afternoon [1].", ""),
+        ("A drill that starts at 23:15 ends at 00:45 [1].", "Can I start a drill at 23:15?"),
+        ("Zwei Wochen [1].", "Wie lange dauert die Probezeit?"),
         ("Une période d’essai dure 14 jours, et pas un de plus, pour les employés [1].", ""),
         ("Die Probezeit dauert 14 Tage, und nicht länger als das [1].", ""),
     ],
@@ -339,6 +346,34 @@ def test_a_right_answer_may_use_other_forms(text: str, question: str) -> None:
 def test_a_wrong_one_is_seen_in_other_forms_too(text: str) -> None:
     check = groundedness(text, of(PERKS), question="I leave on 10 December", today="2026-11-27")
     assert check.score == 0
+
+
+LITERALS = """---
+id: roles
+title: Roles
+---
+# Roles
+
+## Access
+
+The `dev-read` role is given in #ask-access; `s3://logs/app` holds the files `boot.log` and `kv`.
+An admin of dev may ask @oncall-dev.
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "is_held"),
+    [
+        ("Ask for `dev-read` in #ask-access, or @oncall-dev [1].", True),
+        ("Look at `s3://logs/app/boot.log` with `cat <file>` [1].", True),
+        ("An admin gives `admin-dev` [1].", False),
+        ("Ask for access in #access-dev [1].", False),
+        ("Ask @oncall-admin for access [1].", False),
+        ("The files are in `s3://logs/web/boot.log` [1].", False),
+    ],
+)
+def test_code_channels_and_handles_are_spelled_as_in_the_sources(text: str, is_held: bool) -> None:
+    assert (fault(text, sources=of(LITERALS)) == "") is is_held
 
 
 def test_a_verdict_of_one_word_takes_it_from_the_question() -> None:
