@@ -696,7 +696,14 @@ def test_every_setting_has_a_probe_and_no_other() -> None:
     assert sorted(PROBES) == names()
 
 
-@pytest.mark.parametrize("name", PROBES)
+# An interruption that comes within a destructor is lost, and sent again: see `loaders.time_limit`.
+LOST = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(one, marks=LOST if one == "ONCALL_DOCUMENT_SECONDS" else ()) for one in PROBES],
+)
 def test_a_setting_changes_what_the_product_does(
     town: Town, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
