@@ -4,6 +4,7 @@ Also compares the quantities and figures of two texts."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -27,7 +28,7 @@ januari februari maart april mei juni juli augustus september oktober november d
 _SPANS_LISTED = """
 time 1 seconde seconden sekunde sekunden segundos secondi
 time 60 minuten minuto minutos minuti minuut
-time 3600 heure stunde stunden hora horas ora ore uur uren
+time 3600 heure stunde stunden hora horas ora ore uren
 time 86400 jour tag tage tagen día días dia dias giorno giorni dag dagen
 time 604800 semaine woche wochen semana semanas settimana settimane weken
 months 1 mois monat monate monaten mes meses mês mese mesi maand maanden
@@ -52,10 +53,13 @@ _UNITS = {
     "€": ("euro", 1), "eur": ("euro", 1), "euro": ("euro", 1),
     "$": ("dollar", 1), "usd": ("dollar", 1), "dollar": ("dollar", 1),
     "£": ("pound", 1), "gbp": ("pound", 1), "pound": ("pound", 1),
-    "cent": ("cent", 1), "sgd": ("sgd", 1), "chf": ("chf", 1), "jpy": ("yen", 1), "inr": ("inr", 1),
+    "cent": ("cent", 1), "ct": ("cent", 1),
+    "sgd": ("sgd", 1), "chf": ("chf", 1), "jpy": ("yen", 1), "inr": ("inr", 1),
     "bit": ("bits", 1), "byte": ("bytes", 1), "kb": ("bytes", 1e3), "mb": ("bytes", 1e6),
     "gb": ("bytes", 1e9), "tb": ("bytes", 1e12), "kib": ("bytes", 1024), "mib": ("bytes", 1024**2),
-    "gib": ("bytes", 1024**3), "tib": ("bytes", 1024**4), "kilobyte": ("bytes", 1e3),
+    "gib": ("bytes", 1024**3), "tib": ("bytes", 1024**4), "ki": ("bytes", 1024),
+    "mi": ("bytes", 1024**2), "gi": ("bytes", 1024**3), "ti": ("bytes", 1024**4),
+    "kilobyte": ("bytes", 1e3),
     "megabyte": ("bytes", 1e6), "gigabyte": ("bytes", 1e9), "terabyte": ("bytes", 1e12),
     "mbps": ("bits a second", 1e6), "gbps": ("bits a second", 1e9),
     "mm": ("length", 0.001), "cm": ("length", 0.01), "m": ("length", 1), "km": ("length", 1000),
@@ -69,6 +73,11 @@ _UNITS = {
     },
 }  # fmt: skip
 """Unit → its measure, and its size in the measure's base unit."""
+_CAPITALIZED_UNITS = {
+    "Ko": ("bytes", 1e3), "Mo": ("bytes", 1e6), "Go": ("bytes", 1e9), "M": ("", 1), "G": ("", 1),
+}  # fmt: skip
+"""Units that mean something else in lower case: French bytes; `5 M nodes` are no meters."""
+CURRENCIES = {"dollar": "$", "euro": "€", "pound": "£"}
 _WORKING = frozenset({"business", "working", "work"})
 _MONTHS = {
     name: number
@@ -92,7 +101,7 @@ _NUMBER = re.compile(
 )
 _UNIT = re.compile(
     r"(?:\+?(?:\s|-)?(?:(full|whole|more|further|consecutive|calendar|business|working|work|u\.?s\.?)"
-    r"(?:\s|-))?)(%|°[cf]\b|[€$£]|[a-zéêíñ]{1,11}\b)",
+    r"(?:\s|-)){0,2})(%|°[cf]\b|[€$£]|[a-zéêíñ]{1,11}\b)",
     re.IGNORECASE,
 )
 _NOUN = re.compile(r"[ -]([a-z]{3,20})\b", re.IGNORECASE)
@@ -101,6 +110,7 @@ _NO_NOUNS = frozenset(_NO_NOUNS_LISTED.split())
 _BETWEEN = re.compile(r"\s*(?:-|–|—|to|and|or|/|,)\s*(?:about |up to |at most )?", re.IGNORECASE)
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _HALF = re.compile(r" and (?:a half|(?:a|three) quarters?)\b", re.IGNORECASE)
+_DECIMAL_COMMA = re.compile(r"\d+,\d{1,2}")
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)\b", re.IGNORECASE)
 
 
@@ -131,6 +141,12 @@ class Quantity:
                 and mine[0] == theirs[0]
                 and (mine[1] == theirs[1] or "0" in (mine[1], theirs[1]))
             )
+        measures = {self.measure, other.measure}
+        if "cent" in measures and measures & CURRENCIES.keys():
+            amounts = [
+                float(one.value) / (1 + 99 * (one.measure == "cent")) for one in (self, other)
+            ]
+            return math.isclose(*amounts)
         if self.measure and other.measure:
             return self.value == other.value and self.measure == other.measure
         return _plain(self.text) == _plain(other.text)
@@ -172,6 +188,8 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
         return None
     if digits and not measure and end < len(text) and (text[end].isalpha() or text[end] == "_"):
         return None  # `2FA` is a code
+    if measure and _DECIMAL_COMMA.fullmatch(value):
+        value = value.replace(",", ".")
     if not value.replace(".", "", 1).isdigit():
         measure = ""  # `10:30 hours` and `1:1 a week` are no spans
     elif measure:
@@ -210,8 +228,10 @@ def _unit(text: str, end: int, currency: str) -> tuple[str, float, int]:
     if not match:
         return "", 1.0, end
     adjective, unit = (match[1] or "").lower(), match[2].lower()
-    unit_of = _UNITS.get(unit) or _UNITS.get(unit.removesuffix("s"))
-    if not unit_of:
+    unit_of = (
+        _CAPITALIZED_UNITS.get(match[2]) or _UNITS.get(unit) or _UNITS.get(unit.removesuffix("s"))
+    )
+    if not unit_of or not unit_of[0]:
         return "", 1.0, end
     measure, base = unit_of
     if adjective in _WORKING and measure == "time":
@@ -294,3 +314,19 @@ def intervals(text: str) -> tuple[Quantity, ...]:
         for match in re.finditer(rf"(?<![\w-])(?:{pattern})\b", text, re.IGNORECASE)
         for quantity in quantities(match.expand(span))
     )
+
+
+def unit_in(text: str) -> str:
+    """The first word that is a unit of measure, as in `Memory (MB)`; '' without one."""
+    words = re.findall(r"[^\W\d_]+|[€$£%]", text)
+    return next((one for one in words if quantities(f"2 {one}")[0].measure), "")
+
+
+def is_rounded(one: Quantity, exact: Quantity) -> bool:
+    """Whether the first is the second with fewer decimals: 228 for 227.96."""
+    numbers = [_THOUSANDS.sub("", match[0]) for each in (one, exact)
+               if (match := re.search(r"\d[\d.,]*\d|\d", each.text))]  # fmt: skip
+    if len(numbers) < 2 or not all(each.replace(".", "", 1).isdigit() for each in numbers):
+        return False
+    decimals = [len(each.partition(".")[2]) for each in numbers]
+    return decimals[0] < decimals[1] and float(numbers[0]) == round(float(numbers[1]), decimals[0])

@@ -57,6 +57,11 @@ def test_adverbs_of_frequency_are_intervals() -> None:
         ("12. März 2026", "3-12", "date"),
         ("Sept. 4, 2026", "9-4", "date"),
         ("Marketing 2024", "2024", ""),
+        ("1,50 €", "1.5", "euro"),
+        ("12 ct", "12", "cent"),
+        ("512Mi", "5.36871e+08", "bytes"),
+        ("32 Go", "3.2e+10", "bytes"),
+        ("5 consecutive working days", "432000", "working time"),
         ("marathon 12", "12", ""),
     ],
 )
