@@ -233,12 +233,11 @@ class _Grid:
 
     def _columns(self, cell: _Cell, words: Terms) -> Mapping[int, _Place]:
         """The columns whose value in the cell's row has figures, or none, as the cell."""
-        row = self._cells[cell.row]
-        has_figures = bool(cell.figures)
+        row, has_figures = self._terms[cell.row], bool(cell.figures)
         return {
             at: _Place(words, (self._headers[at],), Terms(), self._header_rarity)
             for at in range(self._first, min(len(self._headers), len(row)))
-            if at == cell.column or any(one.figures for one in row[at]) == has_figures
+            if at == cell.column or bool(_figures(row[at])) == has_figures
             if cell.column in range(self._first, len(self._headers))
         }
 

@@ -92,7 +92,10 @@ class _ClaimReader:
     def read(self, nodes: Sequence[SyntaxTreeNode], lead: Numbers, around: str) -> None:
         """`lead`, `around`: citation numbers and words of the text that introduces these blocks."""
         introduced, words = lead, around
+        block: int | None = None
+        """Index of the first piece of the block right before."""
         for place, node in enumerate(nodes):
+            start = len(self.pieces)
             following = nodes[place + 1].type if place + 1 < len(nodes) else ""
             if node.type == "heading":
                 self._section = len(self.pieces)
@@ -101,10 +104,13 @@ class _ClaimReader:
             elif node.type == "paragraph":
                 introduced = self._paragraph(_content(node), following in _BLOCKS, lead, around)
                 introduced = introduced or lead
+                if block is not None:
+                    self._cover_block(block, start, numbers_in(_content(node)))
                 words = f"{around} {CITATION.sub('', _content(node))}"
             else:
                 self._block(node, introduced, words)
                 introduced, words = lead, around
+            block = start if node.type in _BLOCKS else None
 
     def _block(self, node: SyntaxTreeNode, lead: Numbers, around: str) -> None:
         start = len(self.pieces)
@@ -152,6 +158,12 @@ class _ClaimReader:
         while start > self._section and not self.pieces[start - 1].numbers:
             start -= 1
         self._cite(start, numbers)
+
+    def _cover_block(self, start: int, end: int, numbers: Numbers) -> None:
+        """The citation of the paragraph after an uncited list or table covers it too."""
+        pieces = self.pieces[start:end]
+        if numbers and not any(one.numbers for one in pieces):
+            self.pieces[start:end] = [replace(one, numbers=numbers) for one in pieces]
 
     def _reach_back(self, start: int) -> None:
         """A single citation at a block's end covers the block."""

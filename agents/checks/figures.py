@@ -82,12 +82,12 @@ def _is_vague(amount: Quantity, evidence: CitedText) -> bool:
 
 
 def _is_rate(amount: Quantity, amounts: Sequence[Quantity], text: str) -> bool:
-    """Whether it is the unit of a rate, as in `25 dollars a month`, or a factor, as in `× 12`,
-    whose product is checked."""
-    if re.search(r"[×*]\s?$", text[: amount.start]):
+    """Whether it is the unit of a rate, as in `25 dollars a month` and `a TiB costs 3.6`, or a
+    factor, as in `× 12`, whose product is checked."""
+    if re.search(r"(?:[×*]|\btimes)\s?$", text[: amount.start]):
         return not amount.measure
-    return amount.text.startswith(("a ", "an ")) and any(
-        0 <= amount.start - one.end <= 1 for one in amounts
+    return amount.text.lower().startswith(("a ", "an ")) and any(
+        any(map(str.isdigit, one.text)) for one in amounts
     )
 
 

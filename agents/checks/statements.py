@@ -7,14 +7,22 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 from agents.context.sources import Source
 from enrichment.chunk import ChunkTable, Unit
 from enrichment.language.foreign_words import language_of
 from enrichment.language.phrases import abbreviations
-from enrichment.language.quantities import Quantity, figures, intervals, quantities
+from enrichment.language.quantities import (
+    CURRENCIES,
+    Quantity,
+    figures,
+    intervals,
+    is_rounded,
+    quantities,
+    unit_in,
+)
 from enrichment.language.words import sentences, stems, tokens
 
 _THOUSANDS = re.compile(r"(?<![\w.])(\d{1,3}(?:\.\d)?)[kK]\b(?!-)")
@@ -25,13 +33,22 @@ _WORD = re.compile(r"[^\W_]+")
 _SIGNS = re.compile(r"[\W_]+")
 _DAYS_PER_MONTH = (28, 31)
 _SECONDS_PER_DAY = 86_400
+_BARE = re.compile(r"\d[\d.,]*")
+_HOURS = re.compile(r"(?<![\w:.])(\d{1,2})(?= ?(?:[-–—]|bis) ?\d{1,2}(?::\d\d)? ?Uhr\b)")
+_LARGE = re.compile(r"(?<![\w.])(\d+(?:[.,]\d+)?)[ -](thousand|million)\b", re.IGNORECASE)
 
 
 def plain_figures(text: str) -> str:
     """The text with `10k` as 10000, and with `2 pm` and `9:15` as 14:00 and 09:15."""
+    text = _LARGE.sub(_written_out, _HOURS.sub(r"\1 Uhr", text))
     text = _THOUSANDS.sub(lambda match: str(round(float(match[1]) * 1000)), text)
     text = _CLOCK.sub(_on_the_clock, text)
     return _SHORT_CLOCK.sub(r"0\1", text)
+
+
+def _written_out(match: re.Match[str]) -> str:
+    factor = 1_000 if match[2].lower() == "thousand" else 1_000_000
+    return f"{float(match[1].replace(',', '.')) * factor:.0f}"
 
 
 def _on_the_clock(match: re.Match[str]) -> str:
@@ -46,6 +63,9 @@ def same_span(one: Quantity, other: Quantity) -> bool:
     spans = {each.measure: float(each.value) for each in (one, other)}
     shortest, longest = (spans["months"] * days * _SECONDS_PER_DAY for days in _DAYS_PER_MONTH)
     return shortest <= spans["time"] <= longest
+
+
+_units_of = lru_cache(maxsize=256)(lambda header: tuple(map(unit_in, header)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +89,19 @@ class CitedStatement:
         cells = self.table.rows[self.row]
         return tuple(one for cell in cells for one in quantities(plain_figures(cell)))
 
+    @property
+    def under_headers(self) -> tuple[Quantity, ...]:
+        """The bare numbers of a row, with the units of their headers."""
+        if self.table is None:
+            return ()
+        cells = zip(_units_of(self.table.header), self.table.rows[self.row], strict=False)
+        return tuple(
+            quantity
+            for unit, cell in cells
+            if unit and _BARE.fullmatch(cell.strip())
+            for quantity in quantities(f"{cell.strip()} {unit}")
+        )
+
 
 class CitedText:
     """The text of one claim's sources, indexed for comparison."""
@@ -91,7 +124,11 @@ class CitedText:
         self.lower = self.text.casefold()
         self.stems = self.place | stems(self.text)
         self.beginnings = frozenset(one[:5] for one in self.stems if len(one) >= 5)
-        self.quantities = (*quantities(self.text), *intervals(self.text))
+        self.quantities = (
+            *quantities(self.text),
+            *intervals(self.text),
+            *(one for statement in self.statements for one in statement.under_headers),
+        )
         self._hours = {one.value for one in self.quantities if ":" in one.value}
         self._holding: dict[str, list[int]] = defaultdict(list)
         for place, statement in enumerate(self.statements):
@@ -131,10 +168,16 @@ class CitedText:
         """Whether the sources hold a figure. A bare number counts for a figure with a unit only
         where its statement, heading or header has the unit, or in another language."""
         if any(
-            (amount.measure == other.measure and amount.agrees(other)) or same_span(amount, other)
+            (bool(amount.measure) == bool(other.measure) and amount.agrees(other))
+            or (amount.measure == other.measure and is_rounded(amount, other))
+            or same_span(amount, other)
             for other in self.quantities
         ):
             return True
+        symbol = CURRENCIES.get(amount.measure, "")
+        if symbol and symbol in self.text:  # in a header, or for a whole price list
+            bare = [other for other in self.quantities if not other.measure]
+            return any(amount.agrees(other) or is_rounded(amount, other) for other in bare)
         if not amount.measure:
             digits = amount.text.replace(",", "")
             return (

@@ -52,7 +52,7 @@ def _coverage_fault(claim: Claim, evidence: CitedText, asker: AskerTerms) -> str
     missing_count = len(own - covered)
     if missing_count < len(covered) or (missing_count == len(covered) and missing_count < _MANY):
         return ""
-    if any(any(map(str.isdigit, one.text)) for one in amounts):
+    if any(one.measure or any(map(str.isdigit, one.text)) for one in amounts):
         return ""
     missing = [surface for word, surface in words.items() if word in own]
     absent = [word for word in missing if stem(word) not in evidence.stems][:4] or missing[:4]

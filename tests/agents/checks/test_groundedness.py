@@ -348,6 +348,55 @@ def test_a_wrong_one_is_seen_in_other_forms_too(text: str) -> None:
     assert check.score == 0
 
 
+PRICES = """---
+id: prices
+title: Prices
+---
+# Prices
+
+Prices are in dollars ($), without taxes. A reminder costs 1,50 € or 15 ct a day.
+
+| Flavor | Memory (MB) | Price a month | Longest job (days) | Default |
+|---|---|---|---|---|
+| small | 8000 | 227.96 | 14 | 500Mi |
+| large | 16000 | 455.92 | 30 | 1Gi |
+
+Give notice three (3) consecutive working days before. A quota is 100 thousand files.
+A TiB costs $40.5.
+Der Schalter ist von 8-18 Uhr besetzt.
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "is_held"),
+    [
+        ("`small` has 8 GB and costs about $228 a month [1].", True),
+        ("`small` has 6 GB [1].", False),
+        ("`small` costs about $238 a month [1].", False),
+        ("A job on `large` may take 30 days [1].", True),
+        ("The default of `large` is 1 GiB [1].", True),
+        ("A reminder costs €1.50, and 15 cents or €0.15 a day [1].", True),
+        ("A reminder costs €2.50 [1].", False),
+        ("A TiB of it costs $40.5 [1].", True),
+        ("Notice is 3 working days [1].", True),
+        ("A quota is 100,000 files [1].", True),
+        ("The counter opens at 8:00 and closes at 18:00 [1].", True),
+        ("The counter opens at 9:00 [1].", False),
+    ],
+)
+def test_units_stand_in_headers_and_figures_are_rounded(text: str, is_held: bool) -> None:
+    assert (fault(text, sources=of(PRICES)) == "") is is_held
+
+
+def test_the_citation_after_an_uncited_table_or_list_covers_it() -> None:
+    table = "| Flavor | Memory |\n|---|---|\n| small | 8000 MB |\n| large | 16000 MB |\n\n"
+    assert groundedness(f"{table}These are the flavors [1].", of(PRICES)).score == 1
+    assert groundedness("- small: 8000 MB\n- large: 16 GB\n\nBoth [1].", of(PRICES)).score == 1
+    wrong = table.replace("8000", "7000")
+    assert groundedness(f"{wrong}These are the flavors [1].", of(PRICES)).score < 1
+    assert groundedness(f"It is 9 [1].\n\n{table}Nothing more.", of(PRICES)).score < 1
+
+
 LITERALS = """---
 id: roles
 title: Roles
