@@ -24,7 +24,7 @@ from agents.checks.statements import (
 )
 from agents.extractive.table import UNDER, in_a_line
 from enrichment.chunk import ChunkTable
-from enrichment.language.quantities import quantities
+from enrichment.language.quantities import quantities, without_quantities
 from enrichment.language.words import naming_words
 
 _MARGIN = 0.7
@@ -46,16 +46,16 @@ _Rarity = Callable[[str], float]
 
 
 def terms_of(text: str) -> Terms:
-    text = bare = plain_figures(text)
+    text = plain_figures(text)
+    amounts = quantities(text)
     terms: set[str] = set()
-    for one in quantities(text):
+    for one in amounts:
         digits = _DIGITS.search(one.text)
         if one.measure:
             terms.add(f"#{one.measure}:{one.value}")
         if digits or not one.measure:
             terms.add("#" + (digits[0].replace(",", "").rstrip(".:") if digits else one.value))
-        bare = bare[: one.start] + " " * (one.end - one.start) + bare[one.end :]
-    return frozenset(terms | naming_words(bare).keys())
+    return frozenset(terms | naming_words(without_quantities(text, amounts)).keys())
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,9 @@ def misplaced(
 def cell_fault(claim: Claim, evidence: CitedText, asker: AskerTerms) -> str:
     """The fault of a claim that names a row or column and states another one's cell; else ''."""
     same = (*asker.same, *evidence.same)
-    tables = [table for _, table in evidence.tables]
     for text, about in _statements(claim):
         words = with_synonyms(terms_of(f"{claim.around} {about}"), same)
-        if fault := misplaced(text, words, tables, by_question=False):
+        if fault := misplaced(text, words, evidence.tables, by_question=False):
             has = f"{fault.other!r} for {fault.there!r}, not {fault.value!r}"
             return f"{source_label(claim)} has {has}"
     return ""
@@ -161,13 +160,12 @@ class _Grid:
             line = in_a_line(text)
             values = [one for one in values if one.figures or in_a_line(one.text) in line]
         places, rows = {(one.row, one.column) for one in stated}, cache(self._rows)
-        best: Misplaced | None = None
-        for one in values:
-            own = words if by_question else words - one.terms
-            verdict = self._verdict(one, own, rows(own, one.column), places)
-            if best is None or (verdict.margin, -verdict.meant) < (best.margin, -best.meant):
-                best = verdict
-        return best
+        verdicts = (
+            self._verdict(one, own, rows(own, one.column), places)
+            for one in values
+            for own in (words if by_question else words - one.terms,)
+        )
+        return min(verdicts, key=lambda one: (one.margin, -one.meant), default=None)
 
     def _stated(self, text: str) -> list[_Cell]:
         """The longest that fits: `Non production` doesn't state `Production`."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from agents.checks.claims import Claim, source_label
 from agents.checks.statements import AskerTerms, CitedText
 from enrichment.language.foreign_words import language_of
-from enrichment.language.quantities import quantities
+from enrichment.language.quantities import quantities, without_quantities
 from enrichment.language.words import is_code, stem, stems
 
 _WORD = re.compile(r"\w[\w./:+&'’@-]*")
@@ -56,8 +56,7 @@ def names_in(text: str, language: str = "") -> Iterator[str]:
     """Codes, and capitalized words that do not open a sentence; outside English, where any noun
     may have a capital, only codes with a digit. `language`: that of the question or sources, where
     the text does not tell. No part of a figure or date is a name."""
-    for one in quantities(text):
-        text = text[: one.start] + " " * (one.end - one.start) + text[one.end :]
+    text = without_quantities(text, quantities(text))
     is_english = (language_of(text) or language) in ("", "English")
     opening = True
     for match in _WORD.finditer(text):

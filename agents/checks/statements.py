@@ -39,7 +39,8 @@ _LARGE = re.compile(r"(?<![\w.])(\d+(?:[.,]\d+)?)[ -](thousand|million)\b", re.I
 
 
 def plain_figures(text: str) -> str:
-    """The text with `10k` as 10000, and with `2 pm` and `9:15` as 14:00 and 09:15."""
+    """The text with `10k` and `10 thousand` as 10000, with `2 pm`, `9:15` and `8-18 Uhr` as 14:00,
+    09:15 and 08:00-18:00."""
     text = _LARGE.sub(_written_out, _HOURS.sub(r"\1 Uhr", text))
     text = _THOUSANDS.sub(lambda match: str(round(float(match[1]) * 1000)), text)
     text = _CLOCK.sub(_on_the_clock, text)
@@ -110,6 +111,7 @@ class CitedText:
         self, numbers: Sequence[int], sources: Sequence[Source], marks: Sequence[str] = ()
     ) -> None:
         self.statements: list[CitedStatement] = []
+        self.tables = tables_of(sources[number - 1] for number in numbers)
         places: list[str] = []
         texts: list[str] = []
         for number in numbers:
@@ -208,14 +210,15 @@ class CitedText:
                 weights[place] += weight
         return {place: value / total for place, value in weights.items()} if total else {}
 
-    @cached_property
-    def tables(self) -> list[tuple[int, ChunkTable]]:
-        """(source number, table), the row groups of one table joined."""
-        groups: dict[tuple[int, str], dict[int, ChunkTable]] = defaultdict(dict)
-        for one in self.statements:
-            if one.table is not None:
-                groups[one.number, one.table.id][id(one.table)] = one.table
-        return [(number, joined_rows([*group.values()])) for (number, _), group in groups.items()]
+
+def tables_of(sources: Iterable[Source]) -> list[ChunkTable]:
+    """The tables of the sources, each with all its rows that they hold."""
+    parts: dict[str, list[ChunkTable]] = defaultdict(list)
+    for source in sources:
+        for chunk in source.chunks:
+            if chunk.table is not None:
+                parts[chunk.table.id].append(chunk.table)
+    return [_joined(groups) for groups in parts.values()]
 
 
 def _hours(amount: Quantity) -> tuple[int, ...]:
@@ -275,7 +278,7 @@ def label_of(table: ChunkTable, row: int) -> str:
     return " ".join(dict.fromkeys(table.rows[row][: max(1, table.label_columns)]))
 
 
-def joined_rows(parts: Sequence[ChunkTable]) -> ChunkTable:
+def _joined(parts: Sequence[ChunkTable]) -> ChunkTable:
     """One table of its row groups, in their order."""
     return replace(parts[0], rows=tuple(row for one in parts for row in one.rows))
 

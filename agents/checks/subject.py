@@ -12,11 +12,10 @@ from types import MappingProxyType
 from agents.answer import CITATION
 from agents.checks.cells import misplaced, terms_of
 from agents.checks.claims import Claim, claims_of, numbers_in
-from agents.checks.statements import asker_terms, joined_rows, with_synonyms
+from agents.checks.statements import asker_terms, tables_of, with_synonyms
 from agents.context.sources import Source
 from agents.extractive.language import same_words
 from agents.extractive.relevance import Aspect
-from enrichment.chunk import ChunkTable
 from enrichment.language.words import naming_words, stems, tokens
 
 _FAR_MORE = 3
@@ -55,7 +54,7 @@ def subject_fault(
     cited = [[sources[n - 1] for n in claim.numbers if 1 <= n <= len(sources)] for claim in claims]
     words = with_synonyms(terms_of(question), asker_terms(question, glossary).same)
     faults = [
-        misplaced(claim.text, words, _tables(its), by_question=True)
+        misplaced(claim.text, words, tables_of(its), by_question=True)
         for claim, its in zip(claims, cited, strict=True)
     ]
     if (fault := faults[0] if faults else None) and all(faults):
@@ -99,16 +98,6 @@ def _likeness(one: Source, other: Source) -> float:
 
 def _whole(source: Source) -> str:
     return f"{source.place} {source.text}"
-
-
-def _tables(cited: Sequence[Source]) -> list[ChunkTable]:
-    """The tables of the sources, each with all its rows that they hold."""
-    parts: dict[str, list[ChunkTable]] = {}
-    for source in cited:
-        for chunk in source.chunks:
-            if chunk.table is not None:
-                parts.setdefault(chunk.table.id, []).append(chunk.table)
-    return [*map(joined_rows, parts.values())]
 
 
 def _words(text: str) -> frozenset[str]:

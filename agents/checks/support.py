@@ -11,7 +11,7 @@ from agents.checks.figures import figure_fault
 from agents.checks.names import name_fault
 from agents.checks.statements import AskerTerms, CitedText, plain_figures, with_synonyms
 from enrichment.language.foreign_words import language_of
-from enrichment.language.quantities import quantities
+from enrichment.language.quantities import quantities, without_quantities
 from enrichment.language.words import naming_words, stem
 
 _MANY = 3
@@ -41,9 +41,7 @@ def _coverage_fault(claim: Claim, evidence: CitedText, asker: AskerTerms) -> str
     if {language_of(text) or asker.language, evidence.language} - {"", "English"}:
         return ""
     amounts = quantities(text)
-    for one in amounts:
-        text = text[: one.start] + " " * (one.end - one.start) + text[one.end :]
-    words = naming_words(text)
+    words = naming_words(without_quantities(text, amounts))
     naming = {word for word in words if not word.isdigit() and len(word) > 1}
     own = {word for word in naming if word in evidence.stems or word not in asker.words}
     if not own or (len(own) == 1 and _FRAGMENT.match(claim.text)):

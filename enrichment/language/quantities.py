@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 _ONES_LISTED = (
@@ -169,6 +169,13 @@ def quantities(text: str) -> tuple[Quantity, ...]:
             quantities.append(quantity)
     shared = _units_shared(text, quantities)
     return tuple(sorted([*dates, *shared], key=lambda one: one.start))
+
+
+def without_quantities(text: str, amounts: Sequence[Quantity]) -> str:
+    """The text with spaces in place of its quantities; offsets stay."""
+    for one in amounts:
+        text = text[: one.start] + " " * (one.end - one.start) + text[one.end :]
+    return text
 
 
 def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
