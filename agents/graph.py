@@ -24,7 +24,9 @@ from agents.answerer.verification import Verifier
 from agents.checks.groundedness import Entails
 from agents.confidence import MEDIUM
 from agents.drafts import final_answer
+from agents.extractive.conversation import clean_message
 from agents.observability import fallbacks_of
+from agents.own_knowledge import answer_from_cards
 from agents.query_optimizer import planner_titles
 from agents.requests import Toolbox
 from agents.state import Node, State
@@ -66,6 +68,8 @@ def build_ask(
 
     def ask(question: Question, progress: Progress | None = None) -> Answer:
         visible = visible_to(snapshot(), question.readers)
+        if own := answer_from_cards(clean_message(question.text), visible, domain):
+            return own
         short = resolve(question, visible.documents)
         start: State = {
             "question": short,

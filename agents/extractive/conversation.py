@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from agents.answer import EarlierTurn, Question, Turn, shorten
+from agents.own_knowledge import own_question
 from enrichment.language.phrases import (
     doubts,
     is_courtesy,
@@ -22,11 +23,6 @@ _MARKUP = (
     (re.compile(r":[a-z0-9_+-]{2,40}:"), " "),  # an emoji code
     (re.compile(r"[\x00-\x08\x0b-\x1f\x7f]"), " "),
     (re.compile(r"[ \t]{2,}"), " "),
-)
-_ABOUT_ME = re.compile(
-    r"^(?:(?:hi|hey|hello)\W+)?(?:who|what) (?:are|can) you(?: do)?(?: here)?\W*$|^help(?: me)?\W*$"
-    r"|^how (?:do|can) (?:i|we) use (?:you|this(?: bot)?)\W*$|^how are you\W*$",
-    re.IGNORECASE,
 )
 _LEANS = re.compile(
     r"^(?:(?:ok|okay|hm+|ah|so|right|cool|thanks|thx|got it|good)[\s,.!]+)*"
@@ -78,7 +74,7 @@ def clean_message(text: str) -> str:
 def small_talk_reply(text: str, title: str) -> str:
     """A short reply to a message that asks nothing about the documents; else ''."""
     about = f"I answer questions about *{title}* from your team's documents, with sources."
-    if _ABOUT_ME.match(text.strip()):
+    if (own := own_question(text)) and own.kind == "abilities":
         return f"{about} Ask me in your own words, and follow up in the thread."
     if not tokens(text):
         return "" if "?" in text else f"{about} What would you like to know?"

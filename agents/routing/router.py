@@ -14,6 +14,7 @@ from agents.answer import Answer, Budget, Conversation, Fallback, Question
 from agents.extractive.conversation import clean_message, self_contained, small_talk_reply
 from agents.ledger.ledger import Attempt, QuestionOrigin, RunLedger
 from agents.observability import AskIn, QuestionLog
+from agents.own_knowledge import answer_from_cards, own_question
 from agents.routing.candidates import DomainScore, choose_by_model, close_ones, score_domains
 from agents.routing.rules import (
     AlertDomains,
@@ -187,6 +188,8 @@ class _Routing:
         question = self._question()
         if reply := small_talk_reply(clean_message(question.text), joined_titles(self.domains)):
             return Answer(text=reply, path="small_talk", confidence=1.0), self.domains[0]
+        if own := self._own_answer(clean_message(question.text)):
+            return own
         if by_name := domain_by_name(question, self.domains):
             domain, text = by_name
             return self._ask_agents(domain, text=text), domain
@@ -211,6 +214,21 @@ class _Routing:
             except PermissionsUnknown as error:
                 failed = error
         raise failed or IndexUnavailable("no domain is configured")
+
+    def _own_answer(self, text: str) -> tuple[Answer, Domain] | None:
+        """Of the domain whose cards answer it; of several such domains, the user chooses."""
+        domains = []
+        for domain in self.domains if own_question(text) else ():
+            try:
+                readers = self.question_in(domain).readers
+                view = visible_to(self.answering.snapshot(domain.domain), readers)
+            except (IndexUnavailable, PermissionsUnknown):
+                continue
+            if answer_from_cards(text, view, domain):
+                domains.append(domain)
+        if len(domains) > 1:
+            return ask_which_domain(domains[:MAX_COMPARED]), domains[0]
+        return (self._ask_agents(domains[0]), domains[0]) if domains else None
 
     def _answer_to_alert(self, alert: AlertDomains) -> tuple[Answer, Domain]:
         """The answer of the domain with a row for the alert; with several such domains, the user
