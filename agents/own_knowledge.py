@@ -83,9 +83,9 @@ def own_question(text: str) -> OwnQuestion | None:
     if len(text) > _MAX_CHARS:
         return None
     words = _AFTER.sub("", " ".join(_words(_CONTRACTED.sub(r"\1 is", text.lower()))))
-    for asked in dict.fromkeys((words, _BEFORE.sub("", words, count=1))):
+    for message in dict.fromkeys((words, _BEFORE.sub("", words, count=1))):
         for kind, form in _WHOLE:
-            if match := form.fullmatch(asked):
+            if match := form.fullmatch(message):
                 subject = match.groupdict().get("subject") or ""
                 is_named = kind in ("updated", "owner")
                 return OwnQuestion(

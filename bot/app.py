@@ -19,7 +19,7 @@ from bot.bus.events import Dispatcher, Event, SlackEvent
 from bot.bus.inbox import Inbox
 from bot.bus.timers import Clock, TimerStore
 from bot.connection import bolt_app, connect, inbox_url, lease_for, notify_each, reach_slack
-from bot.feature import DocumentOwners, Feature, FeatureContext, PublishedIndex, additions_of
+from bot.feature import DocumentOwners, Feature, FeatureContext, PublishedIndex
 from bot.features.answering.abandoned import AbandonedQuestions
 from bot.features.answering.ask import AskService, EveryoneMayRead
 from bot.features.answering.intake import Intake
@@ -159,7 +159,7 @@ class Bot:
             screenshots=self._screenshots(),
             streaming=agents.streaming,
             earlier=self.extras.earlier,
-            additions=lambda answer: additions_of(self.features, answer),
+            features=lambda: self.features,
         )
         self.intake = Intake(context=context, records=self.records, attempts=self.attempts)
         abandoned = AbandonedQuestions(

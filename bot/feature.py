@@ -13,8 +13,10 @@ from slack_bolt import App
 from sqlalchemy import Engine
 
 from agents.answer import Answer
+from agents.own_knowledge import OwnKind, OwnQuestion
 from bot.access.gate import Gate, Place
 from bot.blocks.kit import Json
+from bot.blocks.render import SlackMessage
 from bot.bus.events import (
     Enqueue,
     Handlers,
@@ -85,6 +87,20 @@ class OutgoingAnswer:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BotQuestion:
+    """A question about what the bot itself knows."""
+
+    about: OwnQuestion
+    event: IncomingMessage
+    domains: Sequence[Domain]
+    """That its asker may ask here, likeliest first; never empty."""
+
+
+OwnReply = Callable[[BotQuestion], SlackMessage | None]
+"""None where nothing is known: the documents are asked."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class DigestPart:
     """Lines of a shift's digest under one title."""
 
@@ -115,6 +131,7 @@ class Feature:
     on_message: MessageHook | None = None
     """Sees messages before all handlers."""
     additions: Callable[[OutgoingAnswer], AnswerExtras] | None = None
+    replies: Mapping[OwnKind, OwnReply] = field(default_factory=dict)
     home: Callable[[Showing, Sequence[Domain]], Iterator[Json]] | None = None
     """(showing to the viewer, the domains whose admin they are) → blocks for their App Home."""
     digest: Callable[[Domain, datetime, Showing], Sequence[DigestPart]] | None = None
@@ -128,6 +145,13 @@ def additions_of(features: Sequence[Feature], answer: OutgoingAnswer) -> AnswerE
         notes=tuple(note for each in extras for note in each.notes),
         buttons=tuple(button for each in extras for button in each.buttons),
     )
+
+
+def own_reply(features: Sequence[Feature], question: BotQuestion) -> SlackMessage | None:
+    """Of the first feature that knows."""
+    kind = question.about.kind
+    replies = (one.replies[kind](question) for one in features if kind in one.replies)
+    return next(filter(None, replies), None)
 
 
 class DocumentOwners(Protocol):

@@ -17,7 +17,7 @@ from bot.rotas.rota import (
     format_local,
     zone_of,
 )
-from bot.rotas.shifts import RotaTurn, named_at, turn_at
+from bot.rotas.shifts import RotaTurn, begins_after, named_at, turn_at
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from config.domain import Domain, EscalationLevel
 from config.errors import ConfigError
@@ -87,7 +87,23 @@ class OnCallResolver:
             cached = self.rotas.of(domain, domain.escalation.rota, within=within)
         except ConfigError:
             return None
-        turn = turn_at(cached.shifts, datetime.now(UTC))
+        return self._at(domain, cached, datetime.now(UTC))
+
+    def upcoming(self, domain: Domain, count: int) -> list[tuple[datetime, OnCall]]:
+        """The next turns with their starts, UTC; none where the rota can't be read."""
+        try:
+            cached = self.rotas.of(domain, domain.escalation.rota, within=FOR_A_CALL_SECONDS)
+        except ConfigError:
+            return []
+        turns: list[tuple[datetime, OnCall]] = []
+        start = begins_after(cached.shifts, datetime.now(UTC))
+        while start and len(turns) < count:
+            turns.append((start, self._at(domain, cached, start)))
+            start = begins_after(cached.shifts, start)
+        return turns
+
+    def _at(self, domain: Domain, cached: CachedRota, at: datetime) -> OnCall:
+        turn = turn_at(cached.shifts, at)
         return OnCall(
             who=self._slack_id(turn.who),
             named=bool(turn.who),
@@ -156,6 +172,11 @@ class OnCallResolver:
         if not user:
             log.warning("the rota names an e-mail that Slack doesn't know")
         return user
+
+
+def calls_someone(domain: Domain) -> bool:
+    """Whether its file says who is called first."""
+    return bool(domain.escalation.rota or domain.escalation.user or domain.escalation.usergroup)
 
 
 def _gap(domain: Domain, cached: CachedRota, turn: RotaTurn) -> str:

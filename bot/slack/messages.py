@@ -22,7 +22,7 @@ log = structlog.get_logger()
 
 Message = Mapping[str, Any]
 
-ERASED = "erased"
+ERASED, UNKNOWN_NAME = "erased", "somebody"
 """Replaces the id of an erased person who took or resolved a question."""
 
 _MENTION = re.compile(rf"<@({USER})(?:\|([^<>]*))?>")
@@ -299,3 +299,17 @@ def whisper(web: SlackClient, user: str, channel: str, thread_ts: str, text: str
         )
     except (SlackRefused, SlackUnsure, SlackBusy) as error:
         log.debug("ephemeral message could not be posted", reason=str(error))
+
+
+def profile_name(web: SlackClient, user: str) -> str:
+    """The name on a person's profile; `somebody` if they were erased or Slack refuses."""
+    if not user or user == ERASED:
+        return UNKNOWN_NAME
+    try:
+        member = web.call("users.info", patience=30.0, user=user).get("user") or {}
+    except (SlackRefused, SlackBusy, SlackUnsure):
+        return UNKNOWN_NAME
+    profile = member.get("profile") or {}
+    return str(
+        profile.get("real_name") or member.get("real_name") or member.get("name") or UNKNOWN_NAME
+    )

@@ -9,11 +9,13 @@ from typing import Any, ClassVar, Self
 from slack_bolt import App
 
 from bot.blocks.kit import Json
-from bot.blocks.render import CLARIFY, LOOK_IN, MAX_CHOICES
+from bot.blocks.render import CLARIFY, LOOK_IN, MAX_CHOICES, SlackMessage, text_message
+from bot.blocks.sanitize.text import sanitize_mrkdwn
 from bot.bus.events import Enqueue, Event, Item
-from bot.feature import Ack, Feature
+from bot.feature import Ack, BotQuestion, Feature
 from bot.features.answering.abandoned import ABANDONED, AbandonedQuestions
 from bot.features.answering.intake import Intake
+from bot.rotas.on_call import calls_someone
 from bot.slack.events import IncomingMessage, MessageDeleted, files_of
 from bot.slack.manifest import SHORTCUT
 from bot.slack.messages import place_of, plain, posted_at, team_of, user_of, words_of
@@ -60,6 +62,7 @@ def build_answering(intake: Intake, abandoned: AbandonedQuestions, bot_user: str
             QuestionAsked: lambda event_id, event: intake.receive(event_id, event.message),
         },
         timers={ABANDONED: abandoned.conclude},
+        replies={"abilities": abilities},
         plan=abandoned.plan,
     )
 
@@ -113,3 +116,17 @@ def question_for_domain(body: Json, action: Mapping[str, Any]) -> IncomingMessag
     label = str((action.get("text") or {}).get("text") or "")
     event = chosen_question(body, action)
     return replace(event, text="", domain=domain, again=question_id, lead=f"Chosen: {label}")
+
+
+def abilities(question: BotQuestion) -> SlackMessage:
+    titles = "*, *".join(sanitize_mrkdwn(one.title) for one in question.domains[:5])
+    lines = [
+        f"I answer questions about *{titles}* from your team's documents, with sources. "
+        "Ask in your own words, and follow up in the thread. You can also ask me",
+        "• which documents I know, and when one of them was last updated",
+    ]
+    if any(map(calls_someone, question.domains)):
+        lines.append("• who is on call, and how to escalate: *Ask a human* calls them")
+    if not question.event.direct:
+        lines.append("• what is open in this channel")
+    return text_message("\n".join(lines))

@@ -9,11 +9,21 @@ import structlog
 
 from agents.answer import MAX_QUESTION_CHARS, Answer, document_uses_by_domain, shorten
 from agents.confidence import is_confident_enough
+from agents.extractive.conversation import clean_message
 from agents.ledger.ledger import LimitReached
+from agents.own_knowledge import OwnQuestion, own_question
 from bot.blocks.kit import short
 from bot.blocks.render import SlackMessage, apology, render, text_message, waiting_line
 from bot.blocks.sanitize.text import sanitize_mrkdwn
-from bot.feature import AnswerExtras, FeatureContext, OutgoingAnswer
+from bot.feature import (
+    AnswerExtras,
+    BotQuestion,
+    Feature,
+    FeatureContext,
+    OutgoingAnswer,
+    additions_of,
+    own_reply,
+)
 from bot.features.answering.ask import AskService, can_stream, origin_of, refusal
 from bot.features.answering.earlier_threads import ThreadSearch, ThreadsForDomain, with_earlier
 from bot.features.answering.screenshots import Attachments, Screenshots
@@ -73,8 +83,8 @@ class AnsweringService:
     screenshots: Screenshots
     streaming: bool
     earlier: ThreadSearch
-    additions: Callable[[OutgoingAnswer], AnswerExtras]
-    """Notes and buttons below an answer."""
+    features: Callable[[], Sequence[Feature]]
+    """Of their notes and buttons below an answer, and what they know themselves."""
     pace: UpdatePacer = field(default_factory=UpdatePacer, init=False)
 
     @property
@@ -162,8 +172,10 @@ class AnsweringService:
     def _messages(self, job: AnswerJob, post: LiveAnswer) -> list[SlackMessage]:
         """The answer's messages; none to stay quiet."""
         text = self._question_text(job)
-        if not text and not job.event.attached:
-            return self._deliver(job, [text_message(_help(job))], privately=job.privately)
+        if own := self._own_reply(job, text):
+            if job.resumed:
+                post.resume()
+            return self._deliver(job, [own], privately=job.privately)
         if not job.quiet:
             visible = post.begin(THINKING, resumed=job.resumed)
             if visible and (waited := job.event.wait_seconds) is not None:
@@ -193,6 +205,18 @@ class AnsweringService:
         notes = _about_files(job.event) if job.quiet else files.notes
         job = replace(job, notes=(*job.notes, *notes))
         return self._render(job, text, answer, domain, threads)
+
+    def _own_reply(self, job: AnswerJob, text: str) -> SlackMessage | None:
+        """What the bot itself knows; None for a question to the documents."""
+        about = own_question(clean_message(text)) if text else OwnQuestion(kind="abilities")
+        if about is None or job.event.attached or (text and job.event.bot):
+            return None
+        question = BotQuestion(about=about, event=job.event, domains=job.domains)
+        if reply := own_reply(self.features(), question):
+            # Its text names people and questions, and stays in Slack alone.
+            stored = Answer(text="Answered without documents.", path="small_talk", confidence=1.0)
+            self.records.store_answer(job.record, job.domains[0].domain, stored)
+        return reply
 
     def _read_files(self, job: AnswerJob) -> Attachments:
         if not job.event.attached:
@@ -231,7 +255,7 @@ class AnsweringService:
         record = self.records.get(job.event.id) or job.record
         outgoing = OutgoingAnswer(record=record, answer=answer, domain=domain, privately=privately)
         try:
-            return self.additions(outgoing)
+            return additions_of(self.features(), outgoing)
         except Exception as error:
             if passing_failure(error):
                 raise
@@ -322,11 +346,6 @@ def _state(messages: Sequence[SlackMessage], *, failed: bool) -> str:
     if not messages:
         return "silent"
     return "failed" if failed else "posted"
-
-
-def _help(job: AnswerJob) -> str:
-    about = ", ".join(sanitize_mrkdwn(domain.title) for domain in job.domains[:5])
-    return f"What would you like to know? I answer from the documents of {about}, with sources."
 
 
 def _about_length(event: IncomingMessage, answer: Answer) -> list[str]:

@@ -37,7 +37,6 @@ from bot.features.checklists.service import (
     StepReported,
     SummaryDue,
     half_done,
-    profile_name,
 )
 from bot.features.checklists.step_views import DONE, MORE, NOT_NEEDED, REPORT, UNDO
 from bot.features.checklists.store import ChecklistStore, checklist_id
@@ -45,7 +44,7 @@ from bot.features.checklists.views import FINISH, TAKE_OVER
 from bot.questions.store import QuestionRecord, QuestionStore, decode_answer
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from bot.slack.events import IncomingMessage
-from bot.slack.messages import moment, user_of
+from bot.slack.messages import moment, profile_name, user_of
 from config.domain import Domain
 from index.audit import AuditEntry
 

@@ -27,9 +27,8 @@ from bot.features.checklists.step_views import first_words
 from bot.features.checklists.store import ChecklistStore
 from bot.features.checklists.views import step_count
 from bot.showing import Showing
-from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from bot.slack.events import IncomingMessage
-from bot.slack.messages import ERASED, mention, moment
+from bot.slack.messages import mention, moment
 from config.domain import Domain
 from durable.database import now
 from index.permissions.acts import Act
@@ -42,7 +41,6 @@ COMPARED_FOR = timedelta(days=14)
 """Time for which an unfinished checklist is compared with its runbook."""
 TOUCHED_WITHIN = timedelta(days=7)
 """A checklist without a press for longer is not in the digest."""
-UNKNOWN_NAME = "somebody"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,17 +220,3 @@ def _line(checklist: Checklist, progress: ChecklistProgress, team_url: str) -> s
     title = link(thread_link(team_url, checklist), short(checklist.runbook.name, 150))
     driver = f"{mention(progress.driver)} drives since {local_time(progress.driving_since)}"
     return f"{title} · {step_count(checklist, progress)} · {driver}"
-
-
-def profile_name(web: SlackClient, user: str) -> str:
-    """The name on a person's profile; `somebody` if they were erased or Slack refuses."""
-    if not user or user == ERASED:
-        return UNKNOWN_NAME
-    try:
-        member = web.call("users.info", patience=30.0, user=user).get("user") or {}
-    except (SlackRefused, SlackBusy, SlackUnsure):
-        return UNKNOWN_NAME
-    profile = member.get("profile") or {}
-    return str(
-        profile.get("real_name") or member.get("real_name") or member.get("name") or UNKNOWN_NAME
-    )

@@ -31,4 +31,6 @@ def build_digest(
         team_url=context.identity.team_url,
     )
     service = DigestService(context, store, whom, open_questions, parts)
-    return Feature(timers={DIGEST: service.send}, plan=service.plan)
+    return Feature(
+        timers={DIGEST: service.send}, plan=service.plan, replies={"open": service.open_here}
+    )

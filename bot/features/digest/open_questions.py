@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from bot.blocks.kit import link, short
 from bot.feature import DigestPart, WaitingForHuman
 from bot.features.digest.store import DigestStore
-from bot.features.digest.views import MaySee, is_visible, visible_part
+from bot.features.digest.views import MaySee, is_visible
 from bot.questions.store import QuestionRecord, QuestionStore, is_question, outcome, went_wrong
 from bot.slack.messages import permalink
 from config.domain import Domain
@@ -33,7 +33,7 @@ class OpenQuestions:
     team_url: str
 
     def parts(self, domain: Domain, since: datetime, may_see: MaySee) -> Iterator[DigestPart]:
-        """Parts that have lines, the most urgent first."""
+        """Parts that have lines, the most urgent first, with the channel of each line."""
         waiting = self.waiting(domain, WAITING_WITHIN)
         waiting_ids = {record.id for record, _ in waiting}
         since = naive_utc(since)
@@ -63,12 +63,11 @@ class OpenQuestions:
         )
         for title, rows in listed:
             if rows:
-                part = DigestPart(
+                yield DigestPart(
                     title=title,
                     lines=[self._line(*row) for row in rows],
                     places=[record.channel for record, _ in rows],
                 )
-                yield visible_part(part, may_see)
 
     def _line(self, record: QuestionRecord, status: str) -> str:
         text = short(record.text, MAX_QUESTION_CHARS) or "a question asked long ago"

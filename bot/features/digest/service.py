@@ -10,11 +10,12 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
+from agents.own_knowledge import is_named
 from bot.blocks.render import SlackMessage
-from bot.feature import DigestPart, FeatureContext
+from bot.feature import BotQuestion, DigestPart, FeatureContext
 from bot.features.digest.open_questions import OpenQuestions
 from bot.features.digest.store import EMPTY, DigestStore, Period
-from bot.features.digest.views import digest, visible_part
+from bot.features.digest.views import digest, open_parts, part_of, visible_part
 from bot.posting.posts import metadata_of, post_once
 from bot.rotas.on_call import OnCall, OnCallResolver
 from bot.rotas.rota import FOR_A_CALL_SECONDS, FRESH_SECONDS, CachedRota, zone_of
@@ -22,7 +23,7 @@ from bot.rotas.shifts import begins_after
 from bot.showing import Showing
 from bot.slack.client import SlackRefused
 from bot.slack.messages import ERASED, is_own, question_id
-from config.domain import SHIFT_CHANGE, Domain
+from config.domain import SHIFT_CHANGE, Domain, domain_of
 from config.errors import ConfigError
 from config.parsing.schedules import wall_times
 from durable.failures import passing_failure
@@ -89,11 +90,26 @@ class DigestService:
         if not self._sent(domain, period, on_call, to) and to != domain.channels[0]:
             self._sent(domain, period, on_call, domain.channels[0])
 
+    def open_here(self, question: BotQuestion) -> SlackMessage | None:
+        """What is open in a domain's channel, and of no other; None elsewhere."""
+        channel = question.event.channel
+        domain = domain_of(question.domains, channel)
+        if domain is None or not is_named(question.about.subject):
+            return None
+        showing = self.context.readers.showing(
+            self.context.readers.channel(domain, channel), DIGEST, channel
+        )
+        since = datetime.now(UTC) - FIRST_LOOKS_BACK
+        parts = [part_of(one, channel) for one in self._parts(domain, since, showing)]
+        showing.record(f"{DIGEST}/{question.event.id}")
+        return open_parts([one for one in parts if one.lines])
+
     def _sent(self, domain: Domain, period: Period, on_call: OnCall | None, to: str) -> bool:
         """False when Slack refuses the message there."""
         since = self.store.previous_due(period) or period.at - FIRST_LOOKS_BACK
         showing = self._showing(domain, to)
-        parts = list(self._parts(domain, since, showing))
+        may_see = showing.reader.sees
+        parts = [visible_part(one, may_see) for one in self._parts(domain, since, showing)]
         if not parts:
             self.store.set(period, ts=EMPTY)
             return True
@@ -154,12 +170,11 @@ class DigestService:
         return readers.showing(reader, DIGEST, to)
 
     def _parts(self, domain: Domain, since: datetime, showing: Showing) -> Iterator[DigestPart]:
-        may_see = showing.reader.sees
-        yield from self.open_questions.parts(domain, since, may_see)
+        """With the channel of each line."""
+        yield from self.open_questions.parts(domain, since, showing.reader.sees)
         for of in self.parts:
             try:
-                parts = of(domain, since, showing)
-                yield from (visible_part(one, may_see) for one in parts if one.lines)
+                yield from (one for one in of(domain, since, showing) if one.lines)
             except Exception as error:  # a part that fails must not hold up the others
                 if passing_failure(error):
                     raise  # all of them wait for the database

@@ -29,11 +29,22 @@ def digest(
     head = title = f"*{sanitize_mrkdwn(domain.title)}: what is open*"
     if line := _shift_line(domain, on_call, to):
         head += f"\n{line}"
+    return _message(head, title, parts)
+
+
+def open_parts(parts: Sequence[DigestPart]) -> SlackMessage:
+    """What is open in the channel where it is posted."""
+    title = "*Open in this channel*" if parts else "Nothing is open in this channel."
+    return _message(title, title, parts)
+
+
+def _message(head: str, title: str, parts: Sequence[DigestPart]) -> SlackMessage:
     parts = parts[:MAX_PARTS]
     room = min(MAX_PART_CHARS, (MAX_CHARS - len(head)) // max(1, len(parts)))
     blocks: list[Json] = [section(head), *(section(part_text(part, room)) for part in parts)]
     names = ", ".join(part.title for part in parts)
-    return SlackMessage(text=f"{title}: {sanitize_mrkdwn(names)}"[:2_000], blocks=blocks)
+    text = f"{title}: {sanitize_mrkdwn(names)}" if names else title
+    return SlackMessage(text=text[:2_000], blocks=blocks)
 
 
 def part_text(part: DigestPart, room: int) -> str:
@@ -55,6 +66,12 @@ def visible_part(part: DigestPart, may_see: MaySee) -> DigestPart:
         more = " more" if lines else ""
         lines.append(f"{elsewhere}{more} in direct messages, or where not everyone here may read")
     return DigestPart(title=part.title, lines=lines)
+
+
+def part_of(part: DigestPart, channel: str) -> DigestPart:
+    """Its lines of one channel."""
+    pairs = zip(part.lines, part.places, strict=False)
+    return DigestPart(title=part.title, lines=[line for line, place in pairs if place == channel])
 
 
 def is_visible(channel: str, may_see: MaySee) -> bool:

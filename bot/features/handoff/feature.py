@@ -19,6 +19,7 @@ from bot.features.handoff.escalation import (
     EscalationTimer,
 )
 from bot.features.handoff.notifications import AskerNotifier, CallMessages
+from bot.features.handoff.replies import OnCallReplies
 from bot.features.handoff.report import HandoffReport
 from bot.features.handoff.service import HandoffService
 from bot.features.handoff.steps import HandoffSteps, HumanRequested, ResolveRequested, TakeRequested
@@ -88,6 +89,7 @@ def build_handoff(
                     context.timers.set(CALL, one.record.id, now + RETRY_DELAY, keep=True)
 
     steps = HandoffSteps(context, records, handoffs, say_why_not)
+    replies = OnCallReplies(context, handoffs.on_call)
     return Feature(
         listen=lambda app, put: listen_for_steps(app, put, context.web),
         handlers={
@@ -101,5 +103,6 @@ def build_handoff(
         },
         timers={CALL: timer.call, TAKER: timer.check_taker},
         plan=plan,
+        replies={"on_call": replies.on_call, "escalation": replies.escalation},
         home=report.home,
     )
