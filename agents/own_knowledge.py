@@ -61,7 +61,7 @@ _HERE = frozenset(
 _PAPERS = frozenset(("document", "doc", "page", "file"))
 _KINDS = _PAPERS.union(get_args(DocumentType)) - {"other"}
 _SAYS_ITSELF = {
-    "updated": r"(?=.*\b(?:updated?|changed|edited|modified|amended|revis\w+|version)\b)"
+    "updated": r"(?=.*\b(?:updated?|changed|edited|modified|amended|revised)\b)"
                r".*\b(?:19|20)\d\d\b",
     "owner": r"(?:^|\|)\W*(?:\w+ )?(?:owner|maintainer)[\s*_]*(?:[:|]|$)"
              r"|\b(?:this|the document|page)\b.{0,40}\b(?:owned|maintained)\b",

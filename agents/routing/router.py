@@ -227,7 +227,7 @@ class _Routing:
             if answer_from_cards(text, view, domain):
                 domains.append(domain)
         if len(domains) > 1:
-            return ask_which_domain(domains[:MAX_COMPARED]), domains[0]
+            return ask_which_domain(domains[:MAX_COMPARED], "documents"), domains[0]
         return (self._ask_agents(domains[0]), domains[0]) if domains else None
 
     def _answer_to_alert(self, alert: AlertDomains) -> tuple[Answer, Domain]:

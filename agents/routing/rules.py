@@ -146,12 +146,12 @@ def with_second_domain(answer: Answer, other: Answer, domain: Domain) -> Answer:
     return replace(answer, text=text, beside=(second,), unread_since=unread_since)
 
 
-def ask_which_domain(domains: Sequence[Domain]) -> Answer:
-    """A question back. It names the domains and nothing of their documents."""
+def ask_which_domain(domains: Sequence[Domain], own: str = "rules for it") -> Answer:
+    """A question back. It names the domains and nothing of their documents. `own`: what differs."""
     titles = [f"**{one.title}**" for one in domains]
     listed = f"{', '.join(titles[:-1])} or {titles[-1]}"
     return Answer(
-        text=f"Is this a question for {listed}? Each has its own rules for it.",
+        text=f"Is this a question for {listed}? Each has its own {own}.",
         path="ambiguous_query",
         confidence=ASKED_BACK_BY_A_MODEL,
         beside=tuple(AlternativeDomain(domain=one.domain, title=one.title) for one in domains),

@@ -93,7 +93,7 @@ def test_a_bare_mention_in_a_thread_asks_about_the_message_before(desk: Desk) ->
 
 def test_a_bare_mention_says_what_to_do(desk: Desk) -> None:
     _, reply = desk.ask("")
-    assert "from the documents of Security help" in words(reply)
+    assert "questions about *Security help*" in words(reply)
     assert not desk.agents.asked
 
 

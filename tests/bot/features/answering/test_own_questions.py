@@ -1,0 +1,199 @@
+"""What the bot itself knows is told in the thread; all else goes to the documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from config.domain import Domain
+from playground.slack_stand_in import SlackStandIn
+from tests.bot.conftest import Desk, running, words
+from tests.bot.fakes import CHANNEL, Agents, answer, domain
+
+LIMITS = {"questions_per_user_per_hour": 10_000}
+LEADS = {"user": "U0DANA", "after_minutes": 30, "name": "Platform leads"}
+NONE = answer("No.", path="no_answer_found", citations=(), confidence=0.1)
+DOMAINS: dict[str, Domain] = {}
+
+
+@pytest.fixture(scope="module")
+def open_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    agents, folder = Agents(), tmp_path_factory.mktemp("desk")
+    escalates(None)
+    with (
+        SlackStandIn(enforce_rate_limits=False) as slack,
+        running(slack, folder, agents, DOMAINS) as bot,
+    ):
+        bot.clock.stop()
+        yield Desk(slack, bot, agents)
+
+
+@pytest.fixture
+def desk(open_desk: Desk, tmp_path: Path) -> Desk:
+    open_desk.settle()
+    open_desk.agents.reset(NONE)
+    open_desk.bot.handoffs.rotas._entries.clear()
+    now = datetime.now(UTC)
+    turns = [(-1, 8, "U0INES"), (8, 20, "U0DANA")]
+    rota = [
+        f"- {{from: {now + timedelta(hours=start):%Y-%m-%dT%H:%M:%SZ}, "
+        f"to: {now + timedelta(hours=end):%Y-%m-%dT%H:%M:%SZ}, user: {who}}}"
+        for start, end, who in turns
+    ]
+    (tmp_path / "rota.yaml").write_text("\n".join(rota), encoding="utf-8")
+    escalates(tmp_path)
+    return open_desk
+
+
+def escalates(path: Path | None, escalation: Mapping[str, Any] | None = None) -> None:
+    by_rota = {"rota": "rota.yaml", "levels": [LEADS], "time_zone": "Europe/Berlin"}
+    made = domain(limits=LIMITS, escalation=by_rota if escalation is None else escalation)
+    DOMAINS["security"] = made.read_from((path or Path()) / "security.yaml")
+    for name in ("privacy", "platform"):
+        DOMAINS[name] = domain(name, f"C0{name.upper()}", limits=LIMITS)
+
+
+def reply(desk: Desk, text: str, **more: Any) -> str:
+    """Of the bot itself: the agents were not asked."""
+    before = len(desk.agents.asked)
+    _, message = desk.ask(text, **more)
+    desk.settle()
+    assert len(desk.agents.asked) == before
+    return words(message)
+
+
+def goes_to_documents(desk: Desk, text: str, **more: Any) -> bool:
+    before = len(desk.agents.asked)
+    desk.ask(text, **more)
+    return len(desk.agents.asked) == before + 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["who is on call right now?", "who's on-call for the security team?", "who's next on call?"],
+)
+def test_who_is_on_call_is_told_by_the_rota_and_notifies_nobody(desk: Desk, text: str) -> None:
+    said = reply(desk, text)
+    assert "/team/U0INES|Ines Okafor> is on call until " in said
+    assert "(Europe/Berlin)" in said
+    assert "• <" in said
+    assert "/team/U0DANA|Dana Whitlock> from " in said
+    assert "<@" not in said
+    assert "ask_human" in said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "who is on call for the database on weekends according to the policy?",
+        "who do I call when a laptop is stolen?",
+        "who is on call for privacy?",  # another channel's
+        "how do I escalate an incident?",
+        "what is open on weekends?",
+    ],
+)
+def test_what_names_anything_else_goes_to_the_documents(desk: Desk, text: str) -> None:
+    assert goes_to_documents(desk, text)
+
+
+def test_without_anybody_configured_the_documents_are_asked(desk: Desk, tmp_path: Path) -> None:
+    escalates(tmp_path, {})
+    assert goes_to_documents(desk, "who is on call?")
+    assert goes_to_documents(desk, "how do I escalate?")
+    assert goes_to_documents(desk, "who is on call?", channel="C0PRIVACY")
+
+
+def test_a_group_is_named_with_its_members(desk: Desk, tmp_path: Path) -> None:
+    escalates(tmp_path, {"usergroup": "S0SECENG"})
+    said = reply(desk, "who is on call?")
+    assert "there is no rota, *Ask a human* calls *SecEng on-call*: <" in said
+    assert "Ines Okafor" in said
+    assert "subteam" not in said
+
+
+def test_a_level_is_known_by_its_name(desk: Desk) -> None:
+    said = reply(desk, "who is on call for the platform leads?")
+    assert "Dana Whitlock" in said
+    assert "Ines" not in said
+
+
+def test_how_to_escalate_is_told_step_by_step(desk: Desk) -> None:
+    said = reply(desk, "how do I escalate?")
+    assert "1. <" in said
+    assert "Ines Okafor> is on call until" in said
+    assert "2. 15 minutes later the same once more" in said
+    assert "3. 30 minutes later *Platform leads*: <" in said
+
+
+def test_a_rota_that_cannot_be_read_is_told_with_who_is_called(desk: Desk, tmp_path: Path) -> None:
+    escalates(tmp_path, {"rota": "gone.yaml", "user": "U0MAREK"})
+    said = reply(desk, "who is on call?")
+    assert "Marek Vos> (the rota can't be read)" in said
+
+
+def test_in_a_direct_message_each_domain_tells_its_own(desk: Desk) -> None:
+    mine = desk.slack.workspace.direct("U0YOU").id
+    said = reply(desk, "who is on call?", channel=mine)
+    assert "*Security help*: " in said
+    assert "Privacy help" not in said
+
+
+def test_a_human_can_be_asked_from_there(desk: Desk) -> None:
+    ts, message = desk.ask("how do I escalate?")
+    desk.slack.click(CHANNEL, message["ts"], "ask_human")
+    card = desk.slack.wait_for_reply(CHANNEL, ts, until=lambda m: "What I tried" in words(m))
+    assert "<@U0INES> can you help here?" in words(card)
+    assert "Ines Okafor" not in words(card)
+
+
+def test_what_is_open_here_is_told_and_nothing_of_other_channels(desk: Desk) -> None:
+    ts, message = desk.ask("where is the bunker?")
+    desk.slack.click(CHANNEL, message["ts"], "ask_human")
+    desk.slack.wait_for_reply(CHANNEL, ts, until=lambda m: "What I tried" in words(m))
+    desk.ask("where is the lighthouse?")
+    desk.ask("where is the vault?", channel="C0PRIVACY")
+    desk.ask("where is the secret?", channel=desk.slack.workspace.direct("U0YOU").id)
+    said = reply(desk, "what's open in this channel?")
+    assert "*Waiting for a human*" in said
+    assert "where is the bunker?> · *nobody has taken it*" in said
+    assert "lighthouse?> · no answer found" in said
+    assert "vault" not in said
+    assert "secret" not in said
+    assert " more " not in said
+    other = reply(desk, "anything still open here?", channel="C0PRIVACY")
+    assert "vault" in other
+    assert "bunker" not in other
+
+
+def test_nothing_open_is_told_to_whoever_asks(desk: Desk) -> None:
+    assert "Nothing is open in this channel." in reply(desk, "what is open?", channel="C0PLATFORM")
+
+
+def test_what_it_can_do_is_what_is_set_up(desk: Desk) -> None:
+    said = reply(desk, "what can you do?")
+    assert "*Security help*" in said
+    assert "who is on call" in said
+    assert "what is open in this channel" in said
+    assert "who is on call" not in reply(desk, "help", channel="C0PRIVACY")
+    assert "*Security help*" in reply(desk, "")
+
+
+def test_an_edit_into_such_a_question_replaces_the_answer(desk: Desk) -> None:
+    ts, _ = desk.ask("where is the bunker?")
+    desk.slack.edit_message(CHANNEL, ts, f"{desk.at} who is on call?")
+    desk.settle()
+    (message,) = [one for one in desk.said(CHANNEL, ts) if one]
+    assert "Ines Okafor" in words(message)
+
+
+def test_it_counts_as_no_question_to_the_documents(desk: Desk) -> None:
+    ts, _ = desk.ask("who is on call?")
+    desk.settle()
+    record = desk.bot.records.get(f"{CHANNEL}:{ts}")
+    assert record
+    assert (record.state, record.path) == ("posted", "small_talk")
+    assert "Ines" not in str(record.answer)
