@@ -77,7 +77,7 @@ HOW: Mapping[AnswerPath, str] = {
     "no_answer_found": (
         "not answered: the documents don't say; the sources are only where a human would look next"
     ),
-    "small_talk": "small talk, no question",
+    "small_talk": "about the assistant itself, not what the documents say",
 }
 """Answer path → description for readers."""
 _WITH_CONFIDENCE = {"company_specific_rag_success", "company_specific_rag_failure", "cached"}
