@@ -51,11 +51,11 @@ class House:
         """As another process would have it: it knows of permissions what was published."""
         return Copilot(self.settings.model_copy(update=changed))
 
-    def ask(self, person: Person) -> Answer:
+    def ask(self, person: Person, text: str = ASKED) -> Answer:
         copilot = self.copilot()
         try:
             readers = copilot.groups(copilot.domain("security"), person)
-            return copilot.ask("security")(Question(text=ASKED, readers=readers), None)
+            return copilot.ask("security")(Question(text=text, readers=readers), None)
         finally:
             copilot.index.close()
 
@@ -106,6 +106,37 @@ def test_who_was_let_in_since_is_answered(house: House) -> None:
     sam = {"id": "s", "type": "user", "role": "reader", "emailAddress": SAM.email}
     house.google.drive.inherit(KEYS, sam)
     assert "60 days" in house.ask(SAM).text
+
+
+def test_documents_are_listed_and_dated_for_those_who_may_read_them(house: House) -> None:
+    listed = house.ask(INES, "which documents do you know?")
+    assert [one.document for one in listed.citations] == [DEVICES, KEYS]
+    dated = house.ask(INES, "when was the key rotation standard last updated?")
+    assert "**Key Rotation Standard** was last edited on " in dated.text
+    assert [one.document for one in house.ask(SAM, listed.standalone_question).citations] == [
+        DEVICES
+    ]
+    hidden = house.ask(SAM, dated.standalone_question)
+    assert KEYS not in hidden.drawn_from
+    assert "last edited" not in hidden.text
+
+
+def test_a_list_that_not_everybody_may_read_is_sent_to_its_asker_alone(house: House) -> None:
+    copilot = house.copilot()
+    bot = copilot.bot()
+    bot.start()
+    try:
+        at = f"<@{house.slack.bot_user_id}>"
+        ts = house.slack.post_as_user(CHANNEL, f"{at} which documents do you know?", user="U0INES")
+        reply = house.slack.wait_for_reply(
+            CHANNEL, ts, 60, until=lambda message: "privately" in str(message)
+        )
+        assert "Key Rotation" not in str(reply)
+        mine = house.slack.messages(house.slack.workspace.direct("U0INES").id)
+        assert "Key Rotation Standard" in str(mine)
+    finally:
+        bot.stop(5)
+        copilot.index.close()
 
 
 def test_while_google_is_away_nobody_is_answered_and_nobody_misled(house: House) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from config.domain import Domain
 from playground.slack_stand_in import SlackStandIn
-from tests.bot.conftest import Desk, running, words
+from tests.bot.conftest import Desk, answered, running, words
 from tests.bot.fakes import CHANNEL, Agents, answer, domain
 
 LIMITS = {"questions_per_user_per_hour": 10_000}
@@ -49,9 +49,9 @@ def desk(open_desk: Desk, tmp_path: Path) -> Desk:
     return open_desk
 
 
-def escalates(path: Path | None, escalation: Mapping[str, Any] | None = None) -> None:
+def escalates(path: Path | None, escalation: Mapping[str, Any] | None = None, **more: Any) -> None:
     by_rota = {"rota": "rota.yaml", "levels": [LEADS], "time_zone": "Europe/Berlin"}
-    made = domain(limits=LIMITS, escalation=by_rota if escalation is None else escalation)
+    made = domain(limits=LIMITS, escalation=by_rota if escalation is None else escalation, **more)
     DOMAINS["security"] = made.read_from((path or Path()) / "security.yaml")
     for name in ("privacy", "platform"):
         DOMAINS[name] = domain(name, f"C0{name.upper()}", limits=LIMITS)
@@ -197,3 +197,14 @@ def test_it_counts_as_no_question_to_the_documents(desk: Desk) -> None:
     assert record
     assert (record.state, record.path) == ("posted", "small_talk")
     assert "Ines" not in str(record.answer)
+
+
+def test_unaddressed_it_tells_who_is_on_call_and_leaves_the_rest_to_colleagues(
+    desk: Desk, tmp_path: Path
+) -> None:
+    escalates(tmp_path, answer={"when": "question"})
+    ts = desk.slack.post_as_user(CHANNEL, "who is on call?")
+    assert "Ines Okafor" in words(desk.slack.wait_for_reply(CHANNEL, ts, until=answered))
+    ts = desk.slack.post_as_user(CHANNEL, "any open questions?")
+    desk.settle()
+    assert desk.said(CHANNEL, ts) == []
