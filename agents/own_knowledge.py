@@ -109,8 +109,10 @@ def answer_from_cards(text: str, snapshot: Snapshot, domain: Domain) -> Answer |
     is_list = question.kind == "documents"
     if is_list:
         cards = sorted(snapshot.cards(snapshot.documents), key=lambda card: card.title.casefold())
-        reply, cards = _list_heading(len(cards), domain), cards[:MAX_LISTED]
-        successors: list[DocumentCard] = []
+        reply = f"You can ask me about {len(cards)} documents of *{domain.title}*."
+        if len(cards) > MAX_LISTED:
+            reply += f" These are the first {MAX_LISTED} by title; I search all of them."
+        cards, successors = cards[:MAX_LISTED], []
     else:
         card = _named_card(question.subject, snapshot)
         reply = _statement(question.kind, card) if card else ""
@@ -136,14 +138,6 @@ def answer_from_cards(text: str, snapshot: Snapshot, domain: Domain) -> Answer |
         generation=snapshot.generation,
         standalone_question=text,
     )
-
-
-def _list_heading(count: int, domain: Domain) -> str:
-    noun = "document" if count == 1 else "documents"
-    heading = f"You can ask me about {count} {noun} of *{domain.title}*."
-    if count > MAX_LISTED:
-        heading += f" These are the first {MAX_LISTED} by title; I search all of them."
-    return heading
 
 
 def _statement(kind: OwnKind, card: DocumentCard) -> str:

@@ -218,6 +218,7 @@ class AnsweringService:
             # Its text names people and questions, and stays in Slack alone.
             stored = Answer(text="Answered without documents.", path="small_talk", confidence=1.0)
             self.records.store_answer(job.record, job.domains[0].domain, stored)
+            log.info("answered without documents", question=job.event.id, about=about.kind)
         return reply
 
     def _read_files(self, job: AnswerJob) -> Attachments:
