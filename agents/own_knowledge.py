@@ -21,7 +21,7 @@ _WHEN = (
     r"(?:right now|now|currently|current|at the moment|atm|rn|today|tonight|tomorrow|next"
     r"|this week(?:end)?|next week)"
 )
-_DOCS = r"(?:documents|docs|documentation|files|pages|sources)"
+_DOCS = r"(?:documents|docs|documentation|files|sources)"
 _OPEN = r"(?:open|unfinished|unresolved|pending|waiting)"
 _ITEMS = r"(?:follow ?ups?|hand ?offs?|questions?|items?|tasks?|things?|checklists?|runbooks?)"
 _CHANGED = r"(?:updated?|changed?|edit(?:ed)?|modified|revised)"
@@ -30,7 +30,7 @@ _REST = r"(?P<subject>(?: .+)?)"
 _FORMS: tuple[tuple[OwnKind, str], ...] = (
     ("abilities", r"(?:who|what) (?:are|can) you(?: do)?(?: here)?|help(?: me)?|how are you"
                   r"|how (?:do|can) (?:i|we) use (?:you|this(?: bot)?)"),
-    ("on_call", rf"(?:who (?:is|are) )?(?:(?:the|{_WHEN}) )*on ?(?:call|duty|shift){_REST}"),
+    ("on_call", rf"who (?:is |are )?(?:(?:the|{_WHEN}) )*on ?(?:call|duty|shift){_REST}"),
     ("on_call", rf"whom? (?:do|can|should) (?:i|we) (?:call|page){_REST}"),
     ("escalation", rf"how (?:do|can|should|to) ?(?:i|we)? ?escalate{_REST}"),
     ("escalation", rf"what is (?:the|your) escalation (?:path|chain|order){_REST}"),
@@ -40,7 +40,7 @@ _FORMS: tuple[tuple[OwnKind, str], ...] = (
     ("documents", rf"(?:(?:which|what) {_DOCS} do you (?:know|have|read|use|have access to)"
                   r"|what do you (?:know|have access to))(?: of| about)?(?: here)?"),
     ("documents", rf"(?:which|what) {_DOCS} are (?:there|available)(?: here)?"
-                  rf"|(?:list )?(?:all )?your {_DOCS}|list (?:the |all )*{_DOCS}(?: you know)?"),
+                  r"|list (?:the |all |your )*(?:documents|docs)(?: you know)?"),
     ("updated", rf"when (?:was|were|is|did) (?P<subject>.+?) (?:{_LAST} )?{_CHANGED}(?: last)?"),
     ("updated", rf"when (?:was|is) the {_LAST} (?:update|change|edit) (?:of|to) (?P<subject>.+)"),
     ("owner", r"who (?:owns|maintains|is the (?:owner|maintainer) of) (?P<subject>.+)"),

@@ -83,6 +83,8 @@ This standard is owned by the Privacy Desk.
         ("how do I get on call pay?", ""),
         ("who was on call last night?", ""),
         ("who is not on call?", ""),
+        ("on call", ""),
+        ("list the sources", ""),
     ],
 )
 def test_a_question_to_the_bot_is_told_by_its_whole_form(text: str, kind: str) -> None:
