@@ -41,7 +41,7 @@ _FORMS: tuple[tuple[OwnKind, str], ...] = (
                   r"|what do you (?:know|have access to))(?: of| about)?(?: here)?"),
     ("documents", rf"(?:which|what) {_DOCS} are (?:there|available)(?: here)?"
                   r"|list (?:the |all |your )*(?:documents|docs)(?: you know)?"),
-    ("updated", rf"when (?:was|were|is|did) (?P<subject>.+?) (?:{_LAST} )?{_CHANGED}(?: last)?"),
+    ("updated", rf"when (?:was|did) (?P<subject>.+?) (?:{_LAST} )?{_CHANGED}(?: last)?"),
     ("updated", rf"when (?:was|is) the {_LAST} (?:update|change|edit) (?:of|to) (?P<subject>.+)"),
     ("owner", r"who (?:owns|maintains|is the (?:owner|maintainer) of) (?P<subject>.+)"),
 )  # fmt: skip

@@ -84,6 +84,7 @@ This standard is owned by the Privacy Desk.
         ("who was on call last night?", ""),
         ("who is not on call?", ""),
         ("on call", ""),
+        ("when is the retention schedule updated?", ""),
         ("list the sources", ""),
     ],
 )
