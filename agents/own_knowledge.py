@@ -6,7 +6,8 @@ that is known, as a domain or a document. Everything else is a question to the d
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from agents.answer import Answer, Citation
@@ -77,6 +78,11 @@ class OwnQuestion:
     subject: str = ""
     """Lower-case words that the form leaves over, without punctuation; empty: this place."""
 
+    @property
+    def is_of_cards(self) -> bool:
+        """Whether the cards of documents answer it; see `answer_from_cards`."""
+        return self.kind in ("documents", "updated", "owner")
+
 
 def own_question(text: str) -> OwnQuestion | None:
     """None for a question to the documents. `text`: without mentions (`clean_message`)."""
@@ -87,10 +93,9 @@ def own_question(text: str) -> OwnQuestion | None:
         for kind, form in _WHOLE:
             if match := form.fullmatch(message):
                 subject = match.groupdict().get("subject") or ""
-                is_named = kind in ("updated", "owner")
-                return OwnQuestion(
-                    kind=kind, subject=subject if is_named else _AROUND.sub("", subject).strip()
-                )
+                if kind not in ("updated", "owner"):  # which name a document, to the word
+                    subject = _AROUND.sub("", subject).strip()
+                return OwnQuestion(kind=kind, subject=subject)
     return None
 
 
@@ -104,24 +109,35 @@ def answer_from_cards(text: str, snapshot: Snapshot, domain: Domain) -> Answer |
 
     `snapshot`: as its reader sees it."""
     question = own_question(text)
-    if question is None or question.kind not in ("documents", "updated", "owner"):
+    if question is None or not question.is_of_cards:
         return None
-    is_list = question.kind == "documents"
-    if is_list:
-        cards = sorted(snapshot.cards(snapshot.documents), key=lambda card: card.title.casefold())
-        reply = f"You can ask me about {len(cards)} documents of *{domain.title}*."
-        if len(cards) > MAX_LISTED:
-            reply += f" These are the first {MAX_LISTED} by title; I search all of them."
-        cards, successors = cards[:MAX_LISTED], []
-    else:
-        card = _named_card(question.subject, snapshot)
-        reply = _statement(question.kind, card) if card else ""
-        if card is None or not reply or _says_itself(question.kind, snapshot, card):
-            return None
-        cards = [card]
-        successors = snapshot.cards([card.superseded_by] if card.superseded_by else [])
-        if is_out_of_force(card):
-            reply += f" It is {standing(card, {one.id: one for one in successors})}."
+    if question.kind == "documents":
+        return _listed(text, snapshot, domain)
+    return _of_one_card(text, question, snapshot)
+
+
+def _listed(text: str, snapshot: Snapshot, domain: Domain) -> Answer:
+    cards = sorted(snapshot.cards(snapshot.documents), key=lambda card: card.title.casefold())
+    reply = f"You can ask me about {len(cards)} documents of *{domain.title}*."
+    if len(cards) > MAX_LISTED:
+        reply += f" These are the first {MAX_LISTED} by title; I search all of them."
+    answer = _cited(reply, text, cards[:MAX_LISTED], snapshot)
+    return replace(answer, path="small_talk", confidence=1.0)
+
+
+def _of_one_card(text: str, question: OwnQuestion, snapshot: Snapshot) -> Answer | None:
+    card = _named_card(question.subject, snapshot)
+    reply = _statement(question.kind, card) if card else ""
+    if card is None or not reply or _says_itself(question.kind, snapshot, card):
+        return None
+    successors = snapshot.cards([card.superseded_by] if card.superseded_by else [])
+    if is_out_of_force(card):
+        reply += f" It is {standing(card, {one.id: one for one in successors})}."
+    answer = _cited(reply, text, [card], snapshot)
+    return replace(answer, documents=answer.documents | {one.id for one in successors})
+
+
+def _cited(reply: str, text: str, cards: Sequence[DocumentCard], snapshot: Snapshot) -> Answer:
     citations = (
         Citation(
             number=number, document=card.id, title=card.title, heading=card.title, url=card.url,
@@ -131,10 +147,10 @@ def answer_from_cards(text: str, snapshot: Snapshot, domain: Domain) -> Answer |
     )  # fmt: skip
     return Answer(
         text=reply,
-        path="small_talk" if is_list else "company_specific_rag_success",
-        confidence=1.0 if is_list else DIRECT,
+        path="company_specific_rag_success",
+        confidence=DIRECT,
         citations=tuple(citations),
-        documents=frozenset(card.id for card in (*cards, *successors)),
+        documents=frozenset(card.id for card in cards),
         generation=snapshot.generation,
         standalone_question=text,
     )

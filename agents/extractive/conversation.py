@@ -71,9 +71,13 @@ def clean_message(text: str) -> str:
     return text.strip()
 
 
+def about_me(title: str) -> str:
+    return f"I answer questions about *{title}* from your team's documents, with sources."
+
+
 def small_talk_reply(text: str, title: str) -> str:
     """A short reply to a message that asks nothing about the documents; else ''."""
-    about = f"I answer questions about *{title}* from your team's documents, with sources."
+    about = about_me(title)
     if (own := own_question(text)) and own.kind == "abilities":
         return f"{about} Ask me in your own words, and follow up in the thread."
     if not tokens(text):

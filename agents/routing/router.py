@@ -217,8 +217,8 @@ class _Routing:
 
     def _own_answer(self, text: str) -> tuple[Answer, Domain] | None:
         """Of the domain whose cards answer it; of several such domains, the user chooses."""
-        domains = []
-        for domain in self.domains if own_question(text) else ():
+        question, domains = own_question(text), []
+        for domain in self.domains if question and question.is_of_cards else ():
             try:
                 readers = self.question_in(domain).readers
                 view = visible_to(self.answering.snapshot(domain.domain), readers)

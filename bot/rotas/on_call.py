@@ -83,17 +83,13 @@ class OnCallResolver:
 
     def on_call(self, domain: Domain, *, within: float = FRESH_SECONDS) -> OnCall | None:
         """None for a domain whose rota isn't there or can't be read."""
-        try:
-            cached = self.rotas.of(domain, domain.escalation.rota, within=within)
-        except ConfigError:
-            return None
-        return self._at(domain, cached, datetime.now(UTC))
+        cached = self._rota(domain, within)
+        return self._at(domain, cached, datetime.now(UTC)) if cached else None
 
     def upcoming(self, domain: Domain, count: int) -> list[tuple[datetime, OnCall]]:
         """The next turns with their starts, UTC; none where the rota can't be read."""
-        try:
-            cached = self.rotas.of(domain, domain.escalation.rota, within=FOR_A_CALL_SECONDS)
-        except ConfigError:
+        cached = self._rota(domain, FOR_A_CALL_SECONDS)
+        if cached is None:
             return []
         turns: list[tuple[datetime, OnCall]] = []
         start = begins_after(cached.shifts, datetime.now(UTC))
@@ -101,6 +97,12 @@ class OnCallResolver:
             turns.append((start, self._at(domain, cached, start)))
             start = begins_after(cached.shifts, start)
         return turns
+
+    def _rota(self, domain: Domain, within: float) -> CachedRota | None:
+        try:
+            return self.rotas.of(domain, domain.escalation.rota, within=within)
+        except ConfigError:
+            return None
 
     def _at(self, domain: Domain, cached: CachedRota, at: datetime) -> OnCall:
         turn = turn_at(cached.shifts, at)

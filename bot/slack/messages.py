@@ -22,8 +22,9 @@ log = structlog.get_logger()
 
 Message = Mapping[str, Any]
 
-ERASED, UNKNOWN_NAME = "erased", "somebody"
+ERASED = "erased"
 """Replaces the id of an erased person who took or resolved a question."""
+UNKNOWN_NAME = "somebody"
 
 _MENTION = re.compile(rf"<@({USER})(?:\|([^<>]*))?>")
 _CHANNEL = re.compile(rf"<#({CHANNEL})(?:\|([^<>]*))?>")

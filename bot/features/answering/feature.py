@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 from slack_bolt import App
 
+from agents.extractive.conversation import about_me
 from bot.blocks.kit import Json
 from bot.blocks.render import CLARIFY, LOOK_IN, MAX_CHOICES, SlackMessage, text_message
 from bot.blocks.sanitize.text import sanitize_mrkdwn
@@ -121,8 +122,8 @@ def question_for_domain(body: Json, action: Mapping[str, Any]) -> IncomingMessag
 def abilities(question: BotQuestion) -> SlackMessage:
     titles = "*, *".join(sanitize_mrkdwn(one.title) for one in question.domains[:5])
     lines = [
-        f"I answer questions about *{titles}* from your team's documents, with sources. "
-        "Ask in your own words, and follow up in the thread. You can also ask me",
+        f"{about_me(titles)} Ask in your own words, and follow up in the thread. "
+        "You can also ask me",
         "• which documents I know, and when one of them was last updated",
     ]
     if any(map(calls_someone, question.domains)):

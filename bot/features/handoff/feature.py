@@ -89,7 +89,10 @@ def build_handoff(
                     context.timers.set(CALL, one.record.id, now + RETRY_DELAY, keep=True)
 
     steps = HandoffSteps(context, records, handoffs, say_why_not)
-    replies = OnCallReplies(context, handoffs.on_call)
+
+    def replies() -> OnCallReplies:
+        return OnCallReplies(context, handoffs.on_call)
+
     return Feature(
         listen=lambda app, put: listen_for_steps(app, put, context.web),
         handlers={
@@ -103,6 +106,9 @@ def build_handoff(
         },
         timers={CALL: timer.call, TAKER: timer.check_taker},
         plan=plan,
-        replies={"on_call": replies.on_call, "escalation": replies.escalation},
+        replies={
+            "on_call": lambda question: replies().on_call(question),
+            "escalation": lambda question: replies().escalation(question),
+        },
         home=report.home,
     )

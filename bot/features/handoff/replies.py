@@ -4,8 +4,9 @@ People are links to their profiles, because a mention would notify them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from agents.own_knowledge import is_named
 from bot.blocks.kit import Json, actions, link, section
@@ -29,10 +30,13 @@ PATIENCE = 10.0
 
 @dataclass(frozen=True)
 class OnCallReplies:
-    """Both are None where no domain has the name in the question, or calls anybody."""
+    """The replies to one question, for which Slack is asked for each name once. Both are None where
+    no domain has the name in the question, or calls anybody."""
 
     context: FeatureContext
     resolver: OnCallResolver
+    people: dict[str, str] = field(default_factory=dict, init=False)
+    """Id → name."""
 
     def on_call(self, question: BotQuestion) -> SlackMessage | None:
         lines = []
@@ -83,19 +87,27 @@ class OnCallReplies:
 
     def _name(self, who: str) -> str:
         """Of a person, linked; of a group with its members, while they are few."""
-        web, team_url = self.context.web, self.context.identity.team_url
+        team_url = self.context.identity.team_url
         if not who.startswith("S"):
-            name = profile_name(web, who)
-            return link(f"{team_url}/team/{who}" if who and team_url else "", name)
-        try:
-            reply = web.call("usergroups.list", patience=PATIENCE, include_users=True)
-        except (SlackRefused, SlackBusy, SlackUnsure):
+            if who not in self.people:
+                self.people[who] = profile_name(self.context.web, who)
+            return link(f"{team_url}/team/{who}" if who and team_url else "", self.people[who])
+        if self._groups is None:
             return "a group of people"
-        group: Json = next((one for one in reply["usergroups"] if one.get("id") == who), {})
+        group = self._groups.get(who, {})
         members = [str(user) for user in group.get("users") or []]
         names = ", ".join(self._name(user) for user in members[:MAX_MEMBERS])
         more = " and others" if len(members) > MAX_MEMBERS else ""
         return f"{_bold(str(group.get('name') or 'a group'))} ({names}{more})"
+
+    @cached_property
+    def _groups(self) -> Mapping[str, Json] | None:
+        """By id; None where Slack doesn't say."""
+        try:
+            reply = self.context.web.call("usergroups.list", patience=PATIENCE, include_users=True)
+        except (SlackRefused, SlackBusy, SlackUnsure):
+            return None
+        return {str(one.get("id")): one for one in reply["usergroups"]}
 
 
 def _named(question: BotQuestion) -> list[Domain]:
