@@ -34,6 +34,8 @@ class LookedAt:
 
     def act_as(self, user: str) -> None:
         self.page.get_by_label("Act as somebody else").select_option(user)
+        # The list of channels is built anew for them, and a click meanwhile may meet no button.
+        expect(self.page.locator(f'[data-channel="D{user[1:]}"]')).to_be_attached()
 
     def pictures(self, name: str, pane: Locator, phone: Any = PHONE) -> None:
         """As it is, and on a phone and in the dark: nothing is pushed out of sight anywhere."""
