@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from agents.answer import Citation
 from agents.confidence import Calibration
 from agents.extractive.language import UNSEEN_WORD, Glossary, asks_about_the_past, same_words
+from agents.extractive.value_types import fits, kinds_of, requested_kinds
 from agents.plan import Plan
 from config.domain import Domain
 from enrichment.chunk import Chunk, DocumentCard, Unit, is_out_of_force, standing
@@ -100,17 +101,18 @@ def aspects_of(plan: Plan, snapshot: Snapshot, glossary: Glossary) -> list[Aspec
 
 
 WEIGHTS_BY_FEATURE = {
-    "similarity": 7.5,  # cosine with the question
-    "coverage": 8.5,  # share of the question's rarity in it, its title and its headings
+    "similarity": 6.2,  # cosine with the question
+    "coverage": 8.7,  # share of the question's rarity in it, its title and its headings
+    "value": 1.9,  # it holds the kind of value that is asked for, or a figure where none is named
     "search rank": 1.9,  # 1 / √rank of its chunk
     "agreement": 3.4,  # how far the searches by chunk, by unit and by keyword agree on its chunk
     "row": 1.0,  # of a table: it holds more facts than a sentence of the same likeness
-    "length": 1.9,  # a heading-like fragment resembles any question and answers none
-    "out of force": -3.4,  # replaced or withdrawn, and the past is not asked for
+    "length": 1.4,  # a heading-like fragment resembles any question and answers none
+    "out of force": -4.2,  # replaced or withdrawn, and the past is not asked for
 }
 FEATURES = tuple(WEIGHTS_BY_FEATURE)
 RELEVANCE_WEIGHTS: NDArray[np.float64] = np.array(list(WEIGHTS_BY_FEATURE.values()))
-RELEVANCE_BIAS = -12.6
+RELEVANCE_BIAS = -13.1
 _SIMILARITY, _COVERAGE, _AGREEMENT = map(FEATURES.index, ("similarity", "coverage", "agreement"))
 
 
@@ -147,21 +149,34 @@ def features(
     """(units, FEATURES): one row for each unit of each hit, in order."""
     similarities = snapshot.unit_similarities(aspect.text, [hit.chunk.id for hit in hits])
     past = asks_about_the_past(plan.question)
+    kinds = [one.kind for one in requested_kinds(aspect.text)]
     rows: list[list[float]] = []
     for rank, hit in enumerate(hits, start=1):
         chunk = hit.chunk
         around = stems(" ".join((chunk.document_title, chunk.tab, *chunk.heading_path)))
-        of_chunk = [
-            1 / math.sqrt(rank),
-            _agreement(hit),
-            float(not past and is_out_of_force(snapshot.documents.get(chunk.document_id))),
-        ]
+        over = not past and is_out_of_force(snapshot.documents.get(chunk.document_id))
         cosines = similarities.get(chunk.id) or [0.0] * len(chunk.units)
         for unit, cosine in zip(chunk.units, cosines, strict=True):
-            words = stems(unit.index_text) | stems(unit.text) | around
-            of_unit = [float(unit.kind == "row"), math.log(1 + len(tokens(unit.text))) / 4]
-            rows.append([cosine, aspect.coverage(words), *of_chunk[:2], *of_unit, of_chunk[2]])
+            row = {
+                "similarity": cosine,
+                "coverage": aspect.coverage(stems(unit.index_text) | stems(unit.text) | around),
+                "value": float(_holds_value(unit.text, kinds)),
+                "search rank": 1 / math.sqrt(rank),
+                "agreement": _agreement(hit),
+                "row": float(unit.kind == "row"),
+                "length": math.log(1 + len(tokens(unit.text))) / 4,
+                "out of force": float(over),
+            }
+            rows.append([row[name] for name in FEATURES])
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES))
+
+
+def _holds_value(text: str, kinds: Sequence[str]) -> bool:
+    """Whether a statement holds a value of these kinds; without any, a figure."""
+    if not kinds:
+        return any(character.isdigit() for character in text)
+    held = kinds_of(text)
+    return any(fits(kind, held) for kind in kinds)
 
 
 def _agreement(hit: Hit) -> float:
