@@ -204,12 +204,13 @@ def citation(
     )
 
 
-REFUSAL_WEIGHTS = {"similarity": 6.7, "coverage": 5.6, "searches agree": 1.4, "words unseen": -0.5}
-REFUSAL_BIAS = -5.9
-ENOUGH = 0.10
-"""Minimum probability of evidence for an answer: one in twenty of the answerable questions is below
-it. Fitted by `benchmarks/refusing.py`."""
-_MANY_NAMES = 2
+REFUSAL_WEIGHTS = {"similarity": 5.9, "coverage": 5.8, "searches agree": 3.3, "words missing": 0.8}
+REFUSAL_BIAS = -8.0
+ENOUGH, DOUBTFUL = 0.08, 0.23
+"""Probability of evidence below which nothing is answered, and below which a reply says that it may
+not answer: one in twenty and one in four of the answerable questions. Fitted by
+`benchmarks/refusing.py`."""
+_MANY_NAMES, _MANY_WORDS = 2, 5
 
 
 def confidence_parts(
@@ -222,10 +223,13 @@ def confidence_parts(
     rarities = [snapshot.rarity(word) for word in surface_words.values()]
     unseen = snapshot.rarity(UNSEEN_WORD)
     unheard_of = sum(snapshot.is_unheard_of(word) for word in surface_words.values())
+    missing = (1 - best.coverage) * sum(rarities) / (unseen or 1.0)
     parts = {
-        "similarity": max(0.0, best.similarity),
+        "similarity": max(0.0, *(one.similarity for one in scored)),
         "coverage": best.coverage,
         "searches agree": best.agreement,
+        # Of the best statement, in words that no document has: a long question misses more.
+        "words missing": min(1.0, missing / _MANY_WORDS),
         # Share of words that no document has.
         "words unseen": sum(one for one in rarities if one >= unseen) / (sum(rarities) or 1.0),
         # Names in neither the documents nor common language.
@@ -248,6 +252,11 @@ def evidence_probability(parts: Mapping[str, float]) -> float:
 def is_too_little(parts: Mapping[str, float]) -> bool:
     """Whether the evidence is too weak to answer."""
     return parts.get("evidence", 0.0) < ENOUGH
+
+
+def may_not_answer(parts: Mapping[str, float]) -> bool:
+    """Whether a reply says in its first line that it may not answer."""
+    return parts.get("evidence", 0.0) < DOUBTFUL
 
 
 def sufficiency(scored: Sequence[ScoredUnit]) -> float:
