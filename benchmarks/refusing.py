@@ -100,15 +100,15 @@ class WithoutSections(ReaderView):
 
 def evidence_sections(one: Measured, golden: GoldenQuestion) -> frozenset[Section]:
     """The sections with a quote of the evidence; of a quote across passages, those of its name."""
-    found: set[Section] = set()
+    sections: set[Section] = set()
     quotes = {plain(each.quote) for each in golden.evidence}
     headings = {each.heading for each in golden.evidence}
     for document in golden.documents:
         chunks = one.snapshot.chunks(document)
         holding = [chunk for chunk in chunks if any(q in plain(chunk.index_text) for q in quotes)]
         named = [chunk for chunk in chunks if headings & {*chunk.heading_path[-1:]}]
-        found |= {chunk.section for chunk in holding or named}
-    return frozenset(found)
+        sections |= {chunk.section for chunk in holding or named}
+    return frozenset(sections)
 
 
 def cases(domains: Sequence[Measured]) -> list[Case]:
