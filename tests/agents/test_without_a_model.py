@@ -169,7 +169,7 @@ def test_a_word_that_no_document_says_speaks_against_an_answer() -> None:
     somewhere = ask("what is the maximum age of an API signing key?")
     nowhere = ask("what is the maximum age of an API signing key in okta?")
     assert nowhere.confidence_parts["evidence"] < somewhere.confidence_parts["evidence"]
-    assert nowhere.confidence_parts["words unseen"] > somewhere.confidence_parts["words unseen"]
+    assert nowhere.confidence_parts["words missing"] > somewhere.confidence_parts["words missing"]
     assert nowhere.confidence_parts["unheard-of names"] > 0
 
 
