@@ -33,14 +33,14 @@ ALWAYS = 3_000
 """Characters that are filled whatever the scores, so that there is a nearest passage. Without a
 model nothing is saved by reading less: a context of `WITHOUT_A_MODEL` is filled."""
 SHARE = 3_000
-"""Characters reserved for a part of the question, at most."""
+"""Characters reserved for a part of the question, at most, and at most a quarter of a context."""
 _MAX_EDITIONS = 3
 _COMPLETED = 3
 """Best passages whose list or table is completed."""
 _MAX_COMPLETED_CHARS = 3_000
 """Characters of a completed list or table; a longer one gets a note of what is missing."""
-_COMPLETING_SHARE = 0.25
-"""Share of a context that completing takes: the rest is for the best of other sections."""
+_COMPLETING_SHARE = 0.15
+"""Share of a context that completing takes at most: other sections may hold more of the answer."""
 _MAX_TAIL_CHARS = 600
 """Characters hidden of a section that are shown rather than looked up: a lookup costs a call."""
 
@@ -123,9 +123,9 @@ def build_context(
         chosen.room = min(chosen.room, at_first)
     for place, chunk in enumerate(ranked[:_COMPLETED]):
         if chosen.take(chunk) and not place:
-            for part in _leaders(passages, relevance):
+            for part in _leaders(passages, relevance, room=min(SHARE, characters // 4)):
                 chosen.take(part)
-    spare = min(characters, at_first or characters) * _COMPLETING_SHARE
+    spare = characters * _COMPLETING_SHARE
     for chunk in ranked[:_COMPLETED]:
         if chosen.has(chunk):
             spare -= chosen.complete(chunk, passages.snapshot, spare)
@@ -241,18 +241,20 @@ def _requested(passages: FoundPassages) -> list[Chunk]:
     return [chunks[one] for one in dict.fromkeys(passages.requested) if one in chunks]
 
 
-def _leaders(passages: FoundPassages, relevance: Mapping[str, float]) -> Iterator[Chunk]:
-    """The best passages for each part of the question, as many as fit its share."""
+def _leaders(
+    passages: FoundPassages, relevance: Mapping[str, float], *, room: int
+) -> Iterator[Chunk]:
+    """The best passages for each part of the question, as many as fit into its characters."""
     parts = max((len(unit.aspects) for unit in passages.scored), default=1)
     chunks = {hit.chunk.id: hit.chunk for hit in passages.hits}
     for part in range(1, parts):
         best: dict[str, float] = {}
         for unit in passages.scored:
             best[unit.chunk.id] = max(unit.aspects[part], best.get(unit.chunk.id, _NOTHING))
-        room = SHARE
+        left = room
         for chunk_id in sorted(best, key=lambda one: -(best[one] + relevance[one] / 2)):
-            room -= len(chunks[chunk_id].text)
-            if room < 0:
+            left -= len(chunks[chunk_id].text)
+            if left < 0:
                 break
             yield chunks[chunk_id]
 
