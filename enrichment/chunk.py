@@ -27,6 +27,9 @@ class Unit:
     """Embedded text: nearest heading + the sentence, or heading + `header: cell; …`."""
     row: int | None = None
     """Row within the chunk's `ChunkTable.rows`."""
+    prefix: str = ""
+    """Markdown before the text: a list marker with its indentation, `> ` in a quotation, "```" for
+    a line of code."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from agents.answer import Passage
 from agents.extractive.language import asks_about_the_past
 from agents.extractive.relevance import Aspect, ScoredUnit, citation
-from agents.extractive.table import cell_at, flat, header_at, row_label, says_nothing, together
+from agents.extractive.table import (
+    cell_at,
+    flat,
+    header_at,
+    named_in_full,
+    names_of,
+    row_label,
+    says_nothing,
+    together,
+)
+from agents.extractive.value_types import column_kinds, fits, requested_kinds
 from enrichment.chunk import Chunk, ChunkTable, DocumentCard, Unit, is_out_of_force
-from enrichment.language.words import TOKEN, naming_words
+from enrichment.language.words import TOKEN, naming_words, stems
 from enrichment.safety.injection import redacted
 from enrichment.safety.withholding import WITHHELD
 
@@ -30,6 +39,15 @@ _ABOUT_THE_PAGE = re.compile(
     r"|version|status)\s*:|^\W*see (?:also |the )",
     re.IGNORECASE,
 )
+_CALLOUT = re.compile(
+    r"\W*(?:note|tip|hint|info|important|warning|caution|attention|danger)\b", re.IGNORECASE
+)
+"""A quotation that begins so is the document's own advice."""
+_ASKS_FOR_WORDING = re.compile(
+    r"\b(?:wording|words|text|template|example|sample|snippet|quot(?:e|ed|ation)|says?|said"
+    r"|sentence|message|phrase)s?\b",
+    re.IGNORECASE,
+)
 
 
 def quotable(
@@ -39,9 +57,11 @@ def quotable(
     documents: Mapping[str, DocumentCard],
 ) -> list[ScoredUnit]:
     """Statements of the context that tell a reader something, best first. Superseded documents are
-    left out where one in force answers."""
+    left out where one in force answers, quotations where nobody asks for the wording."""
     visible = {chunk.id for chunk in context}
     usable = [unit for unit in scored if unit.chunk.id in visible and _says_something(unit)]
+    if not _ASKS_FOR_WORDING.search(whole.text):
+        usable = [unit for unit in usable if not _is_quotation(unit)]
     if not usable or asks_about_the_past(whole.text):
         return usable
     current = [u for u in usable if not is_out_of_force(documents.get(u.chunk.document_id))]
@@ -54,13 +74,17 @@ def is_lead_in(unit: Unit) -> bool:
     return unit.kind != "row" and unit.text.rstrip().endswith((":", "："))
 
 
-def unit_text(chunk: Chunk, unit: Unit) -> str:
-    """The sentence or item verbatim; a row as `label — header: cell; header: cell`."""
+def unit_text(chunk: Chunk, unit: Unit, aspect: Aspect | None = None) -> str:
+    """The sentence or item verbatim; a row as `label — header: cell; header: cell`, the columns of
+    a long one in which the aspect finds least are left out."""
     if unit.row is None or chunk.table is None:
         return shorten(redacted(unit.text))
     label = redacted(row_label(chunk.table, unit.row))
-    cells = "; ".join(_cells(chunk.table, unit.row))
-    return shorten(f"{label} — {cells}" if label and cells else label or cells)
+    cells = list(_cells(chunk.table, unit.row))
+    if aspect is not None:
+        cells = _fitting(cells, aspect)
+    text = "; ".join(redacted(": ".join(filter(None, cell))) for cell in cells)
+    return shorten(f"{label} — {text}" if label and text else label or text)
 
 
 def shorten(text: str) -> str:
@@ -70,15 +94,30 @@ def shorten(text: str) -> str:
     return text[:MAX_STATEMENT_CHARS].rsplit(" ", 1)[0].rstrip(",;:") + " …"
 
 
-def _cells(table: ChunkTable, row: int) -> list[str]:
-    """`header: cell` of each value column; neighbors with the same cell are merged."""
-    lines: list[str] = []
+def _cells(table: ChunkTable, row: int) -> Iterator[tuple[str, str]]:
+    """(header, cell) of each value column; neighbors with the same cell are merged."""
     value_columns = range(table.label_columns, len(table.rows[row]))
     for cell, columns in groupby(value_columns, key=lambda column: cell_at(table, row, column)):
-        headers = together([header_at(table, column) for column in columns])
         if not says_nothing(cell):
-            lines.append(": ".join(filter(None, map(redacted, (headers, cell)))))
-    return lines
+            yield together([header_at(table, column) for column in columns]), cell
+
+
+def _fitting(cells: Sequence[tuple[str, str]], aspect: Aspect) -> list[tuple[str, str]]:
+    """In their order, the cells that fit a line, those that the question asks for first."""
+    kinds = [request.kind for request in requested_kinds(aspect.text)]
+
+    def worth(cell: tuple[str, str]) -> float:
+        named = aspect.coverage(stems(cell[0])) + aspect.coverage(stems(" ".join(cell)))
+        return named + any(fits(kind, column_kinds(cell[0], cell[1:])) for kind in kinds)
+
+    left: list[tuple[str, str]] = []
+    size = 0
+    for cell in sorted(cells, key=worth, reverse=True):
+        size += sum(map(len, cell)) + 4
+        if left and size > MAX_ROW_CHARS:
+            break
+        left.append(cell)
+    return [cell for cell in cells if cell in left]
 
 
 def _says_something(scored: ScoredUnit) -> bool:
@@ -91,61 +130,64 @@ def _says_something(scored: ScoredUnit) -> bool:
     return unit.row is not None or len(naming_words(redacted(unit.text))) >= _MIN_WORDS
 
 
+def _is_quotation(scored: ScoredUnit) -> bool:
+    """Whether it stands in a quotation that is no callout: somebody else's words."""
+    units, first = scored.chunk.units, scored.index
+    while first and units[first].prefix == units[first - 1].prefix == QUOTE:
+        first -= 1
+    return units[first].prefix == QUOTE and not _CALLOUT.match(units[first].text)
+
+
+QUOTE, CODE = "> ", "```"
+"""Prefixes of units."""
 GAP = "…"
 PICTURED = " _(a picture, as a model described it)_"
-_CODE = re.compile(r"^ *(`{3,}|~{3,})[^\n]*\n(.*?)^ *\1", re.MULTILINE | re.DOTALL)
 _NOT_MARKED = re.compile(r"`[^`]*`|\S*(?:://|@|\*)\S*")
+_NUMBER = re.compile(r"\s*\(?(?:\d+|[a-z]+)[.)]", re.IGNORECASE)
 
 
 def excerpt(statements: Sequence[ScoredUnit], aspects: Sequence[Aspect]) -> str:
-    """Markdown of one section's statements in reading order: sentences as running text, items and
+    """Markdown of one section's statements in this order: sentences as running text, items and
     rows as a list, code as code; … marks a gap."""
-    groups = groupby(_with_gaps(statements), key=lambda pair: _shape(pair[0]))
-    return "\n".join(_block(list(pairs), aspects) for _, pairs in groups)
+    groups = (list(units) for _, units in groupby(statements, key=_shape))
+    return "\n".join([*(_block(units, aspects) for units in groups), *_left_out(statements)])
 
 
-def _block(pairs: Sequence[tuple[ScoredUnit, bool]], aspects: Sequence[Aspect]) -> str:
-    shape = _shape(pairs[0][0])
+def _block(units: Sequence[ScoredUnit], aspects: Sequence[Aspect]) -> str:
+    shape = _shape(units[0])
     if shape == "code":
-        return "\n".join(["```", *(one.unit.text for one, _ in pairs), "```"])
-    texts = [with_bold_words(unit_text(one.chunk, one.unit), aspects) for one, _ in pairs]
-    if shape == "rows":
-        return "\n".join([*(f"- {text}" for text in texts), *_rows_left_out(pairs)])
-    if shape == "items":
-        cuts = [f"- {GAP}\n" * cut for _, cut in pairs]
-        return "\n".join(f"{cut}- {text}" for cut, text in zip(cuts, texts, strict=True))
-    return " ".join(
-        f"{GAP} {text}" if cut else text for text, (_, cut) in zip(texts, pairs, strict=True)
-    )
+        return "\n".join([CODE, *(one.unit.text for one in units), CODE])
+    texts = [with_bold_words(unit_text(one.chunk, one.unit, aspects[0]), aspects) for one in units]
+    if shape == "sentences":
+        gaps = [one for one in range(1, len(units)) if not _follows(units[one], units[one - 1])]
+        return " ".join(f"{GAP} {text}" if at in gaps else text for at, text in enumerate(texts))
+    lines = [f"{one.unit.prefix or '- '}{text}" for one, text in zip(units, texts, strict=True)]
+    for place in reversed(range(1, len(lines))):
+        if shape == "items" and not _follows(units[place], units[place - 1]):
+            lines.insert(place, f"- {GAP}")
+    return "\n".join(lines)
 
 
 def _shape(unit: ScoredUnit) -> str:
-    if unit.chunk.kind == "code" or (unit.unit.kind == "sentence" and _is_code(unit)):
-        return "code"
-    return f"{unit.unit.kind}s"
+    code = unit.chunk.kind == "code" or unit.unit.prefix == CODE
+    return "code" if code else f"{unit.unit.kind}s"
 
 
-def _is_code(one: ScoredUnit) -> bool:
-    """Whether it is a command in a code block of a text."""
-    return any(one.unit.text in code[2] for code in _CODE.finditer(one.chunk.text))
-
-
-def _rows_left_out(pairs: Sequence[tuple[ScoredUnit, bool]]) -> Iterator[str]:
-    """Says how many of a table's rows are visible: the needed row may be another one."""
-    tables = [one.chunk.table for one, _ in pairs if one.chunk.table]
-    totals = {table.id: max(table.total_rows, len(table.rows)) for table in tables}
-    for table_id, count in Counter(table.id for table in tables).items():
-        if count < totals[table_id]:
-            yield f"\n_{count} of the table's {totals[table_id]} rows_"
-
-
-def _with_gaps(statements: Sequence[ScoredUnit]) -> Iterator[tuple[ScoredUnit, bool]]:
-    """(statement, whether there is a gap before it)."""
-    before: ScoredUnit | None = None
-    for unit in statements:
-        follows = before is None or _follows(unit, before)
-        yield unit, not follows
-        before = unit
+def _left_out(units: Sequence[ScoredUnit]) -> Iterator[str]:
+    """Says how many rows of the last table or items of the last list come on top."""
+    last = units[-1]
+    table = last.chunk.table
+    if table and last.unit.row is not None:
+        rows = sum(one.chunk.table is not None and one.chunk.table.id == table.id for one in units)
+        total = max(table.total_rows, len(table.rows))
+        if rows < total:
+            yield f"\n_{rows} of the table's {total} rows_"
+    elif last.unit.kind == "item":
+        rest = takewhile(lambda one: one.kind == "item", last.chunk.units[last.index + 1 :])
+        more = sum(not one.prefix.startswith(" ") for one in rest)
+        more += sum(run.total - run.first - run.count for run in last.chunk.runs[:1])
+        if more:
+            yield f"\n_{more} more in the document_"
 
 
 def _follows(unit: ScoredUnit, before: ScoredUnit) -> bool:
@@ -190,19 +232,15 @@ def passages_text(lead: str, passages: Sequence[Passage]) -> str:
 
 
 MAX_PASSAGES = 3
-MAX_CHARS = 1_200
+MAX_ROW_CHARS = 200
+"""Characters of a row's cells from which columns are left out."""
+MAX_CHARS = 600
 """Characters of all excerpts: people read them in a thread on a phone."""
-MAX_PASSAGE_CHARS = 900
-MAX_LIST_CHARS = 700
-"""Maximum length of a list that is shown whole."""
-_FURTHER, _WEAKEST = 3.0, 5.0
-"""Log-odds by which the best statement of a further passage, and any statement, may be weaker than
-the best one: free space alone is no reason to show a statement."""
-_STATEMENTS_COUNTED = 3
-"""Statements that count for a section's strength."""
-_NEXT, _NEAR = 1.0, 0.5
-"""Log-odds that a statement gains directly after its section's best one, or near it: adjacent
-statements need no gap mark."""
+LINE_CHARS = 15
+"""Counted for each statement: a line of its own takes space."""
+MAX_ROWS, FEW_ROWS = 5, 4
+_ROW_NEAR = 1.5
+_FURTHER = 3.0
 
 Section = tuple[str, str, tuple[str, ...], bool]
 """(document id, tab, heading path, whether it is a description of a picture)."""
@@ -221,16 +259,16 @@ def passages_of(
         if first[flat(unit.unit.text)] is not unit:  # the same in another document
             continue
         sections.setdefault(_section(unit.chunk), []).append(unit)
-    chosen = _leading_sections(quotable, list(sections.values()))
-    excerpts = _fill(chosen)
+    chosen = _leading_sections(quotable, sections)
+    excerpts = _fill(chosen, aspects[0])
     passages = tuple(
         Passage(
-            citation=citation(units[0].chunk, number, units[0].unit.text, documents),
+            citation=citation(best.chunk, number, best.unit.text, documents),
             text=excerpt(statements, aspects),
         )
-        for number, (units, statements) in enumerate(zip(chosen, excerpts, strict=True), start=1)
+        for number, (best, statements) in enumerate(excerpts, start=1)
     )
-    visible = [unit for statements in excerpts for unit in statements]
+    visible = [unit for _, statements in excerpts for unit in statements]
     return passages, _share(visible, quotable)
 
 
@@ -242,86 +280,121 @@ def _share(visible: Sequence[ScoredUnit], quotable: Sequence[ScoredUnit]) -> flo
 
 
 def _leading_sections(
-    quotable: Sequence[ScoredUnit], sections: Sequence[Sequence[ScoredUnit]]
-) -> list[Sequence[ScoredUnit]]:
+    quotable: Sequence[ScoredUnit], sections: Mapping[Section, list[ScoredUnit]]
+) -> list[list[ScoredUnit]]:
     """The best section for the whole question, the best of each part, then the next best."""
-    ranked = sorted(sections, key=lambda units: -_together(units))
-    if not ranked:
+    parts = range(1, len(quotable[0].aspects) if quotable else 0)
+    leaders = (max(quotable, key=lambda unit: unit.aspects[part]) for part in parts)
+    near = (unit for unit in quotable if unit.strength > quotable[0].strength - _FURTHER)
+    best = dict.fromkeys(_section(unit.chunk) for unit in (*quotable[:1], *leaders, *near))
+    return [sections[section] for section in best if section in sections][:MAX_PASSAGES]
+
+
+def _fill(
+    chosen: Sequence[Sequence[ScoredUnit]], whole: Aspect
+) -> list[tuple[ScoredUnit, list[ScoredUnit]]]:
+    """(best statement, statements in reading order) of each section while there is space."""
+    excerpts: list[tuple[ScoredUnit, list[ScoredUnit]]] = []
+    left = MAX_CHARS
+    for units in chosen:
+        if statements := _statements(units, whole, left):
+            excerpts.append((units[0], statements))
+            left -= _size(statements, whole)
+    return excerpts
+
+
+def _statements(units: Sequence[ScoredUnit], whole: Aspect, left: int) -> list[ScoredUnit]:
+    """Of a section: the sentence, list or table of its best statement, then others, best first,
+    that fit `left` characters; in reading order."""
+    blocks = _blocks(units)
+    parts: dict[int, list[ScoredUnit]] = {}
+    for best in units:
+        place = next(place for place, block in enumerate(blocks) if best in block)
+        if place not in parts and (part := _part(blocks[place], best, whole, left)):
+            parts[place] = part
+            left -= _size(part, whole)
+        if not parts:  # a section that cannot show its best statement shows nothing
+            return []
+    return [unit for place in sorted(parts) for unit in parts[place]]
+
+
+def _blocks(units: Sequence[ScoredUnit]) -> list[list[ScoredUnit]]:
+    """A section's statements in reading order: sentences, and each list, table or code with the
+    sentence that introduces it."""
+    blocks: list[list[ScoredUnit]] = []
+    of_table: dict[str, list[ScoredUnit]] = {}
+    for unit in sorted(units, key=_order):
+        table = unit.chunk.table.id if unit.chunk.table and unit.unit.row is not None else ""
+        if table in of_table:
+            of_table[table].append(unit)
+        elif blocks and _belongs(unit, blocks[-1]):
+            blocks[-1].append(unit)
+        else:
+            blocks.append([unit])
+        if table:
+            of_table.setdefault(table, blocks[-1])
+    return blocks
+
+
+def _belongs(unit: ScoredUnit, block: Sequence[ScoredUnit]) -> bool:
+    shape, before = _shape(unit), block[-1]
+    if shape == "sentences" or before.chunk.position + 1 < unit.chunk.position:
+        return False
+    if is_lead_in(before.unit) or shape == _shape(before) != "rows":
+        return True
+    return {shape, _shape(before)} == {"items", "code"} and before.unit.kind == "item"
+
+
+def _part(
+    block: Sequence[ScoredUnit], best: ScoredUnit, whole: Aspect, left: int
+) -> list[ScoredUnit]:
+    """A block's statements up to the limit: of a list the first ones, of a table those that are
+    asked for; none where there is no space for the best one."""
+    lead = [one for one in block[:1] if _shape(one) == "sentences"]
+    own = list(block[len(lead) :])
+    if own and own[0].unit.kind == "row":
+        own = _rows(own, best, whole)
+    needed = [*lead, *([best] if best in own else own[:1])]
+    if own and _NUMBER.match(own[0].unit.prefix):
+        needed.append(own[0])
+    room = left - _size(needed, whole)
+    if room < 0 and left < MAX_CHARS:
         return []
-    parts = range(1, len(quotable[0].aspects))
-    leaders = [_section(max(quotable, key=lambda u: u.aspects[part]).chunk) for part in parts]
-    near = [units for units in ranked if units[0].strength > ranked[0][0].strength - _FURTHER]
-    leading = [units for units in ranked if _section(units[0].chunk) in leaders]
-    ordered = [ranked[0], *leading, *near]
-    return list({_section(units[0].chunk): units for units in ordered}.values())[:MAX_PASSAGES]
-
-
-def _together(units: Sequence[ScoredUnit]) -> float:
-    """Log-odds of a section: the odds of its best statements add up."""
-    return math.log(
-        math.fsum(math.exp(min(50.0, one.strength)) for one in units[:_STATEMENTS_COUNTED])
-    )
-
-
-def _fill(chosen: Sequence[Sequence[ScoredUnit]]) -> list[list[ScoredUnit]]:
-    """Each section's best statement, then the next best of all sections while there is space."""
-    statements = [[units[0]] for units in chosen]
-    strongest = max((units[0].strength for units in chosen), default=0.0)
-    used = [_size(units[0]) for units in chosen]
-    for place, units in enumerate(chosen):
-        whole = _complete_list(units[0], units)
-        more = sum(map(_size, whole)) - used[place]
-        if used[place] + more <= MAX_LIST_CHARS and sum(used) + more <= MAX_CHARS:
-            statements[place] = whole
-            used[place] += more
-    candidates = [
-        (unit.strength + _nearness(unit, units), place, unit)
-        for place, units in enumerate(chosen)
-        for unit in units[1:]
-    ]
-    for worth, place, unit in sorted(candidates, key=lambda other: (-other[0], other[1])):
-        if worth < strongest - _WEAKEST:
-            break
-        whole = _complete_list(unit, chosen[place]) if unit.unit.kind == "item" else [unit]
-        for added in (whole, [unit]):
-            new = [one for one in added if one not in statements[place]]
-            size = sum(map(_size, new))
-            if sum(used) + size <= MAX_CHARS and used[place] + size <= MAX_PASSAGE_CHARS:
-                statements[place] += new
-                used[place] += size
+    for unit in own:
+        if unit not in needed:
+            room -= _size([unit], whole)
+            if room < 0:
                 break
-    return [sorted(units, key=_order) for units in statements]
+            needed.append(unit)
+    return [*lead, *(unit for unit in own if unit in needed)]
 
 
-def _complete_list(best: ScoredUnit, units: Sequence[ScoredUnit]) -> list[ScoredUnit]:
-    """The whole list that a statement belongs to or introduces, because half a list misleads; for a
-    sentence the next one too, which often completes it."""
-    own, start, end = best.chunk.units, best.index, best.index
-    if best.unit.kind == "item":
-        while start > 0 and own[start - 1].kind == "item":
-            start -= 1
-        start -= start > 0 and is_lead_in(own[start - 1])
-    if best.unit.kind == "item" or is_lead_in(best.unit):
-        while end + 1 < len(own) and own[end + 1].kind == "item":
-            end += 1
-    elif [one.kind for one in own[end : end + 2]] == ["sentence", "sentence"]:
-        end += 1
-    places = {(best.chunk.id, index) for index in range(start, end + 1)}
-    return [unit for unit in units if (unit.chunk.id, unit.index) in places]
+def _rows(rows: Sequence[ScoredUnit], best: ScoredUnit, whole: Aspect) -> list[ScoredUnit]:
+    """The rows that are asked for, then the others of a small table or those nearly as strong."""
+    near = [
+        one
+        for one in sorted(rows, key=lambda one: -one.strength)
+        if len(rows) <= FEW_ROWS or one.strength > best.strength - _ROW_NEAR
+    ]
+    named = [one for one in rows if one is best or _is_named(one, whole)]
+    others = [one for one in near if one not in named][:MAX_ROWS]
+    return [*named, *sorted(others, key=_order)][:MAX_ROWS]
 
 
-def _size(unit: ScoredUnit) -> int:
-    return len(unit_text(unit.chunk, unit.unit))
+def _is_named(one: ScoredUnit, whole: Aspect) -> bool:
+    table, row = one.chunk.table, one.unit.row
+    if table is None or row is None:
+        return False
+    return named_in_full(names_of(row_label(table, row)), whole)
+
+
+def _size(units: Sequence[ScoredUnit], whole: Aspect) -> int:
+    texts = (unit_text(one.chunk, one.unit, whole) for one in units)
+    return sum(len(text) + LINE_CHARS for text in texts)
 
 
 def _order(unit: ScoredUnit) -> tuple[int, int]:
     return unit.chunk.position, unit.index
-
-
-def _nearness(unit: ScoredUnit, units: Sequence[ScoredUnit]) -> float:
-    places = sorted(map(_order, units))
-    apart = places.index(_order(unit)) - places.index(_order(units[0]))
-    return _NEXT if apart == 1 else _NEAR if abs(apart) <= 2 else 0.0
 
 
 def _section(chunk: Chunk) -> Section:
