@@ -21,7 +21,7 @@ from agents.extractive.table import (
     together,
 )
 from agents.extractive.value_types import column_kinds, fits, requested_kinds
-from enrichment.chunk import Chunk, ChunkTable, DocumentCard, Unit, is_out_of_force
+from enrichment.chunk import Chunk, ChunkTable, DocumentCard, Unit, is_out_of_force, unit_prefixes
 from enrichment.language.words import TOKEN, naming_words, stems
 from enrichment.safety.injection import redacted
 from enrichment.safety.withholding import WITHHELD
@@ -77,18 +77,12 @@ def is_lead_in(unit: Unit) -> bool:
 def unit_text(chunk: Chunk, unit: Unit, aspect: Aspect | None = None) -> str:
     """The sentence or item verbatim; a row as `label — header: cell; header: cell`, the columns of
     a long one in which the aspect finds least are left out."""
-    if unit.row is None or chunk.table is None:
-        return shorten(redacted(unit.text))
-    label = redacted(row_label(chunk.table, unit.row))
-    cells = list(_cells(chunk.table, unit.row))
-    if aspect is not None:
-        cells = _fitting(cells, aspect)
-    text = "; ".join(redacted(": ".join(filter(None, cell))) for cell in cells)
-    return shorten(f"{label} — {text}" if label and text else label or text)
-
-
-def shorten(text: str) -> str:
-    """Cuts a long text after a word, with an ellipsis."""
+    text = redacted(unit.text)
+    if unit.row is not None and chunk.table is not None:
+        cells = list(_cells(chunk.table, unit.row))
+        cells = cells if aspect is None else _fitting(cells, aspect)
+        row = "; ".join(redacted(": ".join(filter(None, cell))) for cell in cells)
+        text = " — ".join(filter(None, (redacted(row_label(chunk.table, unit.row)), row)))
     if len(text) <= MAX_STATEMENT_CHARS:
         return text
     return text[:MAX_STATEMENT_CHARS].rsplit(" ", 1)[0].rstrip(",;:") + " …"
@@ -126,23 +120,29 @@ def _says_something(scored: ScoredUnit) -> bool:
         return False
     if unit.kind == "sentence" and unit.text.rstrip().endswith("?"):
         return False
-    # What may address a model is no answer to a person.
-    return unit.row is not None or len(naming_words(redacted(unit.text))) >= _MIN_WORDS
+    clean = redacted(unit.text)  # what may address a model is no answer to a person
+    of_list = unit.kind == "item" or is_lead_in(unit)
+    return (
+        unit.row is not None
+        or (of_list and clean == unit.text)
+        or len(naming_words(clean)) >= _MIN_WORDS
+    )
 
 
 def _is_quotation(scored: ScoredUnit) -> bool:
     """Whether it stands in a quotation that is no callout: somebody else's words."""
-    units, first = scored.chunk.units, scored.index
-    while first and units[first].prefix == units[first - 1].prefix == QUOTE:
+    prefixes, first = unit_prefixes(scored.chunk), scored.index
+    while first and prefixes[first] == prefixes[first - 1] == QUOTE:
         first -= 1
-    return units[first].prefix == QUOTE and not _CALLOUT.match(units[first].text)
+    return prefixes[first] == QUOTE and not _CALLOUT.match(scored.chunk.units[first].text)
 
 
 QUOTE, CODE = "> ", "```"
-"""Prefixes of units."""
+"""See `enrichment.chunk.unit_prefixes`."""
 GAP = "…"
 PICTURED = " _(a picture, as a model described it)_"
-_NOT_MARKED = re.compile(r"`[^`]*`|\S*(?:://|@|\*)\S*")
+_WORD = re.compile(rf"`[^`]*`|\S*(?:://|@|\*)\S*|(?P<word>{TOKEN.pattern})", TOKEN.flags)
+"""A word; code, addresses and marks stay as they are."""
 _NUMBER = re.compile(r"\s*\(?(?:\d+|[a-z]+)[.)]", re.IGNORECASE)
 
 
@@ -161,7 +161,7 @@ def _block(units: Sequence[ScoredUnit], aspects: Sequence[Aspect]) -> str:
     if shape == "sentences":
         gaps = [one for one in range(1, len(units)) if not _follows(units[one], units[one - 1])]
         return " ".join(f"{GAP} {text}" if at in gaps else text for at, text in enumerate(texts))
-    lines = [f"{one.unit.prefix or '- '}{text}" for one, text in zip(units, texts, strict=True)]
+    lines = [f"{_prefix(one) or '- '}{text}" for one, text in zip(units, texts, strict=True)]
     for place in reversed(range(1, len(lines))):
         if shape == "items" and not _follows(units[place], units[place - 1]):
             lines.insert(place, f"- {GAP}")
@@ -169,24 +169,25 @@ def _block(units: Sequence[ScoredUnit], aspects: Sequence[Aspect]) -> str:
 
 
 def _shape(unit: ScoredUnit) -> str:
-    code = unit.chunk.kind == "code" or unit.unit.prefix == CODE
+    code = unit.chunk.kind == "code" or _prefix(unit) == CODE
     return "code" if code else f"{unit.unit.kind}s"
 
 
 def _left_out(units: Sequence[ScoredUnit]) -> Iterator[str]:
     """Says how many rows of the last table or items of the last list come on top."""
-    last = units[-1]
-    table = last.chunk.table
-    if table and last.unit.row is not None:
-        rows = sum(one.chunk.table is not None and one.chunk.table.id == table.id for one in units)
-        total = max(table.total_rows, len(table.rows))
-        if rows < total:
-            yield f"\n_{rows} of the table's {total} rows_"
-    elif last.unit.kind == "item":
-        rest = takewhile(lambda one: one.kind == "item", last.chunk.units[last.index + 1 :])
-        more = sum(not one.prefix.startswith(" ") for one in rest)
-        more += sum(run.total - run.first - run.count for run in last.chunk.runs[:1])
-        if more:
+    chunk, last = units[-1].chunk, units[-1].unit
+    if chunk.table and last.row is not None:
+        tables = [
+            one.chunk.table.id for one in units if one.chunk.table and one.unit.row is not None
+        ]
+        count, total = tables.count(chunk.table.id), chunk.table.total_rows
+        if count < max(total, len(chunk.table.rows)):
+            yield f"\n_{count} of the table's {total or len(chunk.table.rows)} rows_"
+    elif last.kind == "item":
+        rest = list(zip(chunk.units, unit_prefixes(chunk), strict=True))[units[-1].index + 1 :]
+        items = takewhile(lambda one: one[0].kind == "item", rest)
+        more = sum(not prefix.startswith(" ") for _, prefix in items)
+        if more := more + sum(run.total - run.first - run.count for run in chunk.runs[:1]):
             yield f"\n_{more} more in the document_"
 
 
@@ -200,24 +201,14 @@ def _follows(unit: ScoredUnit, before: ScoredUnit) -> bool:
 def with_bold_words(text: str, aspects: Sequence[Aspect]) -> str:
     """Sets the question's words in bold; neighbors share one pair of marks."""
     question_words = aspects[0].named_in(naming_words(text).keys())
-    bold = question_words | {
-        word for stem in question_words for way in aspects[0].same.get(stem, ()) for word in way
-    }
-    untouched = [match.span() for match in _NOT_MARKED.finditer(text)]
-    runs: list[tuple[int, int]] = []
-    for match in TOKEN.finditer(text):
-        start, end = match.span()
-        if any(low < end and start < high for low, high in untouched):
-            continue
-        if not naming_words(match[0]).keys() & bold:
-            continue
-        if runs and text[runs[-1][1] : start].isspace():
-            runs[-1] = runs[-1][0], end
-        else:
-            runs.append((start, end))
-    for start, end in reversed(runs):
-        text = f"{text[:start]}**{text[start:end]}**{text[end:]}"
-    return text
+    ways = (way for word in question_words for way in aspects[0].same.get(word, ()))
+    bold = question_words.union(*ways)
+
+    def marked(match: re.Match[str]) -> str:
+        is_bold = match["word"] and naming_words(match["word"]).keys() & bold
+        return f"**{match[0]}**" if is_bold else match[0]
+
+    return re.sub(r"\*\*(\s+)\*\*", r"\1", _WORD.sub(marked, text))
 
 
 def passages_text(lead: str, passages: Sequence[Passage]) -> str:
@@ -232,44 +223,39 @@ def passages_text(lead: str, passages: Sequence[Passage]) -> str:
 
 
 MAX_PASSAGES = 3
-MAX_ROW_CHARS = 200
-"""Characters of a row's cells from which columns are left out."""
-MAX_CHARS = 600
-"""Characters of all excerpts: people read them in a thread on a phone."""
-LINE_CHARS = 15
-"""Counted for each statement: a line of its own takes space."""
-MAX_ROWS, FEW_ROWS = 5, 4
-_ROW_NEAR = 1.5
-_FURTHER = 3.0
-
+MAX_CHARS, LINE_CHARS = 500, 15
+"""Characters of all excerpts, counting some for each line: people read them in a thread on a
+phone. First passages with a fact and words in all: 0.51 and 93; 0.53 and 107 with 600."""
+MAX_ROW_CHARS, MAX_ROWS, FEW_ROWS = 200, 5, 4
+"""Characters of a row's cells, rows of a larger table, and of one that is shown whole."""
+_FURTHER, _NEAR = 3.0, 1.5
+"""Log-odds by which the best statement of a further passage, and a further row of a table, may be
+weaker than the best one."""
 Section = tuple[str, str, tuple[str, ...], bool]
-"""(document id, tab, heading path, whether it is a description of a picture)."""
 
 
 def passages_of(
     quotable: Sequence[ScoredUnit], aspects: Sequence[Aspect], documents: Mapping[str, DocumentCard]
 ) -> tuple[tuple[Passage, ...], float]:
-    """(excerpts of the best sections for the question and for each of its parts, best first; share
-    of the odds of all quotable statements that they hold, 0–1).
+    """(excerpts of the best sections for the question and for each of its parts, best first, while
+    there is space; share of the odds of all quotable statements that they hold, 0–1).
 
     `quotable`: see `quotable()`, best first. `aspects`: the whole question first."""
     sections: dict[Section, list[ScoredUnit]] = {}
-    first = {flat(unit.unit.text): unit for unit in reversed(quotable)}
     for unit in quotable:
-        if first[flat(unit.unit.text)] is not unit:  # the same in another document
-            continue
         sections.setdefault(_section(unit.chunk), []).append(unit)
-    chosen = _leading_sections(quotable, sections)
-    excerpts = _fill(chosen, aspects[0])
-    passages = tuple(
-        Passage(
-            citation=citation(best.chunk, number, best.unit.text, documents),
-            text=excerpt(statements, aspects),
-        )
-        for number, (best, statements) in enumerate(excerpts, start=1)
-    )
-    visible = [unit for _, statements in excerpts for unit in statements]
-    return passages, _share(visible, quotable)
+    passages: list[Passage] = []
+    visible: list[ScoredUnit] = []
+    for section in _leading_sections(quotable):
+        best = sections[section][0]
+        again = any(flat(one.unit.text) == flat(best.unit.text) for one in visible)
+        left = MAX_CHARS - _size(visible, aspects[0])
+        statements = [] if again else _statements(sections[section], aspects[0], left)
+        if statements and len(passages) < MAX_PASSAGES:
+            cited = citation(best.chunk, len(passages) + 1, best.unit.text, documents)
+            passages.append(Passage(citation=cited, text=excerpt(statements, aspects)))
+            visible += statements
+    return tuple(passages), _share(visible, quotable)
 
 
 def _share(visible: Sequence[ScoredUnit], quotable: Sequence[ScoredUnit]) -> float:
@@ -279,33 +265,22 @@ def _share(visible: Sequence[ScoredUnit], quotable: Sequence[ScoredUnit]) -> flo
     return min(1.0, odds / all_odds) if all_odds else 0.0
 
 
-def _leading_sections(
-    quotable: Sequence[ScoredUnit], sections: Mapping[Section, list[ScoredUnit]]
-) -> list[list[ScoredUnit]]:
+def _leading_sections(quotable: Sequence[ScoredUnit]) -> list[Section]:
     """The best section for the whole question, the best of each part, then the next best."""
     parts = range(1, len(quotable[0].aspects) if quotable else 0)
-    leaders = (max(quotable, key=lambda unit: unit.aspects[part]) for part in parts)
-    near = (unit for unit in quotable if unit.strength > quotable[0].strength - _FURTHER)
-    best = dict.fromkeys(_section(unit.chunk) for unit in (*quotable[:1], *leaders, *near))
-    return [sections[section] for section in best if section in sections][:MAX_PASSAGES]
-
-
-def _fill(
-    chosen: Sequence[Sequence[ScoredUnit]], whole: Aspect
-) -> list[tuple[ScoredUnit, list[ScoredUnit]]]:
-    """(best statement, statements in reading order) of each section while there is space."""
-    excerpts: list[tuple[ScoredUnit, list[ScoredUnit]]] = []
-    left = MAX_CHARS
-    for units in chosen:
-        if statements := _statements(units, whole, left):
-            excerpts.append((units[0], statements))
-            left -= _size(statements, whole)
-    return excerpts
+    leaders = [max(quotable, key=lambda unit: unit.aspects[part]) for part in parts]
+    near = [unit for unit in quotable if unit.strength > quotable[0].strength - _FURTHER]
+    return list(dict.fromkeys(_section(one.chunk) for one in (*quotable[:1], *leaders, *near)))
 
 
 def _statements(units: Sequence[ScoredUnit], whole: Aspect, left: int) -> list[ScoredUnit]:
     """Of a section: the sentence, list or table of its best statement, then others, best first,
     that fit `left` characters; in reading order."""
+    # The parts of a long list or table repeat its lead-in.
+    texts = {flat(one.unit.text): one for one in sorted(units, key=_order, reverse=True)}
+    units = [
+        one for one in units if one.unit.kind != "sentence" or texts[flat(one.unit.text)] is one
+    ]
     blocks = _blocks(units)
     parts: dict[int, list[ScoredUnit]] = {}
     for best in units:
@@ -322,75 +297,69 @@ def _blocks(units: Sequence[ScoredUnit]) -> list[list[ScoredUnit]]:
     """A section's statements in reading order: sentences, and each list, table or code with the
     sentence that introduces it."""
     blocks: list[list[ScoredUnit]] = []
-    of_table: dict[str, list[ScoredUnit]] = {}
+    tables: dict[str, list[ScoredUnit]] = {}
     for unit in sorted(units, key=_order):
+        before = blocks[-1][-1] if blocks else None
         table = unit.chunk.table.id if unit.chunk.table and unit.unit.row is not None else ""
-        if table in of_table:
-            of_table[table].append(unit)
-        elif blocks and _belongs(unit, blocks[-1]):
-            blocks[-1].append(unit)
-        else:
-            blocks.append([unit])
-        if table:
-            of_table.setdefault(table, blocks[-1])
+        block = tables.get(table)
+        if block is None and before and unit.chunk.position - before.chunk.position <= 1:
+            joins = {_shape(unit), _shape(before)} <= {"items", "code"}
+            joins |= is_lead_in(before.unit) and _shape(unit) != "sentences"
+            block = blocks[-1] if joins else None
+        if block is None:
+            block = []
+            blocks.append(block)
+        block.append(unit)
+        tables |= {table: block} if table else {}
     return blocks
-
-
-def _belongs(unit: ScoredUnit, block: Sequence[ScoredUnit]) -> bool:
-    shape, before = _shape(unit), block[-1]
-    if shape == "sentences" or before.chunk.position + 1 < unit.chunk.position:
-        return False
-    if is_lead_in(before.unit) or shape == _shape(before) != "rows":
-        return True
-    return {shape, _shape(before)} == {"items", "code"} and before.unit.kind == "item"
 
 
 def _part(
     block: Sequence[ScoredUnit], best: ScoredUnit, whole: Aspect, left: int
 ) -> list[ScoredUnit]:
-    """A block's statements up to the limit: of a list the first ones, of a table those that are
-    asked for; none where there is no space for the best one."""
+    """A block's statements up to the limit: of a list the first ones and the best one, of a table
+    those that are asked for; none where there is no space for them."""
     lead = [one for one in block[:1] if _shape(one) == "sentences"]
     own = list(block[len(lead) :])
-    if own and own[0].unit.kind == "row":
-        own = _rows(own, best, whole)
-    needed = [*lead, *([best] if best in own else own[:1])]
-    if own and _NUMBER.match(own[0].unit.prefix):
-        needed.append(own[0])
-    room = left - _size(needed, whole)
-    if room < 0 and left < MAX_CHARS:
+    own = _rows(own, best, whole) if own and own[0].unit.kind == "row" else own
+    before = own[: own.index(best)] if best in own else []
+    first = own[:1] if best not in own or _NUMBER.match(_prefix(own[0])) else []
+    outer = [one for one in before if _depth(one) < _depth(best)][-1:]
+    needed = [one for one in block if one is best or one in (*lead, *first, *outer)]
+    if _size(needed, whole) > left < MAX_CHARS:
         return []
-    for unit in own:
-        if unit not in needed:
-            room -= _size([unit], whole)
-            if room < 0:
-                break
-            needed.append(unit)
+    for unit in (one for one in own if one not in needed):
+        if _size([*needed, unit], whole) > left:
+            break
+        needed.append(unit)
     return [*lead, *(unit for unit in own if unit in needed)]
 
 
 def _rows(rows: Sequence[ScoredUnit], best: ScoredUnit, whole: Aspect) -> list[ScoredUnit]:
     """The rows that are asked for, then the others of a small table or those nearly as strong."""
-    near = [
-        one
-        for one in sorted(rows, key=lambda one: -one.strength)
-        if len(rows) <= FEW_ROWS or one.strength > best.strength - _ROW_NEAR
-    ]
-    named = [one for one in rows if one is best or _is_named(one, whole)]
-    others = [one for one in near if one not in named][:MAX_ROWS]
-    return [*named, *sorted(others, key=_order)][:MAX_ROWS]
+    asked = [one for one in rows if one is best or named_in_full(_label(one), whole)]
+    weakest = -math.inf if len(rows) <= FEW_ROWS else best.strength - _NEAR
+    near = [one for one in rows if one in asked or one.strength > weakest]
+    near = sorted(near, key=lambda one: (one not in asked, -one.strength))[:MAX_ROWS]
+    return sorted(near, key=lambda one: (one not in asked, _order(one)))
 
 
-def _is_named(one: ScoredUnit, whole: Aspect) -> bool:
-    table, row = one.chunk.table, one.unit.row
-    if table is None or row is None:
-        return False
-    return named_in_full(names_of(row_label(table, row)), whole)
+def _label(one: ScoredUnit) -> frozenset[str]:
+    return (
+        names_of(row_label(one.chunk.table, one.unit.row or 0)) if one.chunk.table else frozenset()
+    )
 
 
 def _size(units: Sequence[ScoredUnit], whole: Aspect) -> int:
-    texts = (unit_text(one.chunk, one.unit, whole) for one in units)
-    return sum(len(text) + LINE_CHARS for text in texts)
+    return sum(len(unit_text(one.chunk, one.unit, whole)) + LINE_CHARS for one in units)
+
+
+def _depth(unit: ScoredUnit) -> int:
+    return _prefix(unit).count(" ")
+
+
+def _prefix(unit: ScoredUnit) -> str:
+    return unit_prefixes(unit.chunk)[unit.index]
 
 
 def _order(unit: ScoredUnit) -> tuple[int, int]:

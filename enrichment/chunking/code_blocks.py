@@ -57,12 +57,7 @@ class CodeCutter:
             tokens=max(1, self.count_tokens(text)),
             kind="code",
             units=tuple(
-                Unit(
-                    kind="sentence",
-                    text=line,
-                    index_text=f"{heading}: {_without_frame(line)}",
-                    prefix="```",
-                )
+                Unit(kind="sentence", text=line, index_text=f"{heading}: {_without_frame(line)}")
                 for line in map(str.strip, lines)
                 if re.search(r"\w{2}", line)
             ),

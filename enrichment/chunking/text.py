@@ -90,9 +90,9 @@ class TextCutter:
         if says_only_where(markdown):
             units: tuple[Unit, ...] = ()
         elif block.kind == "list_item":
-            units = self._units("item", [block.text], prefix)
+            units = self._units("item", [block.text])
         else:
-            units = self._units("sentence", sentences(block.text), prefix)
+            units = self._units("sentence", sentences(block.text))
         return [self._piece(block, text, block.text, units, leads, joiner)]
 
     def _split(
@@ -104,7 +104,7 @@ class TextCutter:
         for sentence in self._short_sentences(markdown):
             text = _prefixed(prefix, sentence) if is_quote or not pieces else sentence
             plain = plain_text(sentence)
-            units = self._units("sentence", [plain], prefix if is_quote or not pieces else "")
+            units = self._units("sentence", [plain])
             pieces.append(self._piece(block, text, plain, units, leads, joiner))
             joiner = "\n" if is_quote else " "
         return pieces
@@ -116,18 +116,11 @@ class TextCutter:
             else:
                 yield from map(" ".join, grouped(_words(sentence), self.count_tokens, self.size))
 
-    def _units(
-        self, kind: Literal["sentence", "item"], texts: Iterable[str], prefix: str
-    ) -> tuple[Unit, ...]:
+    def _units(self, kind: Literal["sentence", "item"], texts: Iterable[str]) -> tuple[Unit, ...]:
         """Units without bare links, which would match every question about their target."""
         heading = self.heading[:MAX_HEADING_CHARS]
         return tuple(
-            Unit(
-                kind=kind,
-                text=text,
-                index_text=f"{heading}: {shortened_addresses(text)}",
-                prefix=prefix,
-            )
+            Unit(kind=kind, text=text, index_text=f"{heading}: {shortened_addresses(text)}")
             for text in texts
             if text.strip() and not says_only_where(text)
         )
