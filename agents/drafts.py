@@ -53,8 +53,7 @@ def extractive_draft(
     why = notice("held_back" if held_back else "model_away" if has_model else "no_model", language)
     about = [] if state["question"].quotes else [f"{why}."]  # of which the answer's notice tells
     if foreign:
-        known = {} if snapshot.language == "English" else {"known": snapshot.language}
-        about = [notice("foreign", language, asked=foreign, **known)]
+        about = [notice("foreign", language, question=foreign, embedded=snapshot.language)]
         units = [unit for unit in units if unit.coverage >= _SHARED]
     elif direct := direct_answer(units, aspects, snapshot):
         return _direct_draft(*direct, state, parts)

@@ -44,10 +44,12 @@ _TELLING = 2
 _NOTICES = word_table(Path(__file__).with_name("notices.yaml"))
 
 
-def notice(name: str, language: str, **values: str) -> str:
-    """A sentence of `notices.yaml` in this language if it is there, else in English."""
+def notice(name: str, language: str, *, embedded: str = "English", **values: str) -> str:
+    """A sentence of `notices.yaml` in this language if it is there, else in English. `embedded`:
+    the English name of the language that the embedder knows."""
     texts = _NOTICES.get(language, _NOTICES["English"])
-    return str(texts[name].format(known=texts["english"], **values))
+    own = texts["english"] if embedded == "English" else embedded
+    return str(texts[name].format(embedded=own, **values))
 
 
 def asked_language(question: str, snapshot: Snapshot) -> str:

@@ -65,8 +65,7 @@ def test_the_language_of_the_documents_is_not_foreign() -> None:
 
 @pytest.mark.parametrize("language", set(FOREIGN))
 def test_a_reply_speaks_about_itself_in_the_askers_language(language: str) -> None:
-    asked = FOREIGN[language][1]
-    english = "This looks like" in asking()(asked).text
+    english = "This looks like" in asking()(FOREIGN[language][1]).text
     assert english == (language not in _NOTICES)
 
 
