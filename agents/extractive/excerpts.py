@@ -141,8 +141,12 @@ _NUMBER = re.compile(r"\s*\(?(?:\d+|[a-z]+)[.)]", re.IGNORECASE)
 def excerpt(statements: Sequence[ScoredUnit], aspects: Sequence[Aspect]) -> str:
     """Markdown of one section's statements in this order: sentences as running text, items and
     rows as a list, code as code; … marks a gap."""
-    groups = (list(units) for _, units in groupby(statements, key=_shape))
-    return "\n".join([*(_block(units, aspects) for units in groups), *_left_out(statements)])
+    groups = [list(units) for _, units in groupby(statements, key=_shape)]
+    lines: list[str] = []
+    for units in groups:
+        is_end = units is groups[-1] or units[0].unit.kind == "row"
+        lines += [_block(units, aspects), *(_left_out(units) if is_end else ())]
+    return "\n".join(lines)
 
 
 def _block(units: Sequence[ScoredUnit], aspects: Sequence[Aspect]) -> str:
