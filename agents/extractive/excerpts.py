@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby, takewhile
 
 from agents.answer import Passage
 from agents.extractive.language import asks_about_the_past
 from agents.extractive.relevance import Aspect, ScoredUnit, citation
-from agents.extractive.table import cell_at, flat, header_at, row_label, says_nothing, together
-from enrichment.chunk import Chunk, ChunkTable, DocumentCard, Unit, is_out_of_force
-from enrichment.language.words import TOKEN, naming_words
+from agents.extractive.table import (
+    cell_at,
+    flat,
+    header_at,
+    named_in_full,
+    names_of,
+    row_label,
+    says_nothing,
+    together,
+)
+from agents.extractive.value_types import column_kinds, fits, requested_kinds
+from enrichment.chunk import Chunk, ChunkTable, DocumentCard, Unit, is_out_of_force, unit_prefixes
+from enrichment.language.words import TOKEN, naming_words, stems
 from enrichment.safety.injection import redacted
 from enrichment.safety.withholding import WITHHELD
 
@@ -30,6 +39,15 @@ _ABOUT_THE_PAGE = re.compile(
     r"|version|status)\s*:|^\W*see (?:also |the )",
     re.IGNORECASE,
 )
+_CALLOUT = re.compile(
+    r"\W*(?:note|tip|hint|info|important|warning|caution|attention|danger)\b", re.IGNORECASE
+)
+"""A quotation that begins so is the document's own advice."""
+_ASKS_FOR_WORDING = re.compile(
+    r"\b(?:wording|words|text|template|example|sample|snippet|quot(?:e|ed|ation)|says?|said"
+    r"|sentence|message|phrase)s?\b",
+    re.IGNORECASE,
+)
 
 
 def quotable(
@@ -39,9 +57,11 @@ def quotable(
     documents: Mapping[str, DocumentCard],
 ) -> list[ScoredUnit]:
     """Statements of the context that tell a reader something, best first. Superseded documents are
-    left out where one in force answers."""
+    left out where one in force answers, quotations where nobody asks for the wording."""
     visible = {chunk.id for chunk in context}
     usable = [unit for unit in scored if unit.chunk.id in visible and _says_something(unit)]
+    if not _ASKS_FOR_WORDING.search(whole.text):
+        usable = [unit for unit in usable if not _is_quotation(unit)]
     if not usable or asks_about_the_past(whole.text):
         return usable
     current = [u for u in usable if not is_out_of_force(documents.get(u.chunk.document_id))]
@@ -54,31 +74,40 @@ def is_lead_in(unit: Unit) -> bool:
     return unit.kind != "row" and unit.text.rstrip().endswith((":", "："))
 
 
-def unit_text(chunk: Chunk, unit: Unit) -> str:
-    """The sentence or item verbatim; a row as `label — header: cell; header: cell`."""
-    if unit.row is None or chunk.table is None:
-        return shorten(redacted(unit.text))
-    label = redacted(row_label(chunk.table, unit.row))
-    cells = "; ".join(_cells(chunk.table, unit.row))
-    return shorten(f"{label} — {cells}" if label and cells else label or cells)
-
-
-def shorten(text: str) -> str:
-    """Cuts a long text after a word, with an ellipsis."""
+def unit_text(chunk: Chunk, unit: Unit, aspect: Aspect | None = None) -> str:
+    """The sentence or item verbatim; a row as `label — header: cell; header: cell`, the columns of
+    a long one in which the aspect finds least are left out."""
+    text = redacted(unit.text)
+    if unit.row is not None and chunk.table is not None:
+        cells = list(_cells(chunk.table, unit.row))
+        cells = cells if aspect is None else _fitting(cells, aspect)
+        row = "; ".join(redacted(": ".join(filter(None, cell))) for cell in cells)
+        text = " — ".join(filter(None, (redacted(row_label(chunk.table, unit.row)), row)))
     if len(text) <= MAX_STATEMENT_CHARS:
         return text
     return text[:MAX_STATEMENT_CHARS].rsplit(" ", 1)[0].rstrip(",;:") + " …"
 
 
-def _cells(table: ChunkTable, row: int) -> list[str]:
-    """`header: cell` of each value column; neighbors with the same cell are merged."""
-    lines: list[str] = []
+def _cells(table: ChunkTable, row: int) -> Iterator[tuple[str, str]]:
+    """(header, cell) of each value column; neighbors with the same cell are merged."""
     value_columns = range(table.label_columns, len(table.rows[row]))
     for cell, columns in groupby(value_columns, key=lambda column: cell_at(table, row, column)):
-        headers = together([header_at(table, column) for column in columns])
         if not says_nothing(cell):
-            lines.append(": ".join(filter(None, map(redacted, (headers, cell)))))
-    return lines
+            yield together([header_at(table, column) for column in columns]), cell
+
+
+def _fitting(cells: Sequence[tuple[str, str]], aspect: Aspect) -> list[tuple[str, str]]:
+    """In their order, the cells that fit a line, those that the question asks for first."""
+    kinds = [request.kind for request in requested_kinds(aspect.text)]
+
+    def worth(cell: tuple[str, str]) -> float:
+        named = aspect.coverage(stems(cell[0])) + aspect.coverage(stems(" ".join(cell)))
+        return named + any(fits(kind, column_kinds(cell[0], cell[1:])) for kind in kinds)
+
+    ranked = sorted(cells, key=worth, reverse=True)
+    sizes = accumulate(len(header) + len(cell) + 4 for header, cell in ranked)
+    count = max(1, sum(size <= MAX_ROW_CHARS for size in sizes))
+    return [cell for cell in cells if cell in ranked[:count]]
 
 
 def _says_something(scored: ScoredUnit) -> bool:
@@ -87,65 +116,73 @@ def _says_something(scored: ScoredUnit) -> bool:
         return False
     if unit.kind == "sentence" and unit.text.rstrip().endswith("?"):
         return False
-    # What may address a model is no answer to a person.
-    return unit.row is not None or len(naming_words(redacted(unit.text))) >= _MIN_WORDS
+    clean = redacted(unit.text)  # what may address a model is no answer to a person
+    whole_list = (unit.kind == "item" or is_lead_in(unit)) and clean == unit.text
+    return unit.row is not None or whole_list or len(naming_words(clean)) >= _MIN_WORDS
 
 
+def _is_quotation(scored: ScoredUnit) -> bool:
+    """Whether it stands in a quotation that is no callout: somebody else's words."""
+    prefixes, first = unit_prefixes(scored.chunk), scored.index
+    while first and prefixes[first] == prefixes[first - 1] == QUOTE:
+        first -= 1
+    return prefixes[first] == QUOTE and not _CALLOUT.match(scored.chunk.units[first].text)
+
+
+QUOTE, CODE = "> ", "```"
+"""See `enrichment.chunk.unit_prefixes`."""
 GAP = "…"
 PICTURED = " _(a picture, as a model described it)_"
-_CODE = re.compile(r"^ *(`{3,}|~{3,})[^\n]*\n(.*?)^ *\1", re.MULTILINE | re.DOTALL)
-_NOT_MARKED = re.compile(r"`[^`]*`|\S*(?:://|@|\*)\S*")
+_WORD = re.compile(rf"`[^`]*`|\S*(?:://|@|\*)\S*|(?P<word>{TOKEN.pattern})", TOKEN.flags)
+"""A word; code, addresses and marks stay as they are."""
+_NUMBER = re.compile(r"\s*\(?(?:\d+|[a-z]+)[.)]", re.IGNORECASE)
 
 
 def excerpt(statements: Sequence[ScoredUnit], aspects: Sequence[Aspect]) -> str:
-    """Markdown of one section's statements in reading order: sentences as running text, items and
+    """Markdown of one section's statements in this order: sentences as running text, items and
     rows as a list, code as code; … marks a gap."""
-    groups = groupby(_with_gaps(statements), key=lambda pair: _shape(pair[0]))
-    return "\n".join(_block(list(pairs), aspects) for _, pairs in groups)
+    groups = [list(units) for _, units in groupby(statements, key=_shape)]
+    lines: list[str] = []
+    for units in groups:
+        is_end = units is groups[-1] or units[0].unit.kind == "row"
+        lines += [_block(units, aspects), *(_left_out(units) if is_end else ())]
+    return "\n".join(lines)
 
 
-def _block(pairs: Sequence[tuple[ScoredUnit, bool]], aspects: Sequence[Aspect]) -> str:
-    shape = _shape(pairs[0][0])
+def _block(units: Sequence[ScoredUnit], aspects: Sequence[Aspect]) -> str:
+    shape = _shape(units[0])
     if shape == "code":
-        return "\n".join(["```", *(one.unit.text for one, _ in pairs), "```"])
-    texts = [with_bold_words(unit_text(one.chunk, one.unit), aspects) for one, _ in pairs]
-    if shape == "rows":
-        return "\n".join([*(f"- {text}" for text in texts), *_rows_left_out(pairs)])
-    if shape == "items":
-        cuts = [f"- {GAP}\n" * cut for _, cut in pairs]
-        return "\n".join(f"{cut}- {text}" for cut, text in zip(cuts, texts, strict=True))
-    return " ".join(
-        f"{GAP} {text}" if cut else text for text, (_, cut) in zip(texts, pairs, strict=True)
-    )
+        return "\n".join([CODE, *(one.unit.text for one in units), CODE])
+    texts = [with_bold_words(unit_text(one.chunk, one.unit, aspects[0]), aspects) for one in units]
+    if shape != "sentences":
+        texts = [f"{_prefix(one) or '- '}{text}" for one, text in zip(units, texts, strict=True)]
+    for place in reversed(range(1, len(texts) if shape != "rows" else 0)):
+        if not _follows(units[place], units[place - 1]):
+            texts.insert(place, GAP if shape == "sentences" else f"- {GAP}")
+    return (" " if shape == "sentences" else "\n").join(texts)
 
 
 def _shape(unit: ScoredUnit) -> str:
-    if unit.chunk.kind == "code" or (unit.unit.kind == "sentence" and _is_code(unit)):
-        return "code"
-    return f"{unit.unit.kind}s"
+    code = unit.chunk.kind == "code" or _prefix(unit) == CODE
+    return "code" if code else f"{unit.unit.kind}s"
 
 
-def _is_code(one: ScoredUnit) -> bool:
-    """Whether it is a command in a code block of a text."""
-    return any(one.unit.text in code[2] for code in _CODE.finditer(one.chunk.text))
-
-
-def _rows_left_out(pairs: Sequence[tuple[ScoredUnit, bool]]) -> Iterator[str]:
-    """Says how many of a table's rows are visible: the needed row may be another one."""
-    tables = [one.chunk.table for one, _ in pairs if one.chunk.table]
-    totals = {table.id: max(table.total_rows, len(table.rows)) for table in tables}
-    for table_id, count in Counter(table.id for table in tables).items():
-        if count < totals[table_id]:
-            yield f"\n_{count} of the table's {totals[table_id]} rows_"
-
-
-def _with_gaps(statements: Sequence[ScoredUnit]) -> Iterator[tuple[ScoredUnit, bool]]:
-    """(statement, whether there is a gap before it)."""
-    before: ScoredUnit | None = None
-    for unit in statements:
-        follows = before is None or _follows(unit, before)
-        yield unit, not follows
-        before = unit
+def _left_out(units: Sequence[ScoredUnit]) -> Iterator[str]:
+    """Says how many rows of the last table or items of the last list come on top."""
+    chunk, last = units[-1].chunk, units[-1].unit
+    if chunk.table and last.row is not None:
+        tables = [
+            one.chunk.table.id for one in units if one.chunk.table and one.unit.row is not None
+        ]
+        count, total = tables.count(chunk.table.id), chunk.table.total_rows
+        if count < max(total, len(chunk.table.rows)):
+            yield f"\n_{count} of the table's {total or len(chunk.table.rows)} rows_"
+    elif last.kind == "item":
+        rest = list(zip(chunk.units, unit_prefixes(chunk), strict=True))[units[-1].index + 1 :]
+        items = takewhile(lambda one: one[0].kind == "item", rest)
+        more = sum(not prefix.startswith(" ") for _, prefix in items)
+        if more := more + sum(run.total - run.first - run.count for run in chunk.runs[:1]):
+            yield f"\n_{more} more in the document_"
 
 
 def _follows(unit: ScoredUnit, before: ScoredUnit) -> bool:
@@ -158,24 +195,14 @@ def _follows(unit: ScoredUnit, before: ScoredUnit) -> bool:
 def with_bold_words(text: str, aspects: Sequence[Aspect]) -> str:
     """Sets the question's words in bold; neighbors share one pair of marks."""
     question_words = aspects[0].named_in(naming_words(text).keys())
-    bold = question_words | {
-        word for stem in question_words for way in aspects[0].same.get(stem, ()) for word in way
-    }
-    untouched = [match.span() for match in _NOT_MARKED.finditer(text)]
-    runs: list[tuple[int, int]] = []
-    for match in TOKEN.finditer(text):
-        start, end = match.span()
-        if any(low < end and start < high for low, high in untouched):
-            continue
-        if not naming_words(match[0]).keys() & bold:
-            continue
-        if runs and text[runs[-1][1] : start].isspace():
-            runs[-1] = runs[-1][0], end
-        else:
-            runs.append((start, end))
-    for start, end in reversed(runs):
-        text = f"{text[:start]}**{text[start:end]}**{text[end:]}"
-    return text
+    ways = (way for word in question_words for way in aspects[0].same.get(word, ()))
+    bold = question_words.union(*ways)
+
+    def marked(match: re.Match[str]) -> str:
+        is_bold = match["word"] and naming_words(match["word"]).keys() & bold
+        return f"**{match[0]}**" if is_bold else match[0]
+
+    return re.sub(r"\*\*(\s+)\*\*", r"\1", _WORD.sub(marked, text))
 
 
 def passages_text(lead: str, passages: Sequence[Passage]) -> str:
@@ -190,48 +217,40 @@ def passages_text(lead: str, passages: Sequence[Passage]) -> str:
 
 
 MAX_PASSAGES = 3
-MAX_CHARS = 1_200
-"""Characters of all excerpts: people read them in a thread on a phone."""
-MAX_PASSAGE_CHARS = 900
-MAX_LIST_CHARS = 700
-"""Maximum length of a list that is shown whole."""
-_FURTHER, _WEAKEST = 3.0, 5.0
-"""Log-odds by which the best statement of a further passage, and any statement, may be weaker than
-the best one: free space alone is no reason to show a statement."""
-_STATEMENTS_COUNTED = 3
-"""Statements that count for a section's strength."""
-_NEXT, _NEAR = 1.0, 0.5
-"""Log-odds that a statement gains directly after its section's best one, or near it: adjacent
-statements need no gap mark."""
-
+MAX_CHARS, LINE_CHARS = 480, 15
+"""Characters of all excerpts, counting some for each line: people read them in a thread on a
+phone. First passages with a fact, replies with all, and words: 0.52, 0.42 and 90; with 600
+characters 0.53, 0.46 and 107."""
+MAX_ROW_CHARS, MAX_ROWS, FEW_ROWS = 200, 5, 4
+"""Characters of a row's cells, rows of a larger table, and of one that is shown whole."""
+_FURTHER, _NEAR = 2.0, 1.5
+"""Log-odds by which the best statement of a further passage, and a further row of a table, may be
+weaker than the best one."""
 Section = tuple[str, str, tuple[str, ...], bool]
-"""(document id, tab, heading path, whether it is a description of a picture)."""
 
 
 def passages_of(
     quotable: Sequence[ScoredUnit], aspects: Sequence[Aspect], documents: Mapping[str, DocumentCard]
 ) -> tuple[tuple[Passage, ...], float]:
-    """(excerpts of the best sections for the question and for each of its parts, best first; share
-    of the odds of all quotable statements that they hold, 0–1).
+    """(excerpts of the best sections for the question and for each of its parts, best first, while
+    there is space; share of the odds of all quotable statements that they hold, 0–1).
 
     `quotable`: see `quotable()`, best first. `aspects`: the whole question first."""
     sections: dict[Section, list[ScoredUnit]] = {}
-    first = {flat(unit.unit.text): unit for unit in reversed(quotable)}
     for unit in quotable:
-        if first[flat(unit.unit.text)] is not unit:  # the same in another document
-            continue
         sections.setdefault(_section(unit.chunk), []).append(unit)
-    chosen = _leading_sections(quotable, list(sections.values()))
-    excerpts = _fill(chosen)
-    passages = tuple(
-        Passage(
-            citation=citation(units[0].chunk, number, units[0].unit.text, documents),
-            text=excerpt(statements, aspects),
-        )
-        for number, (units, statements) in enumerate(zip(chosen, excerpts, strict=True), start=1)
-    )
-    visible = [unit for statements in excerpts for unit in statements]
-    return passages, _share(visible, quotable)
+    passages: list[Passage] = []
+    visible: list[ScoredUnit] = []
+    for section in _leading_sections(quotable):
+        best = sections[section][0]
+        again = any(flat(one.unit.text) == flat(best.unit.text) for one in visible)
+        left = MAX_CHARS - _size(visible, aspects[0])
+        statements = [] if again else _statements(sections[section], aspects[0], left)
+        if statements and len(passages) < MAX_PASSAGES:
+            cited = citation(best.chunk, len(passages) + 1, best.unit.text, documents)
+            passages.append(Passage(citation=cited, text=excerpt(statements, aspects)))
+            visible += statements
+    return tuple(passages), _share(visible, quotable)
 
 
 def _share(visible: Sequence[ScoredUnit], quotable: Sequence[ScoredUnit]) -> float:
@@ -241,87 +260,102 @@ def _share(visible: Sequence[ScoredUnit], quotable: Sequence[ScoredUnit]) -> flo
     return min(1.0, odds / all_odds) if all_odds else 0.0
 
 
-def _leading_sections(
-    quotable: Sequence[ScoredUnit], sections: Sequence[Sequence[ScoredUnit]]
-) -> list[Sequence[ScoredUnit]]:
+def _leading_sections(quotable: Sequence[ScoredUnit]) -> list[Section]:
     """The best section for the whole question, the best of each part, then the next best."""
-    ranked = sorted(sections, key=lambda units: -_together(units))
-    if not ranked:
-        return []
-    parts = range(1, len(quotable[0].aspects))
-    leaders = [_section(max(quotable, key=lambda u: u.aspects[part]).chunk) for part in parts]
-    near = [units for units in ranked if units[0].strength > ranked[0][0].strength - _FURTHER]
-    leading = [units for units in ranked if _section(units[0].chunk) in leaders]
-    ordered = [ranked[0], *leading, *near]
-    return list({_section(units[0].chunk): units for units in ordered}.values())[:MAX_PASSAGES]
+    parts = range(1, len(quotable[0].aspects) if quotable else 0)
+    leaders = [max(quotable, key=lambda unit: unit.aspects[part]) for part in parts]
+    near = [unit for unit in quotable if unit.strength > quotable[0].strength - _FURTHER]
+    return list(dict.fromkeys(_section(one.chunk) for one in (*quotable[:1], *leaders, *near)))
 
 
-def _together(units: Sequence[ScoredUnit]) -> float:
-    """Log-odds of a section: the odds of its best statements add up."""
-    return math.log(
-        math.fsum(math.exp(min(50.0, one.strength)) for one in units[:_STATEMENTS_COUNTED])
-    )
-
-
-def _fill(chosen: Sequence[Sequence[ScoredUnit]]) -> list[list[ScoredUnit]]:
-    """Each section's best statement, then the next best of all sections while there is space."""
-    statements = [[units[0]] for units in chosen]
-    strongest = max((units[0].strength for units in chosen), default=0.0)
-    used = [_size(units[0]) for units in chosen]
-    for place, units in enumerate(chosen):
-        whole = _complete_list(units[0], units)
-        more = sum(map(_size, whole)) - used[place]
-        if used[place] + more <= MAX_LIST_CHARS and sum(used) + more <= MAX_CHARS:
-            statements[place] = whole
-            used[place] += more
-    candidates = [
-        (unit.strength + _nearness(unit, units), place, unit)
-        for place, units in enumerate(chosen)
-        for unit in units[1:]
+def _statements(units: Sequence[ScoredUnit], whole: Aspect, left: int) -> list[ScoredUnit]:
+    """Of a section: the sentence, list or table of its best statement, then others, best first,
+    that fit `left` characters; in reading order."""
+    # The parts of a long list or table repeat its lead-in.
+    texts = {flat(one.unit.text): one for one in sorted(units, key=_order, reverse=True)}
+    units = [
+        one for one in units if one.unit.kind != "sentence" or texts[flat(one.unit.text)] is one
     ]
-    for worth, place, unit in sorted(candidates, key=lambda other: (-other[0], other[1])):
-        if worth < strongest - _WEAKEST:
+    blocks = _blocks(units)
+    parts: dict[int, list[ScoredUnit]] = {}
+    for best in units:
+        place = next(place for place, block in enumerate(blocks) if best in block)
+        if place not in parts and (part := _part(blocks[place], best, whole, left)):
+            parts[place] = part
+            left -= _size(part, whole)
+        if not parts:  # a section that cannot show its best statement shows nothing
+            return []
+    return [unit for place in sorted(parts) for unit in parts[place]]
+
+
+def _blocks(units: Sequence[ScoredUnit]) -> list[list[ScoredUnit]]:
+    """A section's statements in reading order: sentences, and each list, table or code with the
+    sentence that introduces it."""
+    blocks: list[list[ScoredUnit]] = []
+    tables: dict[str, list[ScoredUnit]] = {}
+    for unit in sorted(units, key=_order):
+        before = blocks[-1][-1] if blocks else None
+        table = unit.chunk.table.id if unit.chunk.table and unit.unit.row is not None else ""
+        block = tables.get(table)
+        if block is None and before and unit.chunk.position - before.chunk.position <= 1:
+            joins = {_shape(unit), _shape(before)} <= {"items", "code"}
+            joins |= is_lead_in(before.unit) and _shape(unit) != "sentences"
+            block = blocks[-1] if joins else None
+        if block is None:
+            block = []
+            blocks.append(block)
+        block.append(unit)
+        tables |= {table: block} if table else {}
+    return blocks
+
+
+def _part(
+    block: Sequence[ScoredUnit], best: ScoredUnit, whole: Aspect, left: int
+) -> list[ScoredUnit]:
+    """A block's statements up to the limit: of a list the first ones and the best one, of a table
+    those that are asked for; none where there is no space for them."""
+    lead = [one for one in block[:1] if _shape(one) == "sentences"]
+    own = list(block[len(lead) :])
+    own = _rows(own, best, whole) if own and own[0].unit.kind == "row" else own
+    before = own[: own.index(best)] if best in own else []
+    first = own[:1] if best not in own or _NUMBER.match(_prefix(own[0])) else []
+    outer = [one for one in before if _depth(one) < _depth(best)][-1:]
+    needed = [one for one in block if one is best or one in (*lead, *first, *outer)]
+    if _size(needed, whole) > left < MAX_CHARS:
+        return []
+    for unit in (one for one in own if one not in needed):
+        if _size([*needed, unit], whole) > left:
             break
-        whole = _complete_list(unit, chosen[place]) if unit.unit.kind == "item" else [unit]
-        for added in (whole, [unit]):
-            new = [one for one in added if one not in statements[place]]
-            size = sum(map(_size, new))
-            if sum(used) + size <= MAX_CHARS and used[place] + size <= MAX_PASSAGE_CHARS:
-                statements[place] += new
-                used[place] += size
-                break
-    return [sorted(units, key=_order) for units in statements]
+        needed.append(unit)
+    return [*lead, *(unit for unit in own if unit in needed)]
 
 
-def _complete_list(best: ScoredUnit, units: Sequence[ScoredUnit]) -> list[ScoredUnit]:
-    """The whole list that a statement belongs to or introduces, because half a list misleads; for a
-    sentence the next one too, which often completes it."""
-    own, start, end = best.chunk.units, best.index, best.index
-    if best.unit.kind == "item":
-        while start > 0 and own[start - 1].kind == "item":
-            start -= 1
-        start -= start > 0 and is_lead_in(own[start - 1])
-    if best.unit.kind == "item" or is_lead_in(best.unit):
-        while end + 1 < len(own) and own[end + 1].kind == "item":
-            end += 1
-    elif [one.kind for one in own[end : end + 2]] == ["sentence", "sentence"]:
-        end += 1
-    places = {(best.chunk.id, index) for index in range(start, end + 1)}
-    return [unit for unit in units if (unit.chunk.id, unit.index) in places]
+def _rows(rows: Sequence[ScoredUnit], best: ScoredUnit, whole: Aspect) -> list[ScoredUnit]:
+    """The rows that are asked for, then the others of a small table or those nearly as strong."""
+    tables = [(one, one.chunk.table) for one in rows]
+    labels = [names_of(row_label(table, one.unit.row or 0)) for one, table in tables if table]
+    named = [named_in_full(label, whole) for label in labels]
+    requested = [one for one, is_named in zip(rows, named, strict=True) if one is best or is_named]
+    weakest = -math.inf if len(rows) <= FEW_ROWS else best.strength - _NEAR
+    near = [one for one in rows if one in requested or one.strength > weakest]
+    near = sorted(near, key=lambda one: (one not in requested, -one.strength))[:MAX_ROWS]
+    return sorted(near, key=lambda one: (one not in requested, _order(one)))
 
 
-def _size(unit: ScoredUnit) -> int:
-    return len(unit_text(unit.chunk, unit.unit))
+def _size(units: Sequence[ScoredUnit], whole: Aspect) -> int:
+    return sum(len(unit_text(one.chunk, one.unit, whole)) + LINE_CHARS for one in units)
+
+
+def _depth(unit: ScoredUnit) -> int:
+    return _prefix(unit).count(" ")
+
+
+def _prefix(unit: ScoredUnit) -> str:
+    return unit_prefixes(unit.chunk)[unit.index]
 
 
 def _order(unit: ScoredUnit) -> tuple[int, int]:
     return unit.chunk.position, unit.index
-
-
-def _nearness(unit: ScoredUnit, units: Sequence[ScoredUnit]) -> float:
-    places = sorted(map(_order, units))
-    apart = places.index(_order(unit)) - places.index(_order(units[0]))
-    return _NEXT if apart == 1 else _NEAR if abs(apart) <= 2 else 0.0
 
 
 def _section(chunk: Chunk) -> Section:

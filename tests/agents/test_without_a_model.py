@@ -7,9 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.answer import MAX_QUESTION_CHARS, Answer
-from agents.drafts import NO_MODEL
+from agents.extractive.language import notice
 from tests.agents.corpus import HOSTILE, LAPTOPS, OLD_ROTATION, ROTATION, asking, snapshot
 from tests.agents.scripted import Watching
+
+NO_MODEL = notice("no_model", "English")
 
 
 def test_a_table_question_is_answered_by_the_cell_with_header_and_label() -> None:
