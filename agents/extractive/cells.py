@@ -1,282 +1,165 @@
-"""Finds the table cells or the list item that a question asks for, and writes them as text."""
+"""Finds the one cell that a question asks for among all cells of the tables that were read.
+
+A softmax over these cells, and a logistic gate: `benchmarks/table_answers.py` fits both."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.extractive.columns import holds_kind, requested_columns
+import numpy as np
+
+from agents.extractive.cell_features import Flags, Numbers, QuestionWords, TableRead, cell_features
 from agents.extractive.relevance import Aspect
 from agents.extractive.table import (
     Column,
-    flat,
+    cell_at,
     header_at,
-    in_a_line,
-    named_in_full,
-    names_of,
-    notes_of,
-    question_words_in,
+    label_in_full,
     row_label,
-    short_label,
-    stems_of,
+    says_nothing,
+    together,
     value_in,
 )
-from agents.extractive.value_types import KindRequest, fits, kinds_of, requested_kinds
-from enrichment.chunk import Chunk, ChunkTable
-from enrichment.language.quantities import quantities
-from enrichment.language.words import stems
 
-MAX_ROWS = 6
-"""More rows are no answer to one question and unreadable on a phone."""
-_SAME = 1e-6
-
-
-@dataclass(frozen=True, kw_only=True)
-class RequestedCells:
-    """Cells of one table that a question asks for."""
-
-    table: ChunkTable
-    rows: tuple[int, ...]
-    """The best-named rows, 1–6; several when they differ only in what the question leaves open."""
-    columns: tuple[Column, ...]
-    """In the table's order, 1–4; several when the question names a group of columns."""
-    left_over: frozenset[str]
-    """Naming stems of the question that neither header, label, caption, cell or kind of value cover
-    nor the chunk's title and headings."""
-    kind: str
-    """First kind of value asked for: a key of `value_types.ALSO`; '' if unclear."""
-    has_kind: bool | None
-    """Whether the cells hold every requested kind; None when the question requests none."""
-    ahead: float
-    """Relative lead of the worst chosen column over the best other one, 0–1; 1: no other column."""
-    notes: tuple[str, ...] = ()
-    """Footnotes that these cells or their labels refer to."""
-
-
-def requested_cells(chunk: Chunk, rows: Sequence[int], aspect: Aspect) -> RequestedCells | None:
-    """None when no column fits, or when a requested cell is empty: the whole row is then better
-    than a guess.
-
-    `rows`: candidates; the result has those that the question names best. `aspect`: the question
-    with the glossary."""
-    table = chunk.table
-    if table is None or not rows:
-        return None
-    best_rows, matched_words = _best_named_rows(table, rows, aspect)
-    if not best_rows or len(best_rows) > MAX_ROWS:
-        return None
-    if any(_has_other_quantity(table, row, aspect) for row in best_rows):
-        return None
-    kinds = requested_kinds(aspect.text)
-    choice = requested_columns(table, best_rows, aspect, kinds, matched_words)
-    if choice is None:
-        return None
-    columns, ahead = choice
-    best_rows = _rows_of_the_kind(table, best_rows, columns, kinds)
-    if any(value_in(table, row, column) == "" for row in best_rows for column in columns):
-        return None
-    has_kinds = [holds_kind(table, best_rows, columns, request) for request in kinds]
-    question_words = frozenset(aspect.weights)
-    by_kind = {
-        word for request, fit in zip(kinds, has_kinds, strict=True) if fit for word in request.words
-    }
-    texts = [table.caption, *table.header[: table.label_columns]]
-    texts += [row_label(table, row) for row in best_rows]
-    texts += [column.header for column in columns]
-    texts += [value_in(table, row, column) for row in best_rows for column in columns]
-    if matched_words:
-        texts += [cell for row in best_rows for cell in table.rows[row]]
-    used = (aspect.named_in(stems_of(texts)) | by_kind) & question_words
-    around = stems_of([chunk.document_title, chunk.tab, *chunk.heading_path])
-    return RequestedCells(
-        table=table,
-        rows=tuple(best_rows),
-        columns=tuple(columns),
-        left_over=question_words - used - aspect.named_in(around),
-        kind=kinds[0].kind if kinds else "",
-        has_kind=all(has_kinds) if kinds else None,
-        ahead=ahead,
-        notes=notes_of(chunk, best_rows, columns),
-    )
-
-
-def cells_text(cells: RequestedCells) -> str:
-    """`60 days (API signing key (Quay) · Restricted, Maximum age › SG)`; several cells become a
-    small table with the rows' labels. Footnotes follow."""
-    if len(cells.rows) == 1 and len(cells.columns) == 1:
-        text = _one_cell(cells.table, cells.rows[0], cells.columns[0])
-    else:
-        text = _small_table(cells)
-    return "\n\n".join([text, *(f"_{note}_" for note in cells.notes)])
-
-
-def _one_cell(table: ChunkTable, row: int, column: Column) -> str:
-    label = short_label(table, row)
-    context = [part for part in (label, column.header) if part]
-    value = value_in(table, row, column)
-    if value == row_label(table, row):
-        context = [column.header] if column.header else []
-    return f"{value} ({', '.join(context)})" if context else value
-
-
-def _small_table(request: RequestedCells) -> str:
-    table = request.table
-    labels = [
-        position
-        for position in range(table.label_columns)
-        if not any(position in column.positions for column in request.columns)
-    ]
-    header = [header_at(table, position) for position in labels]
-    lines = [[*header, *(column.header for column in request.columns)]]
-    lines.append(["---"] * len(lines[0]))
-    for row in request.rows:
-        cells = [flat(table.rows[row][position]) for position in labels]
-        lines.append([*cells, *(value_in(table, row, column) for column in request.columns)])
-    return "\n".join(
-        "| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in lines
-    )
-
-
-def _rows_of_the_kind(
-    table: ChunkTable, rows: list[int], columns: Sequence[Column], kinds: Sequence[KindRequest]
-) -> list[int]:
-    """Keeps, of several rows, those whose cell has the requested kind, if any has."""
-    if len(rows) == 1 or not kinds:
-        return rows
-    fitting = [row for row in rows if holds_kind(table, [row], columns, kinds[0])]
-    return fitting or rows
-
-
-def _best_named_rows(
-    table: ChunkTable, rows: Sequence[int], aspect: Aspect
-) -> tuple[list[int], frozenset[str]]:
-    """(best-named rows, by label or else by cell value; question words that matched cells)."""
-    labels = {row: names_of(row_label(table, row)) for row in rows}
-    words = {row: aspect.named_in(label) for row, label in labels.items()}
-    if not any(words.values()):
-        return _rows_by_value(table, rows, aspect)
-    rows = _without_header_words(table, rows, words, aspect)
-    weight = {row: sum(aspect.weights[word] for word in words[row]) for row in rows}
-    max_weight = max(weight.values())
-    best = [
-        row
-        for row in rows
-        if weight[row] > max_weight - _SAME
-        or (
-            named_in_full(labels[row], aspect)
-            and not any(words[row] < words[other] for other in rows)
-        )
-    ]
-    exact = [
-        row
-        for row in best
-        if not any(words[row] == words[other] and labels[other] < labels[row] for other in best)
-    ]
-    question = in_a_line(aspect.text)
-    whole = [row for row in exact if in_a_line(row_label(table, row)) in question]
-    as_well = [row for row in exact if all(words[row] != words[other] for other in whole)]
-    return sorted({*whole, *as_well}), frozenset()
-
-
-def _without_header_words(
-    table: ChunkTable, rows: Sequence[int], words: Mapping[int, Set[str]], aspect: Aspect
-) -> list[int]:
-    """Drops rows that beat a row with a verbatim label only by words of a header: `members of Team`
-    names `Team`, not `Team members`."""
-    question, headers = in_a_line(aspect.text), aspect.named_in(stems_of(table.header))
-    whole = [row for row in rows if words[row] and in_a_line(row_label(table, row)) in question]
-    return [
-        row
-        for row in rows
-        if row in whole
-        or not any(words[each] <= words[row] <= words[each] | headers for each in whole)
-    ]
-
-
-def _has_other_quantity(table: ChunkTable, row: int, aspect: Aspect) -> bool:
-    """Whether question and label have different quantities of one measure: with `5 weeks` against
-    `under 3 weeks` only a reader can judge whether the row applies."""
-    in_question, in_label = (
-        [one for one in quantities(text) if one.measure]
-        for text in (aspect.text, row_label(table, row))
-    )
-    shared = {one.measure for one in in_question} & {one.measure for one in in_label}
-    return bool(shared) and not any(one.agrees(each) for one in in_question for each in in_label)
-
-
-def _rows_by_value(
-    table: ChunkTable, rows: Sequence[int], aspect: Aspect
-) -> tuple[list[int], frozenset[str]]:
-    """(rows whose cells hold most words of the question that not every row has; these words)."""
-    headers = aspect.named_in(stems_of(table.header))
-    words_by_row = {
-        row: frozenset().union(
-            *(
-                question_words_in(table, row, position, aspect) - headers
-                for position in range(table.label_columns, len(table.rows[row]))
-            )
-        )
-        for row in rows
-    }
-    in_all = frozenset.intersection(*words_by_row.values()) if len(rows) > 1 else frozenset()
-    max_count = max(len(words - in_all) for words in words_by_row.values())
-    best_rows = [row for row in rows if len(words_by_row[row] - in_all) == max_count]
-    return best_rows, frozenset().union(*(words_by_row[row] - in_all for row in best_rows))
+WEIGHTS = {
+    # the row
+    "row": 2.5,  # rarity, among the rows, of the question's words in its label and group
+    "row named": 3.1,  # share of the label's words that the question has
+    "row verbatim": 1.2,  # the label stands in the question
+    "group named": 1.8,  # share of the words of its group's heads that the question has
+    "digits alone": 0.4,  # the label shares nothing but digits with the question
+    # the column
+    "column": 2.2,  # rarity, among the columns, of the question's words in its header
+    "column words": 4.8,  # share of the question that its header holds, less the best one's
+    "column named": 1.7,  # share of the words of its own header that the question has
+    "upper words": 1.3,  # share of the question in the headers above its own
+    "upper named": 3.5,  # share of the words of the headers above that the question has
+    # both
+    "other cells": 9.0,  # share of the question that only other cells of the row hold
+    "covered": 5.9,  # share of the question that label, headers, titles and other cells hold
+    "covered best": 2.2,  # the same, less the best cell's of the table
+    "left over": 0.4,  # share of the question of the rarest word that nothing holds
+    "twice": -7.8,  # share of the question that both label and header hold
+    # the cell
+    "empty": -4.5,
+    "label": -1.6,
+    "label asked": 1.4,  # `which`, and other cells are matched
+    "number": 0.7,
+    "kind": 0.5,  # of the requested kind: 1; of another: -1; none requested: 0
+    "share": 0.9,  # a share or rate where one is asked for
+    "no share": -1.3,  # none where one is asked for
+    "share unasked": -1.5,
+    "change": 2.9,  # a change or difference where one is asked for
+    "change unasked": -1.2,
+    "total row": 2.2,
+    "total column": 1.6,
+    "total and left over": -0.8,  # a total, for a question with a word that nothing holds
+    "negated row": -1.9,  # its label negates and the question does not
+    "negated column": -2.6,
+    "not negated": -2.0,  # the question negates, and another row or column of the table
+    # the search
+    "behind": -0.5,  # log-odds by which the table's best row is weaker than the best statement
+    "row behind": -0.2,  # log-odds by which the row is weaker than the table's best one
+    "row unseen": -1.6,  # the row is not in the context
+}
+FEATURES = tuple(WEIGHTS)
+CELL_WEIGHTS: Numbers = np.array(list(WEIGHTS.values()))
+GATE = {
+    "certain": 0.3,  # log-odds of the cell, by the softmax
+    "ahead": 0.4,  # log of its probability over the next one's
+    "covered": 1.2, "left over": -1.9, "row named": 0.7, "digits alone": -1.6, "behind": -0.2,
+    "kind": 0.5, "no share": -0.2, "share unasked": -0.8, "number": 1.2, "other cells": -4.2,
+    "label": -1.1,
+}  # fmt: skip
+GATE_BIAS = -2.7
+SURE = 0.84
+"""Minimum probability of the cell for a direct answer."""
+_LEAST = 1e-4
 
 
 @dataclass(frozen=True, kw_only=True)
-class RequestedItem:
-    """The one item of a list that the question's words distinguish from the others."""
+class BestCell:
+    """The most likely cell."""
 
-    index: int
-    """Index in the chunk's units."""
-    lead_in: str
-    """The sentence or item that introduces the list; '' without one."""
-    item: str
-    left_over: frozenset[str]
-    """Naming stems of the question outside item, lead-in, title and headings."""
-    has_kind: bool | None
-    """Whether it holds every requested kind of value; None when the question requests none."""
+    read: TableRead
+    row: int
+    column: Column
+    probability: float
+    """That it is the one, 0–1."""
 
 
-def requested_item(chunk: Chunk, index: int, aspect: Aspect) -> RequestedItem | None:
-    """The requested item of the list around this unit; None when no single item stands out, or when
-    the unit is in no list of several."""
-    units = chunk.units
-    start = end = index
-    while start > 0 and units[start - 1].kind == "item":
-        start -= 1
-    while end < len(units) and units[end].kind == "item":
-        end += 1
-    if units[index].kind != "item" or end - start < 2:
+def best_cell(reads: Sequence[TableRead], aspect: Aspect) -> BestCell | None:
+    """The most likely cell of all tables; None without any, or when it is empty."""
+    places, features = features_of(reads, aspect)
+    if not places:
         return None
-    before = units[start - 1].text.strip() if start else ""
-    lead_in = before if before.endswith((":", "：")) else ""
-    words_at = {at: frozenset(aspect.named_in(stems(units[at].text))) for at in range(start, end)}
-    in_all = frozenset.intersection(*words_at.values())
-    weights = {
-        at: sum(aspect.weights[word] for word in words - in_all) for at, words in words_at.items()
+    chances = softmax(features @ CELL_WEIGHTS)
+    at, row, position = places[int(chances.argmax())]
+    column = _merged(reads[at], row, position)
+    if says_nothing(column.cell):
+        return None
+    same = [place in {(at, row, each) for each in column.positions} for place in places]
+    evidence = gate_evidence(chances, np.array(same), features)
+    odds = sum(GATE[name] * value for name, value in evidence.items()) + GATE_BIAS
+    probability = 1 / (1 + float(np.exp(-odds)))
+    return BestCell(read=reads[at], row=row, column=column, probability=probability)
+
+
+def features_of(
+    reads: Sequence[TableRead], aspect: Aspect
+) -> tuple[list[tuple[int, int, int]], Numbers]:
+    """((table, row, column) of each cell; (cells, FEATURES))."""
+    question = QuestionWords(aspect)
+    places: list[tuple[int, int, int]] = []
+    tables = [np.zeros((0, len(FEATURES)))]
+    for at, read in enumerate(reads):
+        rows, values = cell_features(read, question)
+        if rows:
+            width = max(map(len, read.table.rows))
+            shape = len(rows), width
+            stacked = [np.broadcast_to(np.asarray(values[name]), shape) for name in FEATURES]
+            tables.append(np.stack(stacked, axis=-1, dtype=np.float64).reshape(-1, len(FEATURES)))
+            places += [(at, row, column) for row in rows for column in range(width)]
+    return places, np.concatenate(tables)
+
+
+def softmax(scores: Numbers) -> Numbers:
+    chances = np.exp(scores - scores.max())
+    return np.asarray(chances / chances.sum())
+
+
+def gate_evidence(chances: Numbers, same: Flags, features: Numbers) -> dict[str, float]:
+    """GATE's evidence for the best cell. `same`: whether a cell is merged with it."""
+    best, chance = features[int(chances.argmax())], float(chances[same].sum())
+    second = float(chances[~same].max(initial=0.0))
+    evidence = {name: float(best[FEATURES.index(name)]) for name in GATE if name in WEIGHTS}
+    return evidence | {
+        "certain": float(np.log((chance + _LEAST) / (1 - chance + _LEAST))),
+        "ahead": float(np.log((chance + _LEAST) / (second + _LEAST))),
     }
-    best, second = sorted(weights, key=lambda at: -weights[at])[:2]
-    if weights[best] <= weights[second]:
-        return None
-    item = units[best].text
-    kinds = requested_kinds(aspect.text)
-    has_kinds = [fits(request.kind, kinds_of(item)) for request in kinds]
-    asking = frozenset(
-        w for one, fit in zip(kinds, has_kinds, strict=True) if fit for w in one.words
-    )
-    around = " ".join((lead_in, chunk.document_title, chunk.tab, *chunk.heading_path))
-    accounted = words_at[best] | aspect.named_in(stems(around)) | asking
-    return RequestedItem(
-        index=best,
-        lead_in=lead_in,
-        item=item,
-        left_over=frozenset(aspect.weights) - accounted,
-        has_kind=all(has_kinds) if kinds else None,
-    )
 
 
-def item_text(item: RequestedItem) -> str:
-    """`**lead-in** item`: without its lead-in (`You must not:`) an item can mean the opposite."""
-    return f"**{item.lead_in}** {item.item}" if item.lead_in else item.item
+def _merged(read: TableRead, row: int, position: int) -> Column:
+    """The cell's column with those of equal neighbors: a merged cell has several headers. A single
+    word, such as `yes`, may repeat without being merged."""
+    table, cell = read.table, cell_at(read.table, row, position)
+    first = last = position
+    if position >= table.label_columns and " " in cell:
+        while first > table.label_columns and cell_at(table, row, first - 1) == cell:
+            first -= 1
+        while last + 1 < len(table.rows[row]) and cell_at(table, row, last + 1) == cell:
+            last += 1
+    positions = tuple(range(first, last + 1))
+    header = together([header_at(table, each) for each in positions])
+    return Column(header=header, cell=cell, positions=positions)
+
+
+def cell_text(best: BestCell) -> str:
+    """`60 days (Keys › API signing key · Restricted, Maximum age › SG)`: the value with its unit,
+    the label with the heads of its group, and the header."""
+    table = best.read.table
+    value = value_in(table, best.row, best.column)
+    label = "" if value == row_label(table, best.row) else label_in_full(table, best.row)
+    context = ", ".join(filter(None, (label, best.column.header)))
+    return f"{value} ({context})" if context else value
