@@ -50,7 +50,7 @@ PROMISED = {
         ANSWER, "Yes, an employee reviews", "vulnerability-management-standard"
     ),
     "what is the longest time for the role ledger-dba?": Promised(
-        PASSAGES, "4 hours in total", "privileged-access-break-glass"
+        ANSWER, "4 hours in total", "privileged-access-break-glass"
     ),
     "how long do we keep failed onboarding applications in the US?": Promised(
         ANSWER, "12 mo", "data-retention-schedule"
@@ -59,7 +59,7 @@ PROMISED = {
         ANSWER, "5 business days", "subject-request-runbook"
     ),
     "how long do we keep recorded support calls in the US?": Promised(
-        PASSAGES, "R-33", "data-retention-schedule"
+        ANSWER, "180 d", "data-retention-schedule"
     ),
     "what is the RTO of a T1 service?": Promised(
         ANSWER, "1 hour to full service", "service-tier-register"
