@@ -40,6 +40,7 @@ from agents.extractive.direct_answer import (
     SURE,
     features_of,
     gate_evidence,
+    has_several_questions,
     softmax,
     table_parts,
     table_read,
@@ -126,7 +127,7 @@ def searched_case(source: str, one: Measured, question: Question, is_gold: IsGol
     context = build_context(found, characters=WITHOUT_A_MODEL).chunks
     aspects = aspects_of(plan, one.snapshot, one.domain.glossary)
     units: list[ScoredUnit] = quotable(scored, context, aspects[0], one.snapshot.documents)
-    if len(aspects) > 1 or not units:
+    if has_several_questions(aspects) or not units:
         return None
     parts = table_parts(units, one.snapshot).values()
     reads = [table_read(each, units) for each in parts]

@@ -100,9 +100,7 @@ def direct_answer(
 
     `quotable`: see `excerpts.quotable`, best first. `aspects`: the whole question first."""
     whole = aspects[0]
-    if not quotable or not whole.weights:
-        return None
-    if len(aspects) > 1 and len(_ASKS.findall(whole.text)) != 1:  # several questions
+    if not quotable or not whole.weights or has_several_questions(aspects):
         return None
     if quotable[0].chunk.from_picture:  # a misread number would be certain and wrong
         return None
@@ -120,6 +118,11 @@ def direct_answer(
         return None
     quote = next(unit.text for unit in chunk.units if unit.row == row)
     return f"{text} [1]", citation(chunk, 1, quote, snapshot.documents)
+
+
+def has_several_questions(aspects: Sequence[Aspect]) -> bool:
+    """Whether its parts are more than one question and what that is about."""
+    return len(aspects) > 1 and len(_ASKS.findall(aspects[0].text)) != 1
 
 
 def table_parts(quotable: Sequence[ScoredUnit], snapshot: Snapshot) -> dict[str, list[Chunk]]:
@@ -163,15 +166,15 @@ def _means_another_row(best: BestCell, question: str) -> bool:
     table, line = best.read.table, in_a_line(question)
     for position in range(table.label_columns if table.label_columns > 1 else 0):
         labels = {in_a_line(row[position]) for row in table.rows} - {"  "}
-        if in_a_line(table.rows[best.row][position]) not in line:
-            if any(label in line for label in labels):
-                return True
-    asked, label = (
+        is_named = in_a_line(table.rows[best.row][position]) in line
+        if not is_named and any(label in line for label in labels):
+            return True
+    in_question, in_label = (
         [one for one in quantities(text) if one.measure]
         for text in (question, row_label(table, best.row))
     )
-    shared = {one.measure for one in asked} & {one.measure for one in label}
-    return bool(shared) and not any(one.agrees(each) for one in asked for each in label)
+    shared = {one.measure for one in in_question} & {one.measure for one in in_label}
+    return bool(shared) and not any(one.agrees(each) for one in in_question for each in in_label)
 
 
 @dataclass(frozen=True, kw_only=True)

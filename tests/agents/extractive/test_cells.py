@@ -130,11 +130,11 @@ def test_two_tables_that_answer_alike_make_neither_certain() -> None:
 
 
 def test_a_word_that_nothing_holds_makes_the_cell_less_certain() -> None:
-    asked = best_of("how long is parental leave in New Zealand?", read(LEAVE))
+    exact = best_of("how long is parental leave in New Zealand?", read(LEAVE))
     more = best_of("how long is parental leave in New Zealand for adopted twins?", read(LEAVE))
-    assert asked
+    assert exact
     assert more
-    assert more.probability < min(asked.probability, SURE)
+    assert more.probability < min(exact.probability, SURE)
 
 
 def test_a_statement_that_is_stronger_than_the_table_makes_the_cell_less_certain() -> None:
