@@ -14,8 +14,6 @@ from agents.extractive.table import (
     cell_at,
     flat,
     header_at,
-    named_in_full,
-    names_of,
     row_label,
     says_nothing,
     together,
@@ -217,7 +215,7 @@ def passages_text(lead: str, passages: Sequence[Passage]) -> str:
 
 
 MAX_PASSAGES = 3
-MAX_CHARS, LINE_CHARS = 480, 15
+MAX_CHARS, LINE_CHARS = 600, 15
 """Characters of all excerpts, counting some for each line: people read them in a thread on a
 phone. First passages with a fact, replies with all, and words: 0.52, 0.42 and 90; with 600
 characters 0.53, 0.46 and 107."""
@@ -333,13 +331,22 @@ def _part(
 def _rows(rows: Sequence[ScoredUnit], best: ScoredUnit, whole: Aspect) -> list[ScoredUnit]:
     """The rows that are asked for, then the others of a small table or those nearly as strong."""
     tables = [(one, one.chunk.table) for one in rows]
-    labels = [names_of(row_label(table, one.unit.row or 0)) for one, table in tables if table]
-    named = [named_in_full(label, whole) for label in labels]
+    named = [
+        _is_named(row_label(table, one.unit.row or 0), whole) for one, table in tables if table
+    ]
     requested = [one for one, is_named in zip(rows, named, strict=True) if one is best or is_named]
     weakest = -math.inf if len(rows) <= FEW_ROWS else best.strength - _NEAR
     near = [one for one in rows if one in requested or one.strength > weakest]
     near = sorted(near, key=lambda one: (one not in requested, -one.strength))[:MAX_ROWS]
     return sorted(near, key=lambda one: (one not in requested, _order(one)))
+
+
+def _is_named(label: str, whole: Aspect) -> bool:
+    """Whether the question has each of the label's words or an equivalent: `in Oslo or Rome` names
+    two rows."""
+    words = naming_words(label).keys()
+    ways = frozenset(word for each in whole.same.values() for way in each for word in way)
+    return bool(words) and words <= whole.weights.keys() | ways
 
 
 def _size(units: Sequence[ScoredUnit], whole: Aspect) -> int:

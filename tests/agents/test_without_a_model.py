@@ -89,10 +89,10 @@ def test_a_superseded_document_that_matches_better_is_silent_all_the_same() -> N
     assert {citation.document for citation in answer.citations} == {"key-rotation"}
 
 
-def test_a_text_question_is_answered_verbatim_and_cited() -> None:
+def test_a_text_question_gets_passages_verbatim_and_cited() -> None:
     answer = asking()("how quickly must a leaked key be replaced after discovery?")
-    assert answer.path == "company_specific_rag_success"
-    assert answer.text.startswith("A leaked key is replaced within 24 hours of its discovery")
+    assert answer.path == "passages_found"
+    assert "A leaked key is replaced within 24 hours of its discovery" in plain_of(answer)
     cited = answer.citations[0]
     assert f"[{cited.number}]" in answer.text
     chunk = next(chunk for chunk in answer.context if chunk.id == cited.chunk_id)
@@ -362,12 +362,6 @@ def test_a_list_that_is_asked_for_is_not_answered_by_one_of_its_items() -> None:
     whole = ask("what do I check before a video call that everyone joins?")
     assert whole.path == "passages_found"
     assert "The camera shows nothing confidential" in plain_of(whole)
-
-
-def test_the_item_that_a_question_asks_for_is_said_with_its_lead_in() -> None:
-    answer = asking(snapshot(APPROACH, ROTATION))("after how many minutes does recording end?")
-    assert answer.path == "company_specific_rag_success"
-    assert answer.text.endswith("Recording ends after 30 minutes. [1]")
 
 
 GRANTS = """---
