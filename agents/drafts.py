@@ -9,23 +9,21 @@ from agents.answer import Answer, Citation, RefusalReason
 from agents.checks.groundedness import with_picture_notice
 from agents.confidence import DIRECT, confidence, path_for
 from agents.extractive.direct_answer import direct_answer
-from agents.extractive.excerpts import passages_of, passages_text, quotable
+from agents.extractive.excerpts import BOLD, passages_of, passages_text, quotable
 from agents.extractive.language import asked_language, foreign_language, notice
 from agents.extractive.relevance import (
     aspects_of,
     confidence_parts,
     is_too_little,
+    may_not_answer,
     nearest_documents,
 )
+from agents.extractive.value_types import lacks_value
 from agents.plan import SourceChoice, Trace
 from agents.state import Draft, State
 from config.domain import Domain
 from enrichment.chunk import DocumentCard
 
-WEAK = 0.3
-"""Probability of evidence below which passages are announced as words and no answer: of those below
-it, a third of the first passages of development questions holds a fact, of the others two thirds.
-"""
 _SHARED = 0.2
 """Share of a question's rarity that a statement must cover where vectors can't tell its meaning."""
 
@@ -64,7 +62,8 @@ def extractive_draft(
             silent = has_model or state["question"].quotes
             about = [] if silent else [notice("by_words", language)]
         return replace(draft, text=" ".join([draft.text, *about]))
-    is_weak = parts.get("evidence", 0.0) < WEAK
+    shown = " ".join(one.text for one in passages).replace(BOLD, "")
+    is_weak = may_not_answer(parts) or lacks_value(question, shown)
     says = notice("weak" if is_weak else "says", language)
     lead = " ".join([says, *about] if is_weak else [*about, says])
     parts["share shown"] = share_visible

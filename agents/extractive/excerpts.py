@@ -129,7 +129,7 @@ def _is_quotation(scored: ScoredUnit) -> bool:
 
 QUOTE, CODE = "> ", "```"
 """See `enrichment.chunk.unit_prefixes`."""
-GAP = "…"
+GAP, BOLD = "…", "**"
 PICTURED = " _(a picture, as a model described it)_"
 _WORD = re.compile(rf"`[^`]*`|\S*(?:://|@|\*)\S*|(?P<word>{TOKEN.pattern})", TOKEN.flags)
 """A word; code, addresses and marks stay as they are."""

@@ -17,7 +17,6 @@ from agents.confidence import Calibration
 from agents.extractive.language import UNSEEN_WORD, Glossary, asks_about_the_past, same_words
 from agents.extractive.value_types import fits, kinds_of, requested_kinds
 from agents.plan import Plan
-from config.domain import Domain
 from enrichment.chunk import Chunk, DocumentCard, Unit, is_out_of_force, standing
 from enrichment.language.words import naming_words, stems, tokens
 from enrichment.safety.injection import redacted
@@ -249,13 +248,6 @@ def sufficiency(scored: Sequence[ScoredUnit]) -> float:
     """Probability of the best statement for the worst-answered part of the question, 0–1."""
     strongest = [max(of_one) for of_one in zip(*(one.aspects for one in scored), strict=True)]
     return 1 / (1 + math.exp(-max(-50.0, min(50.0, min(strongest)))))
-
-
-def refusal(domain: Domain, snapshot: Snapshot) -> str:
-    """One sentence that names what was searched without a result."""
-    searched = len(snapshot.documents)
-    documents = "1 document" if searched == 1 else f"{searched} documents"
-    return f"I searched the {documents} of {domain.title} and found nothing that answers this."
 
 
 def nearest_documents(snapshot: Snapshot, hits: Sequence[Hit]) -> tuple[Citation, ...]:
