@@ -9,8 +9,9 @@ from agents.answer import Answer, Citation, RefusalReason
 from agents.checks.groundedness import with_picture_notice
 from agents.confidence import DIRECT, confidence, path_for
 from agents.extractive.direct_answer import direct_answer
-from agents.extractive.excerpts import BOLD, passages_of, passages_text, quotable
+from agents.extractive.excerpts import passages_of, passages_text, share_of_odds
 from agents.extractive.language import asked_language, foreign_language, notice
+from agents.extractive.quotable import quotable
 from agents.extractive.relevance import (
     aspects_of,
     confidence_parts,
@@ -55,18 +56,18 @@ def extractive_draft(
         units = [unit for unit in units if unit.coverage >= _SHARED]
     elif direct := direct_answer(units, aspects, snapshot):
         return _direct_draft(*direct, state, parts)
-    passages, share_visible = passages_of(units, aspects, snapshot.documents)
+    passages, visible = passages_of(units, aspects, snapshot.documents)
     if is_too_little(parts) or not passages:
         draft = refusal_draft(state, domain, parts)
         if not (foreign or held_back):
             silent = has_model or state["question"].quotes
             about = [] if silent else [notice("by_words", language)]
         return replace(draft, text=" ".join([draft.text, *about]))
-    shown = " ".join(one.text for one in passages).replace(BOLD, "")
-    is_weak = may_not_answer(parts) or lacks_value(question, shown)
+    held = " ".join(one.unit.text for one in visible)
+    is_weak = may_not_answer(parts) or lacks_value(question, held)
     says = notice("weak" if is_weak else "says", language)
     lead = " ".join([says, *about] if is_weak else [*about, says])
-    parts["share shown"] = share_visible
+    parts["share shown"] = share_of_odds(visible, units)
     return Draft(
         text=passages_text(lead, passages),
         path="passages_found",

@@ -45,7 +45,7 @@ from agents.extractive.direct_answer import (
     table_parts,
     table_read,
 )
-from agents.extractive.excerpts import quotable
+from agents.extractive.quotable import quotable
 from agents.extractive.relevance import Aspect, ScoredUnit, aspects_of, score_units
 from agents.extractive.table import cell_at, flat, header_at, row_label
 from benchmarks.material.asked_questions import searched

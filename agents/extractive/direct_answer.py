@@ -98,7 +98,7 @@ def direct_answer(
     """(the value with its unit, label and header; its citation, `[1]`); None unless one cell of
     all tables among these statements is certain.
 
-    `quotable`: see `excerpts.quotable`, best first. `aspects`: the whole question first."""
+    `quotable`: see `quotable.py`, best first. `aspects`: the whole question first."""
     whole = aspects[0]
     if not quotable or not whole.weights or has_several_questions(aspects):
         return None

@@ -1,4 +1,4 @@
-"""Selects the statements that may be quoted, and writes at most three excerpts of them."""
+"""Writes at most three excerpts of the statements that may be quoted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, groupby, takewhile
 
 from agents.answer import Passage
-from agents.extractive.language import asks_about_the_past
+from agents.extractive.quotable import is_lead_in
 from agents.extractive.relevance import Aspect, ScoredUnit, citation
 from agents.extractive.table import (
     cell_at,
@@ -19,57 +19,12 @@ from agents.extractive.table import (
     together,
 )
 from agents.extractive.value_types import column_kinds, fits, requested_kinds
-from enrichment.chunk import Chunk, ChunkTable, DocumentCard, Unit, is_out_of_force, unit_prefixes
+from enrichment.chunk import Chunk, ChunkTable, DocumentCard, Unit, unit_prefixes
 from enrichment.language.words import TOKEN, naming_words, stems
 from enrichment.safety.injection import redacted
-from enrichment.safety.withholding import WITHHELD
 
 MAX_STATEMENT_CHARS = 400
 """Maximum length of a quoted sentence, item or row."""
-_MIN_WORDS = 2
-"""A statement such as `Yes!` answers nothing by itself."""
-_NEARLY, _LIKELY = 3.0, 2.0
-"""Log-odds by which a document in force may be weaker than a superseded one, and log-odds that are
-enough for it in any case: an outdated rule is wrong advice."""
-
-_ABOUT_THE_PAGE = re.compile(
-    r"^\W*(?:(?:last|date) (?:modified|updated|reviewed|changed)|references?|see also"
-    r"|version|status)\s*:|^\W*see (?:also |the )",
-    re.IGNORECASE,
-)
-_CALLOUT = re.compile(
-    r"\W*(?:note|tip|hint|info|important|warning|caution|attention|danger)\b", re.IGNORECASE
-)
-"""A quotation that begins so is the document's own advice."""
-_ASKS_FOR_WORDING = re.compile(
-    r"\b(?:wording|words|text|template|example|sample|snippet|quot(?:e|ed|ation)|says?|said"
-    r"|sentence|message|phrase)s?\b",
-    re.IGNORECASE,
-)
-
-
-def quotable(
-    scored: Sequence[ScoredUnit],
-    context: Sequence[Chunk],
-    whole: Aspect,
-    documents: Mapping[str, DocumentCard],
-) -> list[ScoredUnit]:
-    """Statements of the context that tell a reader something, best first. Superseded documents are
-    left out where one in force answers, quotations where nobody asks for the wording."""
-    visible = {chunk.id for chunk in context}
-    usable = [unit for unit in scored if unit.chunk.id in visible and _says_something(unit)]
-    if not _ASKS_FOR_WORDING.search(whole.text):
-        usable = [unit for unit in usable if not _is_quotation(unit)]
-    if not usable or asks_about_the_past(whole.text):
-        return usable
-    current = [u for u in usable if not is_out_of_force(documents.get(u.chunk.document_id))]
-    enough = min(usable[0].strength - _NEARLY, _LIKELY)
-    return current if current and current[0].strength > enough else usable
-
-
-def is_lead_in(unit: Unit) -> bool:
-    """Whether it is a sentence or item that ends in a colon."""
-    return unit.kind != "row" and unit.text.rstrip().endswith((":", "："))
 
 
 def unit_text(chunk: Chunk, unit: Unit, aspect: Aspect | None = None) -> str:
@@ -108,28 +63,9 @@ def _fitting(cells: Sequence[tuple[str, str]], aspect: Aspect) -> list[tuple[str
     return [cell for cell in cells if cell in ranked[:count]]
 
 
-def _says_something(scored: ScoredUnit) -> bool:
-    unit = scored.unit
-    if _ABOUT_THE_PAGE.search(unit.text) or unit.text.strip() == WITHHELD:
-        return False
-    if unit.kind == "sentence" and unit.text.rstrip().endswith("?"):
-        return False
-    clean = redacted(unit.text)  # what may address a model is no answer to a person
-    whole_list = (unit.kind == "item" or is_lead_in(unit)) and clean == unit.text
-    return unit.row is not None or whole_list or len(naming_words(clean)) >= _MIN_WORDS
-
-
-def _is_quotation(scored: ScoredUnit) -> bool:
-    """Whether it stands in a quotation that is no callout: somebody else's words."""
-    prefixes, first = unit_prefixes(scored.chunk), scored.index
-    while first and prefixes[first] == prefixes[first - 1] == QUOTE:
-        first -= 1
-    return prefixes[first] == QUOTE and not _CALLOUT.match(scored.chunk.units[first].text)
-
-
-QUOTE, CODE = "> ", "```"
+CODE = "```"
 """See `enrichment.chunk.unit_prefixes`."""
-GAP, BOLD = "…", "**"
+GAP = "…"
 PICTURED = " _(a picture, as a model described it)_"
 _WORD = re.compile(rf"`[^`]*`|\S*(?:://|@|\*)\S*|(?P<word>{TOKEN.pattern})", TOKEN.flags)
 """A word; code, addresses and marks stay as they are."""
@@ -229,17 +165,21 @@ Section = tuple[str, str, tuple[str, ...], bool]
 
 def passages_of(
     quotable: Sequence[ScoredUnit], aspects: Sequence[Aspect], documents: Mapping[str, DocumentCard]
-) -> tuple[tuple[Passage, ...], float]:
+) -> tuple[tuple[Passage, ...], list[ScoredUnit]]:
     """(excerpts of the best sections for the question and for each of its parts, best first, while
-    there is space; share of the odds of all quotable statements that they hold, 0–1).
+    there is space; the statements in them).
 
-    `quotable`: see `quotable()`, best first. `aspects`: the whole question first."""
+    `quotable`: see `quotable.py`, best first. `aspects`: the whole question first."""
     sections: dict[Section, list[ScoredUnit]] = {}
     for unit in quotable:
         sections.setdefault(_section(unit.chunk), []).append(unit)
     passages: list[Passage] = []
     visible: list[ScoredUnit] = []
-    for section in _leading_sections(quotable):
+    compared = _compared(quotable, aspects[0])
+    if compared:  # they come before all others, in their section as well
+        own = sections[_section(compared[0].chunk)]
+        own.sort(key=lambda unit: unit not in compared)
+    for section in _leading_sections([*compared[:1], *quotable]):
         best = sections[section][0]
         again = any(flat(one.unit.text) == flat(best.unit.text) for one in visible)
         left = MAX_CHARS - _size(visible, aspects[0])
@@ -248,10 +188,31 @@ def passages_of(
             cited = citation(best.chunk, len(passages) + 1, best.unit.text, documents)
             passages.append(Passage(citation=cited, text=excerpt(statements, aspects)))
             visible += statements
-    return tuple(passages), _share(visible, quotable)
+    return tuple(passages), visible
 
 
-def _share(visible: Sequence[ScoredUnit], quotable: Sequence[ScoredUnit]) -> float:
+def _compared(quotable: Sequence[ScoredUnit], whole: Aspect) -> list[ScoredUnit]:
+    """The rows of one table that the question compares: each label is named in full, and the labels
+    are most of what it names (`difference between SEV2 and SEV3`); [] unless there are several."""
+    tables: dict[str, list[ScoredUnit]] = {}
+    for unit in quotable:
+        if unit.chunk.table and _is_named(_label(unit), whole):
+            tables.setdefault(unit.chunk.table.id, []).append(unit)
+    for rows in tables.values():  # the table with the strongest row first
+        labels = {_label(one) for one in rows}
+        words = whole.named_in(stems(" ".join(labels)))
+        if len(labels) > 1 and len(words) > len(whole.weights) / 2:
+            return rows
+    return []
+
+
+def _label(unit: ScoredUnit) -> str:
+    table, row = unit.chunk.table, unit.unit.row
+    return row_label(table, row) if table and row is not None else ""
+
+
+def share_of_odds(visible: Sequence[ScoredUnit], quotable: Sequence[ScoredUnit]) -> float:
+    """Share of the odds of all quotable statements that the visible ones hold, 0–1."""
     best = max((unit.strength for unit in quotable), default=0.0)
     all_odds = math.fsum(math.exp(unit.strength - best) for unit in quotable)
     odds = math.fsum(math.exp(unit.strength - best) for unit in visible)
@@ -262,7 +223,8 @@ def _leading_sections(quotable: Sequence[ScoredUnit]) -> list[Section]:
     """The best section for the whole question, the best of each part, then the next best."""
     parts = range(1, len(quotable[0].aspects) if quotable else 0)
     leaders = [max(quotable, key=lambda unit: unit.aspects[part]) for part in parts]
-    near = [unit for unit in quotable if unit.strength > quotable[0].strength - _FURTHER]
+    strongest = max((unit.strength for unit in quotable), default=0.0)
+    near = [unit for unit in quotable if unit.strength > strongest - _FURTHER]
     return list(dict.fromkeys(_section(one.chunk) for one in (*quotable[:1], *leaders, *near)))
 
 
@@ -330,10 +292,7 @@ def _part(
 
 def _rows(rows: Sequence[ScoredUnit], best: ScoredUnit, whole: Aspect) -> list[ScoredUnit]:
     """The rows that are asked for, then the others of a small table or those nearly as strong."""
-    tables = [(one, one.chunk.table) for one in rows]
-    named = [
-        _is_named(row_label(table, one.unit.row or 0), whole) for one, table in tables if table
-    ]
+    named = [_is_named(_label(one), whole) for one in rows]
     requested = [one for one, is_named in zip(rows, named, strict=True) if one is best or is_named]
     weakest = -math.inf if len(rows) <= FEW_ROWS else best.strength - _NEAR
     near = [one for one in rows if one in requested or one.strength > weakest]

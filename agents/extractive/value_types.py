@@ -112,10 +112,6 @@ _SAYS_WHETHER = re.compile(
     r"needed|supported|unsupported|on request|none|enabled|disabled)\b|^\s*[✓✔✗✘✅❌xX]\W*$",
     re.IGNORECASE,
 )
-_DENIES = re.compile(
-    r"^\W*(?:no|none|never|not|nobody|nothing|n/?a|unlimited|without|forbidden|prohibited|any)\b",
-    re.IGNORECASE,
-)
 _PEOPLE = re.compile(
     r"@\w|\b(?:team|staff|desk|lead|head|chief|director|manager|officer|engineer|owner|board|"
     r"committee|office|department|group|admin(?:istrator)?|sponsor|everyone|anyone|nobody|user|"
@@ -211,11 +207,6 @@ def column_kinds(header: str, cells: Sequence[str]) -> frozenset[str]:
         kind for kind in ALSO if 2 * sum(kind in one for one in cell_kinds) > len(cell_kinds)
     }
     return kinds_named_by(header) | majority
-
-
-def denies(cell: str) -> bool:
-    """Whether the cell denies: `None`, `Not granted to contractors` answers any question."""
-    return _DENIES.search(cell) is not None
 
 
 def fits(kind: str, value_kinds: Set[str]) -> bool:

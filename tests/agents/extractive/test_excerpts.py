@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import re
 
-from agents.drafts import WEAK
 from agents.extractive.excerpts import MAX_CHARS
 from agents.extractive.language import notice
+from agents.extractive.relevance import may_not_answer
 from enrichment.chunk import unit_prefixes
 from tests.agents.corpus import ROTATION, asking, snapshot
 
@@ -114,9 +114,48 @@ def test_a_reply_of_little_evidence_says_so_first() -> None:
     )
     answers = [ask(question) for question in questions]
     assert {one.path for one in answers} == {"passages_found"}
-    is_weak = [one.confidence_parts["evidence"] < WEAK for one in answers]
+    is_weak = [may_not_answer(one.confidence_parts) for one in answers]
     assert [one.lead.startswith(weak) for one in answers] == is_weak
     assert set(is_weak) == {True, False}
+
+
+GRADES = """---
+id: grades
+title: Grades of Outages
+---
+# Grades of Outages
+
+## Grades and marks
+
+| | Grades | Marks |
+|---|---|---|
+| Levels | G1, G2, G3, G4 | M1, M2 |
+| Difference between levels | One team more | One hour |
+
+## The grades
+
+| Grade | What it is | Answer within |
+|---|---|---|
+| G1 | Nobody can pay | 5 minutes |
+| G2 | One region is down | 10 minutes |
+| G3 | A service is slow | 2 hours |
+| G4 | A typo on a page | 5 days |
+| G5 | A wish | Never |
+"""
+
+
+def test_compared_rows_come_before_what_names_them_in_passing() -> None:
+    answer = asking(snapshot(GRADES))("what's the difference between G2 and G4?")
+    first = answer.passages[0].text.replace("*", "")
+    assert answer.citations[0].heading == "The grades"
+    assert "One region is down" in first
+    assert "A typo on a page" in first
+    assert "G3" not in first
+
+
+def test_passages_without_a_value_of_the_requested_kind_say_so_first() -> None:
+    ask, weak = asking(snapshot(STOLEN, ROTATION)), notice("weak", "English")
+    assert ask("how much does a new laptop cost when mine is stolen?").lead.startswith(weak)
 
 
 def test_prefixes_of_units_are_read_from_the_passage() -> None:
