@@ -63,7 +63,7 @@ def test_the_language_of_the_documents_is_not_foreign() -> None:
     assert foreign_language(question, snapshot(GERMAN)) == ""
 
 
-@pytest.mark.parametrize("language", set(FOREIGN))
+@pytest.mark.parametrize("language", sorted(set(FOREIGN)))
 def test_a_reply_speaks_about_itself_in_the_askers_language(language: str) -> None:
     english = "This looks like" in asking()(FOREIGN[language][1]).text
     assert english == (language not in _NOTICES)
