@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from agents import confidence as calibrated
-from agents.answer import Answer
+from agents.answer import Answer, Question
 from agents.confidence import Calibration
 from agents.context.post_processor import WITHOUT_A_MODEL, FoundPassages, build_context
 from agents.drafts import extractive_draft
@@ -126,6 +126,7 @@ def answered(asked: Asked) -> Answer:
     statements = scored(asked)
     found = FoundPassages(plan=plan, snapshot=snapshot, hits=asked.hits, scored=statements)
     state = State(
+        question=Question(text=plan.question),
         plan=plan,
         snapshot=snapshot,
         hits=asked.hits,

@@ -162,3 +162,21 @@ def test_prefixes_of_units_are_read_from_the_passage() -> None:
     chunks = snapshot(STOLEN).chunks("stolen")
     prefixes = [one for chunk in chunks for one in unit_prefixes(chunk)]
     assert " ".join(prefixes).split() == ["1.", "2.", "-", "-", "3.", "-", "-", ">", ">"]
+
+
+REVOKING = """---
+id: keys
+title: Keys
+---
+# Keys
+
+To revoke a key:
+
+1. [Sign in](https://keys.example/sign-in).
+2. Open the page of your keys.
+3. Select *Revoke* for the key.
+"""
+
+
+def test_a_step_that_is_a_link_is_a_step() -> None:
+    assert "1. Sign in.\n2. Open" in reply("how do I revoke a key?", REVOKING).replace("*", "")
