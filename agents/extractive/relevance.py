@@ -46,8 +46,10 @@ class Aspect:
 
     def coverage(self, words: Set[str]) -> float:
         """Share of the aspect's rarity that these words hold, 0–1."""
-        total = sum(self.weights.values())
-        return sum(self.weights[word] for word in self.named_in(words)) / total if total else 0.0
+        weights = self.weights
+        if not any(weights.values()):  # a single chunk holds all words that any chunk holds
+            weights = dict.fromkeys(weights, 1.0)
+        return sum(weights[word] for word in self.named_in(words)) / (sum(weights.values()) or 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -409,7 +409,7 @@ CALLS = {
     ("features/checklists/feature.py", "chat.postEphemeral"): "the bot's own sentences",
     ("features/checklists/feature.py", "views.open"): "the bot's own sentences",
     ("features/checklists/posts.py", "chat.update"): "test_outgoing_features.py: checklists",
-    ("features/checklists/service.py", "users.info"): "test_outgoing_features.py: checklists",
+    ("slack/messages.py", "users.info"): "test_outgoing_features.py: checklists",
     ("features/digest/service.py", "conversations.history"): "nothing",
     ("features/freshness/feature.py", "views.open"): "cards_views",
     ("features/gaps/report.py", "conversations.history"): "nothing",
