@@ -91,7 +91,7 @@ title: Severities
 | Level | Answered within | Updates | Who leads | Told outside | Closed by | Review |
 |---|---|---|---|---|---|---|
 | SEV1 | 5 minutes | each 30 minutes | incident commander of the shift | customers and regulators | head of operations after two calm days | always, within three days |
-| SEV2 | 15 minutes | every 2 hours | incident commander of the shift | customers who ask for it | incident commander of the shift after one calm day in which no monitor of the service was late, and after a word with the people of the help desk | always, within five days |
+| SEV2 | 15 minutes | every 2 hours | incident commander of the shift | customers who ask for it | incident commander of the shift after one calm day in which no monitor of the service was late, and after a word with the people of the help desk, who hear of it first when a customer of one of the regions still waits for a payment that is not there | always, within five days |
 | SEV3 | 30 minutes | every working day | the owner of the broken service | nobody outside the company | the owner of the broken service | only when it is asked for |
 | SEV4 | 1 day | in the ticket | the owner of the ticket | nobody outside the company | the owner of the ticket | never |
 | SEV5 | never | never | nobody at all | nobody outside the company | nobody at all | never |
