@@ -151,14 +151,14 @@ def passages_text(lead: str, passages: Sequence[Passage]) -> str:
 
 
 MAX_PASSAGES = 3
-MAX_CHARS, LINE_CHARS = 1_200, 15
-"""Characters of all excerpts, counting some for each line. On 545 development questions, first
-passages with a fact, replies with all facts, and words (median): 0.60, 0.56 and 190; with 600
-characters 0.57, 0.48 and 108. Judged blind on 48 others, 0.31 of the replies of 600 characters and
-0.46 of those of twice as many were acceptable: the deciding line was cut."""
+MAX_CHARS, MAX_PASSAGE_CHARS, LINE_CHARS = 1_300, 700, 15
+"""Characters of all excerpts and of one, counting some for each line. On 545 development questions
+first passages with a fact, replies with all facts, and words (median): 0.58, 0.58 and 214; with 600
+characters together 0.57, 0.48 and 108. Judged blind on 168 others, 0.30 of the replies of 600
+characters were acceptable and 0.43 of those of twice as many: the deciding line was cut."""
 MAX_ROW_CHARS, MAX_ROWS, FEW_ROWS = 340, 5, 4
 """Characters of a row's cells, rows of a larger table, and of one that is shown whole."""
-_FURTHER, _NEAR = 2.0, 1.5
+_FURTHER, _NEAR = 3.0, 1.5
 """Log-odds by which the best statement of a further passage, and a further row of a table, may be
 weaker than the best one."""
 Section = tuple[str, str, tuple[str, ...], bool]
@@ -183,7 +183,7 @@ def passages_of(
     for section in _leading_sections([*compared[:1], *quotable]):
         best = sections[section][0]
         again = any(flat(one.unit.text) == flat(best.unit.text) for one in visible)
-        left = MAX_CHARS - _size(visible, aspects[0])
+        left = min(MAX_PASSAGE_CHARS, MAX_CHARS - _size(visible, aspects[0]))
         statements = [] if again else _statements(sections[section], aspects[0], left)
         if statements and len(passages) < MAX_PASSAGES:
             cited = citation(best.chunk, len(passages) + 1, best.unit.text, documents)
@@ -282,7 +282,7 @@ def _part(
     first = own[:1] if best not in own or _NUMBER.match(_prefix(own[0])) else []
     outer = [one for one in before if _depth(one) < _depth(best)][-1:]
     needed = [one for one in block if one is best or one in (*lead, *first, *outer)]
-    if _size(needed, whole) > left < MAX_CHARS:
+    if _size(needed, whole) > left < MAX_PASSAGE_CHARS:
         return []
     for unit in (one for one in own if one not in needed):
         if _size([*needed, unit], whole) > left:
