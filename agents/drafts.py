@@ -9,25 +9,22 @@ from agents.answer import Answer, Citation, RefusalReason
 from agents.checks.groundedness import with_picture_notice
 from agents.confidence import DIRECT, confidence, path_for
 from agents.extractive.direct_answer import direct_answer
-from agents.extractive.excerpts import passages_of, passages_text, quotable
-from agents.extractive.language import foreign_language, foreign_notice
+from agents.extractive.excerpts import passages_of, passages_text, share_of_odds
+from agents.extractive.language import asked_language, foreign_language, notice
+from agents.extractive.quotable import quotable
 from agents.extractive.relevance import (
     aspects_of,
     confidence_parts,
     is_too_little,
+    may_not_answer,
     nearest_documents,
-    refusal,
 )
+from agents.extractive.value_types import lacks_value
 from agents.plan import SourceChoice, Trace
 from agents.state import Draft, State
 from config.domain import Domain
 from enrichment.chunk import DocumentCard
 
-NO_MODEL = "No language model is connected"
-MODEL_AWAY = "The language model isn't available right now"
-HELD_BACK = "What the language model wrote could not be held against the documents"
-BY_WORDS = f"{NO_MODEL}, so I only match words: others may find it."
-_SPEAK = "here is where the documents speak of this:"
 _SHARED = 0.2
 """Share of a question's rarity that a statement must cover where vectors can't tell its meaning."""
 
@@ -49,26 +46,28 @@ def extractive_draft(
     parts, snapshot = signals(state), state["snapshot"]
     aspects = aspects_of(state["plan"], snapshot, domain.glossary)
     units = quotable(state["scored"], state["context"], aspects[0], snapshot.documents)
-    why = HELD_BACK if held_back else MODEL_AWAY if has_model else NO_MODEL
-    is_spent = state["question"].quotes  # of which the answer's notice tells
-    lead = _SPEAK.capitalize() if is_spent else f"{why}, so {_SPEAK}"
-    language = foreign_language(state["plan"].question, snapshot)
-    if language and not held_back:
-        lead = f"{foreign_notice(language, snapshot)}\n\n{_SPEAK.capitalize()}"
+    question = state["plan"].question
+    foreign = "" if held_back else foreign_language(question, snapshot)
+    language = asked_language(question, snapshot)
+    why = notice("held_back" if held_back else "model_away" if has_model else "no_model", language)
+    about = [] if state["question"].quotes else [f"{why}."]  # of which the answer's notice tells
+    if foreign:
+        about = [notice("foreign", language, question=foreign, embedded=snapshot.language)]
         units = [unit for unit in units if unit.coverage >= _SHARED]
     elif direct := direct_answer(units, aspects, snapshot):
         return _direct_draft(*direct, state, parts)
-    passages, share_visible = passages_of(units, aspects, snapshot.documents)
+    passages, visible = passages_of(units, aspects, snapshot.documents)
     if is_too_little(parts) or not passages:
         draft = refusal_draft(state, domain, parts)
-        if held_back:
-            text = f"{HELD_BACK}. {draft.text}"
-        elif language:
-            text = f"{foreign_notice(language, snapshot)}\n\n{draft.text}"
-        else:
-            text = draft.text if has_model or is_spent else f"{draft.text} {BY_WORDS}"
-        return replace(draft, text=text)
-    parts["share shown"] = share_visible
+        if not (foreign or held_back):
+            silent = has_model or state["question"].quotes
+            about = [] if silent else [notice("by_words", language)]
+        return replace(draft, text=" ".join([draft.text, *about]))
+    held = " ".join(one.unit.text for one in visible)
+    is_weak = may_not_answer(parts) or lacks_value(question, held)
+    says = notice("weak" if is_weak else "says", language)
+    lead = " ".join([says, *about] if is_weak else [*about, says])
+    parts["share shown"] = share_of_odds(visible, units)
     return Draft(
         text=passages_text(lead, passages),
         path="passages_found",
@@ -98,9 +97,12 @@ def refusal_draft(
     """A refusal with the nearest documents. `by_model`: a model read the passages."""
     snapshot = state["snapshot"]
     reason: RefusalReason = "too_little" if state.get("context") else "nothing_found"
+    language = asked_language(state["plan"].question, snapshot)
+    searched = len(snapshot.documents)
+    documents = "1 document" if searched == 1 else f"{searched} documents"
     return Draft(
         refusal="not_in_documents" if by_model else reason,
-        text=refusal(domain, snapshot),
+        text=notice("nothing", language, title=domain.title, documents=documents),
         path="no_answer_found",
         nearest=nearest_documents(snapshot, state.get("hits", [])),
         confidence=confidence(parts, refused=True, by_model=by_model),

@@ -19,8 +19,8 @@ _ROUNDS = 3
 def retrieve(
     plan: Plan, snapshot: Snapshot, documents: Sequence[str] = (), *, limit: int = CANDIDATES
 ) -> list[Hit]:
-    """Best first: the fused rankings of the whole question and of its parts, in these documents;
-    without any, in all.
+    """Best first for the whole question, and at less weight for its other wordings and parts,
+    in these documents; without any, in all.
 
     Where editions for others (`Key Rotation: Brazil`) displace the document in question, the
     search runs again without them."""
@@ -44,23 +44,17 @@ def retrieve(
 def _search(
     plan: Plan, snapshot: Snapshot, documents: Sequence[str], limit: int, *, escape: int = 3
 ) -> list[Hit]:
-    wholes = (plan.question, *plan.paraphrases, plan.hypothetical_answer)
-
-    def search(variants: tuple[str, ...], most: int) -> list[Hit]:
-        return snapshot.search(
-            SearchQuery(
-                variants=variants,
-                keywords=tuple(plan.keywords),
-                strategy=plan.strategy,
-                limit=most,
-                documents=frozenset(documents) or None,
-                escape=escape,
-            )
+    wordings = (plan.question, *plan.paraphrases, plan.hypothetical_answer, *plan.parts)
+    return snapshot.search(
+        SearchQuery(
+            variants=tuple(text for text in wordings if text),
+            keywords=tuple(plan.keywords),
+            strategy=plan.strategy,
+            limit=limit,
+            documents=frozenset(documents) or None,
+            escape=escape,
         )
-
-    rankings = [search(tuple(text for text in wholes if text), limit)]
-    rankings += [search((part,), limit // 2) for part in plan.parts]
-    return merge_hits(rankings)[:limit]
+    )
 
 
 def merge_hits(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:

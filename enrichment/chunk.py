@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import lru_cache
 from typing import Literal
 
 from loaders.document import FilePath, Permission
@@ -126,6 +127,35 @@ class Chunk:
     def place(self) -> str:
         """`Title › Heading`, for display."""
         return " › ".join(filter(None, (self.document_title, self.heading)))
+
+
+_LINE = re.compile(r"(> )?( *)((?:[-*+•◦▪]|\(?\w{1,4}[.)]) )?(.*)")
+_NO_LETTER = re.compile(r"\]\([^()]*\)|[\W_]")
+_FENCE = re.compile(r" *(?:`{3}|~{3})")
+_TELLING_LETTERS = 24
+
+
+@lru_cache(maxsize=1_024)
+def unit_prefixes(chunk: Chunk) -> tuple[str, ...]:
+    """For each unit, the markdown that its line has before it: a list marker with its indentation,
+    `> ` in a quotation, "```" for a line of code; '' for others."""
+    lines: list[tuple[str, str]] = []
+    is_code = False
+    for line in chunk.text.split("\n"):
+        if _FENCE.match(line):
+            is_code = not is_code
+        elif match := _LINE.match(line):
+            quote, indent, marker, text = match.groups(default="")
+            prefix = "```" if is_code else quote or (f"{indent}{marker}" if marker else "")
+            lines.append((prefix, _NO_LETTER.sub("", text)))
+    prefixes, at = [], 0
+    for unit in chunk.units:
+        letters = _NO_LETTER.sub("", unit.text)[:_TELLING_LETTERS]
+        begins = str.startswith if unit.kind == "item" else str.__contains__
+        place = next((n for n in range(at, len(lines)) if begins(lines[n][1], letters)), None)
+        prefixes.append("" if place is None else lines[place][0])
+        at = at if place is None else place
+    return tuple(prefixes)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -70,7 +70,7 @@ def enrich(
     )
 
 
-VERSION = 7
+VERSION = 8
 """Raise it when the same document gives another result: every document is then prepared again."""
 
 

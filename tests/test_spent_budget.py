@@ -23,7 +23,7 @@ from telemetry import metrics
 from tests.api.front import here
 
 KETTLE = "# Kettle\n\n## Descaling\n\nThe kettle is descaled every Friday by the kitchen team.\n"
-ASKED = "on which day is the kettle descaled?"
+ASKED = "when is the kettle descaled?"
 
 
 def model(request: Request) -> str | dict[str, Any]:

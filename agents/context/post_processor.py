@@ -30,14 +30,17 @@ HELPS_AT_ONCE = -4.0
 """The same for a question of one part whose answerer may look up more: of 48 questions planned by
 a model none lost a needed passage, and prompts were smaller by a sixth on average."""
 ALWAYS = 3_000
-"""Characters that are filled whatever the scores, so that there is a nearest passage."""
+"""Characters that are filled whatever the scores, so that there is a nearest passage. Without a
+model nothing is saved by reading less: a context of `WITHOUT_A_MODEL` is filled."""
 SHARE = 3_000
-"""Characters reserved for a part of the question, at most."""
+"""Characters reserved for a part of the question, at most, and at most a quarter of a context."""
 _MAX_EDITIONS = 3
 _COMPLETED = 3
 """Best passages whose list or table is completed."""
 _MAX_COMPLETED_CHARS = 3_000
 """Characters of a completed list or table; a longer one gets a note of what is missing."""
+_COMPLETING_SHARE = 0.15
+"""Share of a context that completing takes at most: other sections may hold more of the answer."""
 _MAX_TAIL_CHARS = 600
 """Characters hidden of a section that are shown rather than looked up: a lookup costs a call."""
 
@@ -120,14 +123,17 @@ def build_context(
         chosen.room = min(chosen.room, at_first)
     for place, chunk in enumerate(ranked[:_COMPLETED]):
         if chosen.take(chunk) and not place:
-            for part in _leaders(passages, relevance):
+            for part in _leaders(passages, relevance, room=min(SHARE, characters // 4)):
                 chosen.take(part)
+    spare = characters * _COMPLETING_SHARE
     for chunk in ranked[:_COMPLETED]:
         if chosen.has(chunk):
-            chosen.complete(chunk, passages.snapshot)
+            spare -= chosen.complete(chunk, passages.snapshot, spare)
     helps = HELPS_AT_ONCE if passages.can_look_up and not passages.plan.parts else HELPS
+    is_read_whole = characters <= WITHOUT_A_MODEL and not passages.can_look_up
+    always = characters if is_read_whole else min(ALWAYS, characters)
     for chunk in ranked[_COMPLETED:]:
-        if relevance[chunk.id] < helps and chosen.size >= min(ALWAYS, characters):
+        if relevance[chunk.id] < helps and chosen.size >= always:
             chosen.drop(chunk, "would not help")
         else:
             chosen.take(chunk)
@@ -187,14 +193,17 @@ class _ContextBuilder:
     def _label_of(self, chunk: Chunk) -> int:
         return self.label * all(one.section != chunk.section for one in self.chunks.values())
 
-    def complete(self, chunk: Chunk, snapshot: Snapshot) -> None:
-        """Adds the rest of the chunk's lists and table, or nothing."""
+    def complete(self, chunk: Chunk, snapshot: Snapshot, most: float) -> int:
+        """Adds the rest of the chunk's lists and table, up to `most` characters, or nothing.
+        Returns the number of characters."""
         document = snapshot.chunks(chunk.document_id)
         rest = [one for one in document if not self.has(one) and share_a_block(chunk, one)]
         length = sum(len(other.text) for other in rest)
-        if len(chunk.text) + length <= _MAX_COMPLETED_CHARS and length <= self.room:
-            for other in rest:
-                self.take(other)
+        if len(chunk.text) + length > _MAX_COMPLETED_CHARS or length > min(self.room, most):
+            return 0
+        for other in rest:
+            self.take(other)
+        return length
 
     def show_tails(self, snapshot: Snapshot) -> None:
         """Adds what is hidden of a section where it is short, as far as there is room."""
@@ -232,18 +241,20 @@ def _requested(passages: FoundPassages) -> list[Chunk]:
     return [chunks[one] for one in dict.fromkeys(passages.requested) if one in chunks]
 
 
-def _leaders(passages: FoundPassages, relevance: Mapping[str, float]) -> Iterator[Chunk]:
-    """The best passages for each part of the question, as many as fit its share."""
+def _leaders(
+    passages: FoundPassages, relevance: Mapping[str, float], *, room: int
+) -> Iterator[Chunk]:
+    """The best passages for each part of the question, as many as fit into its characters."""
     parts = max((len(unit.aspects) for unit in passages.scored), default=1)
     chunks = {hit.chunk.id: hit.chunk for hit in passages.hits}
     for part in range(1, parts):
         best: dict[str, float] = {}
         for unit in passages.scored:
             best[unit.chunk.id] = max(unit.aspects[part], best.get(unit.chunk.id, _NOTHING))
-        room = SHARE
+        left = room
         for chunk_id in sorted(best, key=lambda one: -(best[one] + relevance[one] / 2)):
-            room -= len(chunks[chunk_id].text)
-            if room < 0:
+            left -= len(chunks[chunk_id].text)
+            if left < 0:
                 break
             yield chunks[chunk_id]
 

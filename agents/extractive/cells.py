@@ -1,282 +1,273 @@
-"""Finds the table cells or the list item that a question asks for, and writes them as text."""
+"""What speaks for each cell of a table being the one that a question asks for."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import Any
 
-from agents.extractive.columns import holds_kind, requested_columns
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from agents.extractive.relevance import Aspect
 from agents.extractive.table import (
-    Column,
-    flat,
+    UNDER,
+    cell_at,
+    group_heads,
     header_at,
     in_a_line,
-    named_in_full,
-    names_of,
-    notes_of,
-    question_words_in,
+    label_path,
     row_label,
-    short_label,
-    stems_of,
-    value_in,
+    says_nothing,
 )
-from agents.extractive.value_types import KindRequest, fits, kinds_of, requested_kinds
-from enrichment.chunk import Chunk, ChunkTable
-from enrichment.language.quantities import quantities
-from enrichment.language.words import stems
+from agents.extractive.value_types import (
+    column_kinds,
+    fits,
+    kinds_named_by,
+    kinds_of,
+    requested_kinds,
+)
+from enrichment.chunk import ChunkTable
+from enrichment.language.words import naming_words, stems
 
-MAX_ROWS = 6
-"""More rows are no answer to one question and unreadable on a phone."""
-_SAME = 1e-6
+Numbers = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Values = NDArray[Any]
+"""Flags or numbers."""
+
+_TOTALS = stems("total all overall both sum combined altogether whole")
+_SHARE = re.compile(r"%|\bper ?cent|\b(?:percentages?|proportions?|shares?|pct)\b", re.IGNORECASE)
+_CHANGE = re.compile(
+    r"\b(?:chang|increas|decreas|declin|differen|grow|grew|rise|rose|fell|drop|gain|loss)",
+    re.IGNORECASE,
+)
+_NEGATION = re.compile(
+    r"\b(?:no|not|non|never|without|except|excluding|other than|cannot)\b|n['’]t\b", re.IGNORECASE
+)
+_WHICH = re.compile(r"\b(?:which|what|who|whose)\b", re.IGNORECASE)
+_SAMPLE = 8
+"""Cells that show a column's kind of value."""
+_MIN_STEM, _ALIKE = 5, 0.75
+"""Length of the beginning that two forms of one word share, and its share of the longer one:
+`guilt`, `guilti`."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class RequestedCells:
-    """Cells of one table that a question asks for."""
+class TableRead:
+    """A table of the context, with all its rows."""
 
     table: ChunkTable
-    rows: tuple[int, ...]
-    """The best-named rows, 1–6; several when they differ only in what the question leaves open."""
-    columns: tuple[Column, ...]
-    """In the table's order, 1–4; several when the question names a group of columns."""
-    left_over: frozenset[str]
-    """Naming stems of the question that neither header, label, caption, cell or kind of value cover
-    nor the chunk's title and headings."""
-    kind: str
-    """First kind of value asked for: a key of `value_types.ALSO`; '' if unclear."""
-    has_kind: bool | None
-    """Whether the cells hold every requested kind; None when the question requests none."""
-    ahead: float
-    """Relative lead of the worst chosen column over the best other one, 0–1; 1: no other column."""
-    notes: tuple[str, ...] = ()
-    """Footnotes that these cells or their labels refer to."""
+    around: str
+    """Title, tab and headings above it."""
+    strengths: Mapping[int, float]
+    """Row → log-odds that it holds a part of the answer; only rows in the context."""
+    behind: float
+    """Log-odds by which its best row is weaker than the best statement of the context, ≥ 0."""
 
 
-def requested_cells(chunk: Chunk, rows: Sequence[int], aspect: Aspect) -> RequestedCells | None:
-    """None when no column fits, or when a requested cell is empty: the whole row is then better
-    than a guess.
+class QuestionWords:
+    """A question's words, to find in the texts of a table."""
 
-    `rows`: candidates; the result has those that the question names best. `aspect`: the question
-    with the glossary."""
-    table = chunk.table
-    if table is None or not rows:
-        return None
-    best_rows, matched_words = _best_named_rows(table, rows, aspect)
-    if not best_rows or len(best_rows) > MAX_ROWS:
-        return None
-    if any(_has_other_quantity(table, row, aspect) for row in best_rows):
-        return None
-    kinds = requested_kinds(aspect.text)
-    choice = requested_columns(table, best_rows, aspect, kinds, matched_words)
-    if choice is None:
-        return None
-    columns, ahead = choice
-    best_rows = _rows_of_the_kind(table, best_rows, columns, kinds)
-    if any(value_in(table, row, column) == "" for row in best_rows for column in columns):
-        return None
-    has_kinds = [holds_kind(table, best_rows, columns, request) for request in kinds]
-    question_words = frozenset(aspect.weights)
-    by_kind = {
-        word for request, fit in zip(kinds, has_kinds, strict=True) if fit for word in request.words
+    def __init__(self, aspect: Aspect) -> None:
+        self.text = aspect.text
+        self.words = tuple(aspect.weights)
+        rarity = np.array([aspect.weights[word] for word in self.words], dtype=np.float64)
+        self.weights: Numbers = rarity / (rarity.sum() or 1.0)
+        """Share of the question's rarity, of each word."""
+        self.kind = next((one.kind for one in requested_kinds(aspect.text)), "")
+        self._aspect = aspect
+        ways = {word for each in aspect.same.values() for way in each for word in way}
+        self._known = aspect.weights.keys() | ways
+        self._beginnings = {word[:3] for word in self._known}
+        self._line = in_a_line(aspect.text)
+        self._held: dict[str, Flags] = {}
+        asking = {word for one in requested_kinds(aspect.text) for word in one.words}
+        self.asking: Flags = np.array([word in asking for word in self.words], dtype=bool)
+        """Words of the interrogative phrase, which no table needs to hold."""
+
+    def held_by(self, texts: Sequence[str]) -> Flags:
+        """(texts, words): whether a text has the word, another form of it or an equivalent."""
+        for text in texts:
+            if text not in self._held:
+                self._held[text] = self._look(text)
+        held = [self._held[text] for text in texts]
+        return np.array(held, dtype=bool).reshape(len(texts), len(self.words))
+
+    def _look(self, text: str) -> Flags:
+        lowered = text.casefold()
+        if not any(beginning in lowered for beginning in self._beginnings):
+            return np.zeros(len(self.words), dtype=bool)
+        theirs = stems(text)
+        named = self._aspect.named_in(theirs)
+        return np.array([word in named or _has_form(word, theirs) for word in self.words])
+
+    def share_named(self, texts: Sequence[str]) -> Numbers:
+        """Of each text, the share of its words that the question has, 0–1."""
+        shares = []
+        for text in texts:
+            names = naming_words(text).keys()
+            named = sum(word in self._known or _has_form(word, self._known) for word in names)
+            shares.append(named / len(names) if names else 0.0)
+        return np.array(shares)
+
+    def is_verbatim(self, text: str) -> bool:
+        line = in_a_line(text)
+        return bool(line.strip()) and line in self._line
+
+
+def _has_form(word: str, others: Set[str]) -> bool:
+    """Whether another stem begins like the word, and differs only in its ending."""
+    return len(word) >= _MIN_STEM and any(
+        other.startswith(word[: math.ceil(max(_MIN_STEM, _ALIKE * max(len(word), len(other))))])
+        for other in others
+    )
+
+
+class _Grid:
+    """A table's texts by row and column; rows that only head a group are left out."""
+
+    def __init__(self, read: TableRead) -> None:
+        table = read.table
+        heads = group_heads(table)
+        self.rows = [row for row, above in enumerate(heads) if above is not None]
+        width = max(map(len, table.rows), default=0)
+        self.labels = [row_label(table, row) for row in self.rows]
+        self.groups = [label_path(table, heads[row] or ()) for row in self.rows]
+        self.headers = [header_at(table, column) for column in range(width)]
+        self.upper, _, self.own = zip(*(one.rpartition(UNDER) for one in self.headers), strict=True)
+        self.cells = [[cell_at(table, row, at) for at in range(width)] for row in self.rows]
+        self.empty = np.array([[says_nothing(cell) for cell in row] for row in self.cells])
+        self.is_label: Flags = np.arange(width) < table.label_columns
+        self.is_value: Flags = self.is_label if self.is_label.all() else ~self.is_label
+        labels = " ".join(table.header[: table.label_columns])
+        self.around = f"{read.around} {table.caption} {labels}"
+
+
+def cell_features(
+    read: TableRead, question: QuestionWords
+) -> tuple[list[int], Mapping[str, Values]]:
+    """(rows that hold values; feature → its values, which broadcast to (rows, columns)).
+
+    `direct_answer.WEIGHTS` says what each feature is."""
+    if not read.table.rows or not read.table.rows[0]:
+        return [], {}
+    grid = _Grid(read)
+    if not grid.rows:
+        return [], {}
+    words = _word_features(grid, question)
+    behind = [read.strengths.get(row, np.nan) for row in grid.rows]
+    unseen, best = np.isnan(behind), max(read.strengths.values(), default=0.0)
+    search = {
+        "behind": np.array(read.behind),
+        "row behind": _down(np.where(unseen, 0.0, best - np.array(behind))),
+        "row unseen": _down(unseen),
     }
-    texts = [table.caption, *table.header[: table.label_columns]]
-    texts += [row_label(table, row) for row in best_rows]
-    texts += [column.header for column in columns]
-    texts += [value_in(table, row, column) for row in best_rows for column in columns]
-    if matched_words:
-        texts += [cell for row in best_rows for cell in table.rows[row]]
-    used = (aspect.named_in(stems_of(texts)) | by_kind) & question_words
-    around = stems_of([chunk.document_title, chunk.tab, *chunk.heading_path])
-    return RequestedCells(
-        table=table,
-        rows=tuple(best_rows),
-        columns=tuple(columns),
-        left_over=question_words - used - aspect.named_in(around),
-        kind=kinds[0].kind if kinds else "",
-        has_kind=all(has_kinds) if kinds else None,
-        ahead=ahead,
-        notes=notes_of(chunk, best_rows, columns),
+    return grid.rows, {**words, **_sign_features(grid, question, words["left over"]), **search}
+
+
+def _word_features(grid: _Grid, question: QuestionWords) -> dict[str, Values]:
+    weights, held_by = question.weights, question.held_by
+    in_header, in_own_label = held_by(grid.headers), held_by(grid.labels)
+    in_label = in_own_label | held_by(grid.groups)
+    in_cell = np.stack([held_by(row) for row in grid.cells]) & grid.is_value[:, None]
+    in_others = in_cell.sum(axis=1, keepdims=True) > in_cell
+    digits = np.array([word.isdigit() for word in question.words], dtype=bool)
+    named = in_label[:, None] | in_header | held_by([grid.around]) | question.asking
+    held = named | in_others
+    rare_row = in_label @ (weights * _rarity(in_label))
+    rare_column = in_header @ (weights * _rarity(in_header[grid.is_value]))
+    of_header, covered = in_header @ weights, held @ weights
+    of_any_header = in_header[grid.is_value].any(axis=0)
+    return {
+        "row": _down(rare_row - rare_row.max()),
+        "row named": _down(question.share_named(grid.labels)),
+        "row verbatim": _down([question.is_verbatim(label) for label in grid.labels]),
+        "group named": _down(question.share_named(grid.groups)),
+        "digits alone": _down(in_label.any(axis=1) & ~(in_label & ~digits).any(axis=1)),
+        "column": rare_column - rare_column[grid.is_value].max(),
+        "column words": of_header - of_header[grid.is_value].max(),
+        "column named": question.share_named(grid.own),
+        "upper words": held_by(grid.upper) @ weights,
+        "upper named": question.share_named(grid.upper),
+        "other cells": (in_others & ~named) @ (weights * _rarity(np.asarray(in_cell.any(axis=1)))),
+        "covered": covered,
+        "covered best": covered - covered[:, grid.is_value].max(),
+        "left over": np.where(held, 0.0, weights).max(axis=-1, initial=0.0),
+        "other row": (in_label.any(axis=0) & ~(in_label[:, None] | in_header)) @ weights,
+        "other column": (of_any_header & ~(in_label[:, None] | in_header)) @ weights,
+        "twice": (in_label[:, None] & in_header) @ weights,
+        "label": grid.is_label.astype(float),
+        "label asked": grid.is_label * float(
+            _WHICH.search(question.text) is not None and bool((in_others & ~named).any())
+        ),
+    }  # fmt: skip
+
+
+def _rarity(held: Flags) -> Values:
+    """Of each word, among the rows or columns that may have it."""
+    return np.asarray(np.log((len(held) + 1) / (held.sum(axis=0) + 1)))
+
+
+def _sign_features(grid: _Grid, question: QuestionWords, left_over: Values) -> dict[str, Values]:
+    """Kinds of value, shares, changes, negations and totals, asked for and there."""
+    share = _has(_SHARE, grid.headers) | _down(_has(_SHARE, grid.groups))
+    share = share | np.array([["%" in cell for cell in row] for row in grid.cells])
+    if not share[:, grid.is_value].any():
+        share |= _SHARE.search(grid.around) is not None
+    change = _has(_CHANGE, grid.headers) | _down(_has(_CHANGE, grid.labels))
+    negated_row, negated = _down(_has(_NEGATION, grid.labels)), _has(_NEGATION, grid.headers)
+    negates_any = negated_row.any() or negated.any()
+    total_row = _down([bool(_TOTALS & stems(label)) for label in grid.labels])
+    total = np.array([bool(_TOTALS & stems(header)) for header in grid.headers])
+    asks_share, asks_change, negates = (
+        one.search(question.text) is not None for one in (_SHARE, _CHANGE, _NEGATION)
     )
-
-
-def cells_text(cells: RequestedCells) -> str:
-    """`60 days (API signing key (Quay) · Restricted, Maximum age › SG)`; several cells become a
-    small table with the rows' labels. Footnotes follow."""
-    if len(cells.rows) == 1 and len(cells.columns) == 1:
-        text = _one_cell(cells.table, cells.rows[0], cells.columns[0])
-    else:
-        text = _small_table(cells)
-    return "\n\n".join([text, *(f"_{note}_" for note in cells.notes)])
-
-
-def _one_cell(table: ChunkTable, row: int, column: Column) -> str:
-    label = short_label(table, row)
-    context = [part for part in (label, column.header) if part]
-    value = value_in(table, row, column)
-    if value == row_label(table, row):
-        context = [column.header] if column.header else []
-    return f"{value} ({', '.join(context)})" if context else value
-
-
-def _small_table(request: RequestedCells) -> str:
-    table = request.table
-    labels = [
-        position
-        for position in range(table.label_columns)
-        if not any(position in column.positions for column in request.columns)
-    ]
-    header = [header_at(table, position) for position in labels]
-    lines = [[*header, *(column.header for column in request.columns)]]
-    lines.append(["---"] * len(lines[0]))
-    for row in request.rows:
-        cells = [flat(table.rows[row][position]) for position in labels]
-        lines.append([*cells, *(value_in(table, row, column) for column in request.columns)])
-    return "\n".join(
-        "| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in lines
-    )
-
-
-def _rows_of_the_kind(
-    table: ChunkTable, rows: list[int], columns: Sequence[Column], kinds: Sequence[KindRequest]
-) -> list[int]:
-    """Keeps, of several rows, those whose cell has the requested kind, if any has."""
-    if len(rows) == 1 or not kinds:
-        return rows
-    fitting = [row for row in rows if holds_kind(table, [row], columns, kinds[0])]
-    return fitting or rows
-
-
-def _best_named_rows(
-    table: ChunkTable, rows: Sequence[int], aspect: Aspect
-) -> tuple[list[int], frozenset[str]]:
-    """(best-named rows, by label or else by cell value; question words that matched cells)."""
-    labels = {row: names_of(row_label(table, row)) for row in rows}
-    words = {row: aspect.named_in(label) for row, label in labels.items()}
-    if not any(words.values()):
-        return _rows_by_value(table, rows, aspect)
-    rows = _without_header_words(table, rows, words, aspect)
-    weight = {row: sum(aspect.weights[word] for word in words[row]) for row in rows}
-    max_weight = max(weight.values())
-    best = [
-        row
-        for row in rows
-        if weight[row] > max_weight - _SAME
-        or (
-            named_in_full(labels[row], aspect)
-            and not any(words[row] < words[other] for other in rows)
-        )
-    ]
-    exact = [
-        row
-        for row in best
-        if not any(words[row] == words[other] and labels[other] < labels[row] for other in best)
-    ]
-    question = in_a_line(aspect.text)
-    whole = [row for row in exact if in_a_line(row_label(table, row)) in question]
-    as_well = [row for row in exact if all(words[row] != words[other] for other in whole)]
-    return sorted({*whole, *as_well}), frozenset()
-
-
-def _without_header_words(
-    table: ChunkTable, rows: Sequence[int], words: Mapping[int, Set[str]], aspect: Aspect
-) -> list[int]:
-    """Drops rows that beat a row with a verbatim label only by words of a header: `members of Team`
-    names `Team`, not `Team members`."""
-    question, headers = in_a_line(aspect.text), aspect.named_in(stems_of(table.header))
-    whole = [row for row in rows if words[row] and in_a_line(row_label(table, row)) in question]
-    return [
-        row
-        for row in rows
-        if row in whole
-        or not any(words[each] <= words[row] <= words[each] | headers for each in whole)
-    ]
-
-
-def _has_other_quantity(table: ChunkTable, row: int, aspect: Aspect) -> bool:
-    """Whether question and label have different quantities of one measure: with `5 weeks` against
-    `under 3 weeks` only a reader can judge whether the row applies."""
-    in_question, in_label = (
-        [one for one in quantities(text) if one.measure]
-        for text in (aspect.text, row_label(table, row))
-    )
-    shared = {one.measure for one in in_question} & {one.measure for one in in_label}
-    return bool(shared) and not any(one.agrees(each) for one in in_question for each in in_label)
-
-
-def _rows_by_value(
-    table: ChunkTable, rows: Sequence[int], aspect: Aspect
-) -> tuple[list[int], frozenset[str]]:
-    """(rows whose cells hold most words of the question that not every row has; these words)."""
-    headers = aspect.named_in(stems_of(table.header))
-    words_by_row = {
-        row: frozenset().union(
-            *(
-                question_words_in(table, row, position, aspect) - headers
-                for position in range(table.label_columns, len(table.rows[row]))
-            )
-        )
-        for row in rows
+    return {
+        "empty": grid.empty,
+        "number": np.array([[_is_number(cell) for cell in row] for row in grid.cells]),
+        "kind": _kinds(grid, question.kind),
+        "share": share & asks_share,
+        "no share": ~share & asks_share,
+        "share unasked": share & (not asks_share),
+        "change": change & asks_change,
+        "change unasked": change & (not asks_change),
+        "total row": total_row,
+        "total column": total,
+        "total and left over": (total_row | total) * left_over,
+        "negated row": negated_row & (not negates),
+        "negated column": negated & (not negates),
+        "not negated": ~(negated_row | negated) & (negates and negates_any),
     }
-    in_all = frozenset.intersection(*words_by_row.values()) if len(rows) > 1 else frozenset()
-    max_count = max(len(words - in_all) for words in words_by_row.values())
-    best_rows = [row for row in rows if len(words_by_row[row] - in_all) == max_count]
-    return best_rows, frozenset().union(*(words_by_row[row] - in_all for row in best_rows))
 
 
-@dataclass(frozen=True, kw_only=True)
-class RequestedItem:
-    """The one item of a list that the question's words distinguish from the others."""
-
-    index: int
-    """Index in the chunk's units."""
-    lead_in: str
-    """The sentence or item that introduces the list; '' without one."""
-    item: str
-    left_over: frozenset[str]
-    """Naming stems of the question outside item, lead-in, title and headings."""
-    has_kind: bool | None
-    """Whether it holds every requested kind of value; None when the question requests none."""
+def _kinds(grid: _Grid, kind: str) -> Numbers:
+    """Of each cell: 1 when it or its column holds this kind of value, -1 when not, 0 without a
+    kind."""
+    if not kind:
+        return np.zeros(grid.empty.shape)
+    fitting = np.array([[_fits(kind, cell) for cell in row] for row in grid.cells])
+    for at, header in enumerate(grid.headers):
+        cells = [row[at] for row in grid.cells if not says_nothing(row[at])][:_SAMPLE]
+        named = column_kinds(header, cells).union(*map(kinds_named_by, header.split(UNDER)))
+        fitting[:, at] |= fits(kind, named)
+    return np.where(fitting, 1.0, -1.0)
 
 
-def requested_item(chunk: Chunk, index: int, aspect: Aspect) -> RequestedItem | None:
-    """The requested item of the list around this unit; None when no single item stands out, or when
-    the unit is in no list of several."""
-    units = chunk.units
-    start = end = index
-    while start > 0 and units[start - 1].kind == "item":
-        start -= 1
-    while end < len(units) and units[end].kind == "item":
-        end += 1
-    if units[index].kind != "item" or end - start < 2:
-        return None
-    before = units[start - 1].text.strip() if start else ""
-    lead_in = before if before.endswith((":", "：")) else ""
-    words_at = {at: frozenset(aspect.named_in(stems(units[at].text))) for at in range(start, end)}
-    in_all = frozenset.intersection(*words_at.values())
-    weights = {
-        at: sum(aspect.weights[word] for word in words - in_all) for at, words in words_at.items()
-    }
-    best, second = sorted(weights, key=lambda at: -weights[at])[:2]
-    if weights[best] <= weights[second]:
-        return None
-    item = units[best].text
-    kinds = requested_kinds(aspect.text)
-    has_kinds = [fits(request.kind, kinds_of(item)) for request in kinds]
-    asking = frozenset(
-        w for one, fit in zip(kinds, has_kinds, strict=True) if fit for w in one.words
-    )
-    around = " ".join((lead_in, chunk.document_title, chunk.tab, *chunk.heading_path))
-    accounted = words_at[best] | aspect.named_in(stems(around)) | asking
-    return RequestedItem(
-        index=best,
-        lead_in=lead_in,
-        item=item,
-        left_over=frozenset(aspect.weights) - accounted,
-        has_kind=all(has_kinds) if kinds else None,
-    )
+def _fits(kind: str, cell: str) -> bool:
+    """A number alone has the kind of its column."""
+    return any(map(str.isalpha, cell)) and fits(kind, kinds_of(cell))
 
 
-def item_text(item: RequestedItem) -> str:
-    """`**lead-in** item`: without its lead-in (`You must not:`) an item can mean the opposite."""
-    return f"**{item.lead_in}** {item.item}" if item.lead_in else item.item
+def _is_number(cell: str) -> bool:
+    return any(map(str.isdigit, cell)) and sum(map(str.isalpha, cell)) < 3
+
+
+def _has(pattern: re.Pattern[str], texts: Sequence[str]) -> Flags:
+    return np.array([pattern.search(text) is not None for text in texts], dtype=bool)
+
+
+def _down(values: ArrayLike) -> Values:
+    """Values of the rows, as a column."""
+    return np.asarray(values)[:, None]

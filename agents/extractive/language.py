@@ -11,12 +11,13 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
+from pathlib import Path
 
 from config.domain import Domain
 from config.domain_files import Problem, problem_at
 from config.prompts import listed
 from enrichment.language.foreign_words import FUNCTION_WORDS, telling
-from enrichment.language.words import STOP_WORDS, naming_words, stem, stems, tokens
+from enrichment.language.words import STOP_WORDS, naming_words, stem, stems, tokens, word_table
 from index.search import Snapshot
 
 _SCRIPTS = {
@@ -40,27 +41,21 @@ UNSEEN_WORD = "qx" * 6
 """A word of no document: it has the maximum rarity."""
 _TELLING = 2
 """Minimum words that identify a language: a single one may be a name."""
-_NOTICES = {
-    "French": "sans modèle de langage, je ne comprends que {known} ; je n'ai cherché que vos mots "
-    "et codes tels quels.",
-    "German": "Ohne Sprachmodell verstehe ich nur {known}; gesucht habe ich nur nach Ihren Wörtern "
-    "und Codes, so wie sie dastehen.",
-    "Spanish": "sin un modelo de lenguaje solo entiendo {known}; he buscado sus palabras y códigos "
-    "tal como están escritos.",
-    "Portuguese": "sem um modelo de linguagem só entendo {known}; procurei as suas palavras e "
-    "códigos tal como estão escritos.",
-    "Italian": "senza un modello linguistico capisco solo {known}; ho cercato le parole e i codici "
-    "così come sono scritti.",
-    "Dutch": "zonder taalmodel begrijp ik alleen {known}; ik heb alleen op uw woorden en codes "
-    "gezocht, zoals ze er staan.",
-    "Japanese": "言語モデルがないため、{known}しか理解できません。"
-    "入力された単語とコードだけで検索しました。",
-    "Chinese": "没有语言模型,我只懂{known};只按您输入的词语和代码进行了搜索。",
-}
-_ENGLISH_IN = {
-    "French": "l'anglais", "German": "Englisch", "Spanish": "inglés", "Portuguese": "inglês",
-    "Italian": "l'inglese", "Dutch": "Engels", "Japanese": "英語", "Chinese": "英语",
-}  # fmt: skip
+_NOTICES = word_table(Path(__file__).with_name("notices.yaml"))
+
+
+def notice(name: str, language: str, *, embedded: str = "English", **values: str) -> str:
+    """A sentence of `notices.yaml` in this language if it is there, else in English. `embedded`:
+    the English name of the language that the embedder knows."""
+    texts = _NOTICES.get(language, _NOTICES["English"])
+    own = texts["english"] if embedded == "English" else embedded
+    return str(texts[name].format(embedded=own, **values))
+
+
+def asked_language(question: str, snapshot: Snapshot) -> str:
+    """English name of the question's language; '' for English and an unknown one."""
+    words = tokens(question)
+    return _by_script(words, snapshot) or _by_function_words(words)[0]
 
 
 def foreign_language(question: str, snapshot: Snapshot) -> str:
@@ -71,19 +66,10 @@ def foreign_language(question: str, snapshot: Snapshot) -> str:
     if not snapshot.language:
         return ""
     words = tokens(question)
-    language = _by_script(words, snapshot) or _by_function_words(words, snapshot)
-    return "" if language == snapshot.language else language
-
-
-def foreign_notice(language: str, snapshot: Snapshot) -> str:
-    """One line in English and, where a translation exists, in the asker's language."""
-    own = snapshot.language
-    english = (
-        f"This looks like {language}. Without a language model I only know {own}, so I "
-        "searched for your words and codes as they are written."
-    )
-    local = _NOTICES.get(language, "").format(known=_ENGLISH_IN.get(language, own))
-    return f"{english} {local[:1].upper()}{local[1:]}" if local and own == "English" else english
+    if language := _by_script(words, snapshot):
+        return "" if language == snapshot.language else language
+    language, own = _by_function_words(words)
+    return "" if language == snapshot.language or _is_spoken_here(own, snapshot) else language
 
 
 def _by_script(question_tokens: list[str], snapshot: Snapshot) -> str:
@@ -102,20 +88,21 @@ def _by_script(question_tokens: list[str], snapshot: Snapshot) -> str:
     return "" if 2 * seen_count > len(words) else language
 
 
-def _by_function_words(question_tokens: list[str], snapshot: Snapshot) -> str:
-    """The language with the most function words in the question, if it has more than English.
+def _by_function_words(question_tokens: list[str]) -> tuple[str, frozenset[str]]:
+    """(the language with the most function words in the question, if it has more than English;
+    those that identify it).
 
     Two distinctive words identify it, or one with others that English shares, in a text without
     any other English word."""
     words = [word for token in question_tokens for word in _forms(token)]
-    best, max_count = "", 0
+    best, max_count = ("", frozenset[str]()), 0
     for language, every in FUNCTION_WORDS.items():
         own = telling(language).intersection(words)
         spoken = sum(word in every for word in words)
         english = sum(word in STOP_WORDS and word not in every for word in words)
         is_certain = len(own) >= _TELLING or (own and spoken >= _TELLING and not english)
-        if is_certain and spoken > max(max_count, english) and not _is_spoken_here(own, snapshot):
-            best, max_count = language, spoken
+        if is_certain and spoken > max(max_count, english):
+            best, max_count = (language, own), spoken
     return best
 
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from agents.answer import Citation
 from agents.confidence import Calibration
 from agents.extractive.language import UNSEEN_WORD, Glossary, asks_about_the_past, same_words
+from agents.extractive.value_types import fits, kinds_of, requested_kinds
 from agents.plan import Plan
-from config.domain import Domain
 from enrichment.chunk import Chunk, DocumentCard, Unit, is_out_of_force, standing
 from enrichment.language.words import naming_words, stems, tokens
 from enrichment.safety.injection import redacted
@@ -46,8 +46,10 @@ class Aspect:
 
     def coverage(self, words: Set[str]) -> float:
         """Share of the aspect's rarity that these words hold, 0–1."""
-        total = sum(self.weights.values())
-        return sum(self.weights[word] for word in self.named_in(words)) / total if total else 0.0
+        weights = self.weights
+        if not any(weights.values()):  # a single chunk holds all words that any chunk holds
+            weights = dict.fromkeys(weights, 1.0)
+        return sum(weights[word] for word in self.named_in(words)) / (sum(weights.values()) or 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,11 +69,6 @@ class ScoredUnit:
     """Strength for each aspect: the whole question, then its parts."""
     agreement: float = 0.0
     """Agreement of the three searches on its chunk, 0–1; 1 when all rank it first."""
-
-    @property
-    def score(self) -> float:
-        """Strength as a probability, 0–1."""
-        return 1 / (1 + math.exp(-max(-50.0, min(50.0, self.strength))))
 
     @property
     def unit(self) -> Unit:
@@ -100,17 +97,18 @@ def aspects_of(plan: Plan, snapshot: Snapshot, glossary: Glossary) -> list[Aspec
 
 
 WEIGHTS_BY_FEATURE = {
-    "similarity": 7.5,  # cosine with the question
-    "coverage": 8.5,  # share of the question's rarity in it, its title and its headings
+    "similarity": 6.0,  # cosine with the question
+    "coverage": 8.7,  # share of the question's rarity in it, its title and its headings
+    "value": 2.0,  # it holds the kind of value that is asked for, or a figure where none is named
     "search rank": 1.9,  # 1 / √rank of its chunk
     "agreement": 3.4,  # how far the searches by chunk, by unit and by keyword agree on its chunk
     "row": 1.0,  # of a table: it holds more facts than a sentence of the same likeness
-    "length": 1.9,  # a heading-like fragment resembles any question and answers none
-    "out of force": -3.4,  # replaced or withdrawn, and the past is not asked for
+    "length": 1.3,  # a heading-like fragment resembles any question and answers none
+    "out of force": -4.3,  # replaced or withdrawn, and the past is not asked for
 }
 FEATURES = tuple(WEIGHTS_BY_FEATURE)
 RELEVANCE_WEIGHTS: NDArray[np.float64] = np.array(list(WEIGHTS_BY_FEATURE.values()))
-RELEVANCE_BIAS = -12.6
+RELEVANCE_BIAS = -13.2
 _SIMILARITY, _COVERAGE, _AGREEMENT = map(FEATURES.index, ("similarity", "coverage", "agreement"))
 
 
@@ -147,21 +145,28 @@ def features(
     """(units, FEATURES): one row for each unit of each hit, in order."""
     similarities = snapshot.unit_similarities(aspect.text, [hit.chunk.id for hit in hits])
     past = asks_about_the_past(plan.question)
+    kinds = [one.kind for one in requested_kinds(aspect.text)]
     rows: list[list[float]] = []
     for rank, hit in enumerate(hits, start=1):
         chunk = hit.chunk
         around = stems(" ".join((chunk.document_title, chunk.tab, *chunk.heading_path)))
-        of_chunk = [
-            1 / math.sqrt(rank),
-            _agreement(hit),
-            float(not past and is_out_of_force(snapshot.documents.get(chunk.document_id))),
-        ]
+        over = not past and is_out_of_force(snapshot.documents.get(chunk.document_id))
+        searches = [1 / math.sqrt(rank), _agreement(hit)]
         cosines = similarities.get(chunk.id) or [0.0] * len(chunk.units)
         for unit, cosine in zip(chunk.units, cosines, strict=True):
-            words = stems(unit.index_text) | stems(unit.text) | around
-            of_unit = [float(unit.kind == "row"), math.log(1 + len(tokens(unit.text))) / 4]
-            rows.append([cosine, aspect.coverage(words), *of_chunk[:2], *of_unit, of_chunk[2]])
+            coverage = aspect.coverage(stems(unit.index_text) | stems(unit.text) | around)
+            length = math.log(1 + len(tokens(unit.text))) / 4
+            value = _holds_value(unit.text, kinds)
+            rows.append([cosine, coverage, value, *searches, unit.kind == "row", length, over])
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES))
+
+
+def _holds_value(text: str, kinds: Sequence[str]) -> bool:
+    """Whether a statement holds a value of these kinds; without any, a figure."""
+    if not kinds:
+        return any(map(str.isdigit, text))
+    held = kinds_of(text)
+    return any(fits(kind, held) for kind in kinds)
 
 
 def _agreement(hit: Hit) -> float:
@@ -189,12 +194,13 @@ def citation(
     )
 
 
-REFUSAL_WEIGHTS = {"similarity": 6.7, "coverage": 5.6, "searches agree": 1.4, "words unseen": -0.5}
-REFUSAL_BIAS = -5.9
-ENOUGH = 0.10
-"""Minimum probability of evidence for an answer: one in twenty of the answerable questions is below
-it. Fitted by `benchmarks/refusing.py`."""
-_MANY_NAMES = 2
+REFUSAL_WEIGHTS = {"similarity": 5.8, "coverage": 5.8, "searches agree": 3.3, "words missing": 0.7}
+REFUSAL_BIAS = -7.9
+ENOUGH, DOUBTFUL = 0.075, 0.23
+"""Probability of evidence below which nothing is answered, and below which a reply says that it may
+not answer: one in twenty and one in four of the answerable questions. Fitted by
+`benchmarks/refusing.py`."""
+_MANY_NAMES, _MANY_WORDS = 2, 5
 
 
 def confidence_parts(
@@ -204,15 +210,15 @@ def confidence_parts(
     if not scored:
         return {}
     best, surface_words = scored[0], naming_words(plan.question)
-    rarities = [snapshot.rarity(word) for word in surface_words.values()]
-    unseen = snapshot.rarity(UNSEEN_WORD)
+    rarity = sum(snapshot.rarity(word) for word in surface_words.values())
     unheard_of = sum(snapshot.is_unheard_of(word) for word in surface_words.values())
+    missing = (1 - best.coverage) * rarity / (snapshot.rarity(UNSEEN_WORD) or 1.0)
     parts = {
-        "similarity": max(0.0, best.similarity),
+        "similarity": max(0.0, *(one.similarity for one in scored)),
         "coverage": best.coverage,
         "searches agree": best.agreement,
-        # Share of words that no document has.
-        "words unseen": sum(one for one in rarities if one >= unseen) / (sum(rarities) or 1.0),
+        # By the best statement, counted in words of no document: a long question misses more.
+        "words missing": min(1.0, missing / _MANY_WORDS),
         # Names in neither the documents nor common language.
         "unheard-of names": min(unheard_of, _MANY_NAMES) / _MANY_NAMES,
         "sufficiency": sufficiency(scored),
@@ -235,17 +241,15 @@ def is_too_little(parts: Mapping[str, float]) -> bool:
     return parts.get("evidence", 0.0) < ENOUGH
 
 
+def may_not_answer(parts: Mapping[str, float]) -> bool:
+    """Whether a reply says in its first line that it may not answer."""
+    return parts.get("evidence", 0.0) < DOUBTFUL
+
+
 def sufficiency(scored: Sequence[ScoredUnit]) -> float:
     """Probability of the best statement for the worst-answered part of the question, 0–1."""
     strongest = [max(of_one) for of_one in zip(*(one.aspects for one in scored), strict=True)]
     return 1 / (1 + math.exp(-max(-50.0, min(50.0, min(strongest)))))
-
-
-def refusal(domain: Domain, snapshot: Snapshot) -> str:
-    """One sentence that names what was searched without a result."""
-    searched = len(snapshot.documents)
-    documents = "1 document" if searched == 1 else f"{searched} documents"
-    return f"I searched the {documents} of {domain.title} and found nothing that answers this."
 
 
 def nearest_documents(snapshot: Snapshot, hits: Sequence[Hit]) -> tuple[Citation, ...]:

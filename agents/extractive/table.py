@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.extractive.relevance import Aspect
 from enrichment.chunk import Chunk, ChunkTable
-from enrichment.language.quantities import quantities
-from enrichment.language.words import naming_words, stems, tokens
+from enrichment.language.words import tokens
 from loaders.tables.markdown import markdown_to_table
 
 UNDER = " › "
@@ -40,6 +38,40 @@ def row_label(table: ChunkTable, row: int) -> str:
     return " · ".join(dict.fromkeys(flat(cell) for cell in cells if not says_nothing(cell)))
 
 
+def group_heads(table: ChunkTable) -> list[tuple[int, ...] | None]:
+    """Of each row, the rows that head its group, outermost first; None for a row that only heads a
+    group: without values, or merged over all of them."""
+    heads: list[tuple[int, ...] | None] = []
+    path: tuple[int, ...] = ()
+    run: tuple[int, ...] = ()
+    for row in range(len(table.rows)):
+        if _only_heads(table, row):
+            run = (*run, row)
+            heads.append(None)
+            continue
+        if run:  # as many levels are replaced as new ones follow each other
+            path, run = (*path[: max(0, len(path) - len(run))], *run), ()
+        heads.append(path)
+    return heads
+
+
+def _only_heads(table: ChunkTable, row: int) -> bool:
+    cells = [flat(cell) for cell in table.rows[row]]
+    first = max(1, table.label_columns)
+    labels, values = {*cells[:first]}, {*cells[first:]}
+    if values == {""}:
+        return labels != {""}
+    is_merged = len(values) == 1 and len(cells) > first + 1
+    is_name = is_merged and not any(map(str.isdigit, *values))
+    return is_name and (labels == {""} or labels == values)
+
+
+def label_path(table: ChunkTable, rows: Sequence[int]) -> str:
+    """The texts of rows that head a group, joined by ` › `."""
+    texts = (dict.fromkeys(filter(None, map(flat, table.rows[row]))) for row in rows)
+    return UNDER.join(" ".join(each) for each in texts)
+
+
 def header_at(table: ChunkTable, position: int) -> str:
     header = table.header[position] if position < len(table.header) else ""
     return flat(header)
@@ -64,21 +96,14 @@ def in_a_line(text: str) -> str:
     return f" {' '.join(token.casefold() for token in tokens(text))} "
 
 
-def names_of(text: str) -> frozenset[str]:
-    return frozenset(naming_words(text))
-
-
-def stems_of(texts: Sequence[str]) -> frozenset[str]:
-    return frozenset[str]().union(*map(stems, texts)) if texts else frozenset()
-
-
-def short_label(table: ChunkTable, row: int) -> str:
-    """The first line of each label cell, shortened."""
+def label_in_full(table: ChunkTable, row: int) -> str:
+    """The heads of the row's group, and the first line of each label cell, shortened."""
     cells = table.rows[row][: table.label_columns]
     lines = [flat(cell.strip().split("\n")[0]) for cell in cells if not says_nothing(cell)]
-    return " · ".join(
+    label = " · ".join(
         textwrap.shorten(line, _MAX_LABEL_CHARS, placeholder=" …") for line in dict.fromkeys(lines)
     )
+    return UNDER.join(filter(None, (label_path(table, group_heads(table)[row] or ()), label)))
 
 
 def flat(text: str) -> str:
@@ -143,21 +168,3 @@ def _begins(line: str, mark: str) -> bool:
     if mark.startswith("["):
         return line.startswith(f"{mark}:")
     return line.startswith(mark) and not line.startswith(f"{mark}*")
-
-
-def named_in_full(words: Set[str], aspect: Aspect) -> bool:
-    """Whether the question has each of these words or an equivalent: `in Oslo or Rome` names two
-    rows."""
-    ways = frozenset(word for each in aspect.same.values() for way in each for word in way)
-    return bool(words) and words <= aspect.weights.keys() | ways
-
-
-def question_words_in(table: ChunkTable, row: int, position: int, aspect: Aspect) -> frozenset[str]:
-    """Words and quantities of the question in a cell."""
-    value = value_at(table, row, position)
-    return frozenset(aspect.named_in(stems(value))) | {
-        one.text
-        for one in quantities(aspect.text)
-        if one.measure or one.text.isdigit()
-        if any(one.agrees(each) and one.measure == each.measure for each in quantities(value))
-    }

@@ -22,6 +22,8 @@ ALSO = {kind: {kind} for kind in _KINDS} | {
 }  # fmt: skip
 """Requested kind → kinds of value that answer it (`when`: `within 3 days`)."""
 
+_MEASURED = frozenset({DURATION, FREQUENCY, DATE, AMOUNT, NUMBER, SHARE})
+
 _NOUNS = {
     DURATION: "age time duration period lifetime life retention delay timeout window notice "
     "deadline lead-time length interval ttl sla",
@@ -108,10 +110,6 @@ _SAYS_WHETHER = re.compile(
     r"^\W*(?:yes|no|y|n|true|false|always|never|not|only|required|optional|mandatory|allowed|"
     r"permitted|forbidden|prohibited|blocked|available|possible|impossible|included|excluded|"
     r"needed|supported|unsupported|on request|none|enabled|disabled)\b|^\s*[✓✔✗✘✅❌xX]\W*$",
-    re.IGNORECASE,
-)
-_DENIES = re.compile(
-    r"^\W*(?:no|none|never|not|nobody|nothing|n/?a|unlimited|without|forbidden|prohibited|any)\b",
     re.IGNORECASE,
 )
 _PEOPLE = re.compile(
@@ -211,13 +209,14 @@ def column_kinds(header: str, cells: Sequence[str]) -> frozenset[str]:
     return kinds_named_by(header) | majority
 
 
-def denies(cell: str) -> bool:
-    """Whether the cell denies: `None`, `Not granted to contractors` answers any question."""
-    return _DENIES.search(cell) is not None
-
-
 def fits(kind: str, value_kinds: Set[str]) -> bool:
     return bool(ALSO[kind] & value_kinds)
+
+
+def lacks_value(question: str, text: str) -> bool:
+    """Whether the question asks for a figure, a date or a time of which the text holds none."""
+    measured = [one.kind for one in requested_kinds(question) if one.kind in _MEASURED]
+    return bool(measured) and not any(fits(kind, kinds_of(text)) for kind in measured)
 
 
 def _kind_named(word: str) -> str:

@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-WRONGLY = 0.05
-"""Share of the answerable golden questions that may be refused."""
+WRONGLY, DOUBTED = 0.05, 0.25
+"""Shares of the answerable golden questions that may be refused, and doubted or refused."""
 PULL_OF_STATEMENTS, PULL_OF_CONFIDENCE = 3.0, 2.0
-SHORT = 0.3
-"""What a question made of a heading or cell counts in the fit, against one of people."""
 STEPS, RATE = 400, 0.1
 NEWTON = 30
 

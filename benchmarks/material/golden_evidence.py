@@ -10,9 +10,8 @@ from pathlib import Path
 
 import yaml
 
-from enrichment.chunking.tables import telling_columns
 from loaders.document import Document, Table
-from loaders.tables.headers import header_paths
+from loaders.tables.headers import distinct_columns, header_paths
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,7 @@ def _cells_with(table: Table, quote: str) -> list[tuple[str, ...]]:
     names = header_paths(table)
     found: list[tuple[str, ...]] = []
     body = table.rows[table.header_rows :]
-    label_columns = telling_columns([tuple(cell.text for cell in row) for row in body])
+    label_columns = max(1, distinct_columns([tuple(cell.text for cell in row) for row in body]))
     for row in body:
         label = [words(cell.text) for cell in row[:label_columns]]
         cells = [column for column, cell in enumerate(row) if quote in words(cell.text)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enrichment.chunk import ChunkTable, Unit
 from enrichment.chunking.pieces import MAX_HEADING_CHARS, CountTokens, Piece, grouped
 from loaders.document import Block, Cell, Table
-from loaders.tables.headers import header_paths
+from loaders.tables.headers import distinct_columns, header_paths
 
 Rows = Sequence[Sequence[Cell]]
 AS_LEFT, AS_ABOVE = "(as left)", "(as above)"
@@ -86,7 +86,6 @@ def _escaped(text: str) -> str:
 
 Row = tuple[str, ...]
 
-_MAX_LABEL_COLUMNS = 3
 _HEADER_SHARE = 8
 """Maximum header characters per token of `size`: about two full chunks."""
 _MIN_NAME_CHARS = 8
@@ -163,7 +162,7 @@ class TableCutter:
             header=names,
             rows=rows,
             total_rows=len(rows),
-            label_columns=max(table.header_columns, telling_columns(rows)),
+            label_columns=max(1, table.header_columns, distinct_columns(rows)),
         )
 
     def _groups(self, lines: Sequence[str], spare: int) -> list[range]:
@@ -241,16 +240,6 @@ def tells_how_to_read(block: Block) -> bool:
 def is_box(table: Table) -> bool:
     """Whether the table is one cell: a frame around text."""
     return len(table.rows) == 1 and len(table.rows[0]) == 1
-
-
-def telling_columns(rows: Sequence[Row]) -> int:
-    """Number of leading columns that make every row unique; 1 if up to three don't."""
-    width = len(rows[0])
-    for columns in range(1, min(_MAX_LABEL_COLUMNS, width - 1) + 1):
-        labels = [row[:columns] for row in rows]
-        if len(set(labels)) == len(labels):
-            return columns
-    return 1
 
 
 def _without_repeats(header: Row, cells: Row) -> Iterator[tuple[str, str]]:

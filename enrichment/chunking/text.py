@@ -87,7 +87,8 @@ class TextCutter:
         text = _prefixed(prefix, markdown)
         if self.count_tokens(text) > self.size:
             return self._split(block, markdown, prefix, joiner, leads)
-        if says_only_where(markdown):
+        is_step = any(map(str.isalnum, block.marker or ""))  # `1. [Sign in](…)`
+        if says_only_where(markdown) and not is_step:
             units: tuple[Unit, ...] = ()
         elif block.kind == "list_item":
             units = self._units("item", [block.text])

@@ -32,7 +32,7 @@ from index.memory_map import mapped
 from index.vectors.quantized import Quantized
 from index.vectors.sketch import Sketch, open_sketch
 
-FORMAT = 6
+FORMAT = 7
 """Raise it when the files of a folder, or the terms or names in them, change. A folder of another
 format is rebuilt from the database when it is next opened."""
 MANIFEST = "manifest.json"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -28,9 +29,12 @@ KeywordEngine = Literal["bm25s", "rank_bm25"]
 
 FIELD_WEIGHTS: Mapping[str, int] = {
     "text": 1, "headings": 2, "title": 2, "chunk_keywords": 1, "entities": 1, "summary": 1,
-    "document_keywords": 1, "questions": 1,
+    "document_keywords": 1, "questions": 1, "path": 1,
 }  # fmt: skip
 """Field → how often its terms are counted (docs/decisions/033)."""
+
+_NO_NAME = re.compile(r"\.\w+$|[\W_]")
+"""A file's suffix, and what separates the words of a path."""
 
 
 def fields(chunk: Chunk, card: DocumentCard) -> dict[str, str]:
@@ -44,6 +48,8 @@ def fields(chunk: Chunk, card: DocumentCard) -> dict[str, str]:
         "summary": chunk.summary,
         "document_keywords": " ".join(card.keywords),
         "questions": " ".join(faq.question for faq in card.faqs),
+        # Names a team, product or customer that the text takes for granted.
+        "path": _NO_NAME.sub(" ", card.path),
     }
 
 

@@ -100,8 +100,9 @@ UNITS_PER_CHUNK = 3
 """Units fetched for each chunk returned: the nearest units often belong to the same chunk."""
 RANKING_WEIGHTS: Mapping[str, float] = {"chunks": 0.35, "units": 0.35, "keywords": 0.3}
 """Weight of each search method, tuned on golden questions (docs/decisions/033)."""
-LATER_VARIANTS = 0.5
-"""Weight of a paraphrase or sub-question relative to the question."""
+LATER_VARIANTS = 0.25
+"""Weight of a paraphrase or sub-question relative to the question: half a sentence by itself
+resembles anything."""
 
 
 class Rankings:

@@ -9,6 +9,7 @@ from itertools import takewhile
 
 from loaders.document import Cell, Table
 from loaders.tables.cells import SourceCell
+from loaders.tables.evidence import Texts, is_number
 
 Grid = Sequence[Sequence[Cell]]
 Styles = Sequence[Sequence[SourceCell]]
@@ -205,10 +206,23 @@ def _header_columns(cells: Grid, styles: Styles, header_rows: int) -> int:
     count = _naming_columns(body, body_styles)
     if count or not header_rows:
         return count
-    for prefix in range(1, min(3, width - 1) + 1):
-        labels = [tuple(cell.text for cell in row[:prefix]) for row in body]
-        if len(set(labels)) == len(body) and all(label[0] for label in labels):
-            return prefix
+    texts = [[cell.text for cell in row] for row in body]
+    return distinct_columns(texts) if all(row[0] for row in texts) else 0
+
+
+_MAX_LABEL_COLUMNS = 3
+
+
+def distinct_columns(rows: Texts) -> int:
+    """The number of leading columns, at most three, that make every row unique; 0 when none do.
+
+    A column of numbers after the first one holds values, never labels."""
+    for columns in range(1, min(_MAX_LABEL_COLUMNS, len(rows[0]) - 1) + 1):
+        filled = [row[columns - 1] for row in rows if row[columns - 1].strip()]
+        if columns > 1 and 2 * sum(map(is_number, filled)) > len(filled):
+            return 0
+        if len({tuple(row[:columns]) for row in rows}) == len(rows):
+            return columns
     return 0
 
 

@@ -76,9 +76,7 @@ class ShownQuestion:
 
 
 SHOWN_QUESTIONS = (
-    ShownQuestion(
-        text="how old may an API signing key on Restricted data get in Singapore?",
-    ),
+    ShownQuestion(text="what is the overlap window of a merchant webhook secret?"),
     ShownQuestion(text="who gets a written update of a P1, and how often?", user="U0PRIYA"),
     ShownQuestion(text="what does the cafeteria serve on Fridays?", user="U0DANA"),
 )

@@ -91,3 +91,28 @@ def test_what_the_source_identifier_searched_is_not_searched_again() -> None:
     search({**state, "plan": plan.model_copy(update={"paraphrases": ["a key's age"]})})
     search({**state, "sources": SourceChoice(documents=("laptops",))})
     assert len(queries) == 3
+
+
+def test_a_question_is_searched_once_with_its_wordings_and_its_parts_after_it() -> None:
+    found = snapshot(ROTATION, LAPTOPS)
+    queries: list[SearchQuery] = []
+
+    class Listening:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(found, name)
+
+        def search(self, query: SearchQuery) -> list[Hit]:
+            queries.append(query)
+            return found.search(query)
+
+    plan = Plan(
+        question="key lost and laptop open, what now?",
+        kind="in_domain",
+        sub_questions=["when are keys rotated?", "when does the laptop lock?"],
+        paraphrases=["lost signing key"],
+    )
+    hits = retrieve(plan, cast("Snapshot", Listening()))
+    assert {"key-rotation", "laptops"} <= {hit.chunk.document_id for hit in hits}
+    assert [query.variants for query in queries] == [
+        (plan.question, "lost signing key", *plan.sub_questions)
+    ]

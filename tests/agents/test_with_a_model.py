@@ -7,7 +7,7 @@ import pytest
 
 from agents.checks.groundedness import groundedness
 from agents.context.sources import build_sources
-from agents.drafts import HELD_BACK
+from agents.extractive.language import notice
 from agents.source_identifier import MAX_LISTED
 from config.errors import InvalidModelOutput, ModelUnavailable
 from config.models import Prompt
@@ -70,7 +70,7 @@ def test_an_answer_that_says_from_when_a_source_is_stands_as_it_was_written() ->
 def test_an_answer_in_words_that_no_source_shares_is_not_said_to_be_an_outage() -> None:
     said = "ANSWER\nComo máximo treinta días para los datos restringidos [1]."
     answer = asking(model=ScriptedModel({"answer": said}))("How long may a webhook secret live?")
-    assert HELD_BACK in answer.text
+    assert notice("held_back", "English") in answer.text
     assert "isn't available" not in answer.text
     assert "Without a language model" not in answer.text
     assert not answer.from_documents

@@ -7,9 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.answer import MAX_QUESTION_CHARS, Answer
-from agents.drafts import NO_MODEL
+from agents.extractive.language import notice
 from tests.agents.corpus import HOSTILE, LAPTOPS, OLD_ROTATION, ROTATION, asking, snapshot
 from tests.agents.scripted import Watching
+
+NO_MODEL = notice("no_model", "English")
 
 
 def test_a_table_question_is_answered_by_the_cell_with_header_and_label() -> None:
@@ -87,10 +89,10 @@ def test_a_superseded_document_that_matches_better_is_silent_all_the_same() -> N
     assert {citation.document for citation in answer.citations} == {"key-rotation"}
 
 
-def test_a_text_question_is_answered_verbatim_and_cited() -> None:
+def test_a_text_question_gets_passages_verbatim_and_cited() -> None:
     answer = asking()("how quickly must a leaked key be replaced after discovery?")
-    assert answer.path == "company_specific_rag_success"
-    assert answer.text.startswith("A leaked key is replaced within 24 hours of its discovery")
+    assert answer.path == "passages_found"
+    assert "A leaked key is replaced within 24 hours of its discovery" in plain_of(answer)
     cited = answer.citations[0]
     assert f"[{cited.number}]" in answer.text
     chunk = next(chunk for chunk in answer.context if chunk.id == cited.chunk_id)
@@ -169,7 +171,7 @@ def test_a_word_that_no_document_says_speaks_against_an_answer() -> None:
     somewhere = ask("what is the maximum age of an API signing key?")
     nowhere = ask("what is the maximum age of an API signing key in okta?")
     assert nowhere.confidence_parts["evidence"] < somewhere.confidence_parts["evidence"]
-    assert nowhere.confidence_parts["words unseen"] > somewhere.confidence_parts["words unseen"]
+    assert nowhere.confidence_parts["words missing"] > somewhere.confidence_parts["words missing"]
     assert nowhere.confidence_parts["unheard-of names"] > 0
 
 
@@ -360,12 +362,6 @@ def test_a_list_that_is_asked_for_is_not_answered_by_one_of_its_items() -> None:
     whole = ask("what do I check before a video call that everyone joins?")
     assert whole.path == "passages_found"
     assert "The camera shows nothing confidential" in plain_of(whole)
-
-
-def test_the_item_that_a_question_asks_for_is_said_with_its_lead_in() -> None:
-    answer = asking(snapshot(APPROACH, ROTATION))("after how many minutes does recording end?")
-    assert answer.path == "company_specific_rag_success"
-    assert answer.text.endswith("Recording ends after 30 minutes. [1]")
 
 
 GRANTS = """---

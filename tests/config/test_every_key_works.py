@@ -310,7 +310,7 @@ def greeting(house: House, values: Mapping[str, Any]) -> object:
 
 def reserved(house: House, values: Mapping[str, Any]) -> object:
     """Whether an answer is shown as one that a human should look at."""
-    return house.ask(values, "how long does green tea steep?").path
+    return house.ask(values, "what are the minutes of Genmaicha?").path
 
 
 def steps(house: House, values: Mapping[str, Any]) -> object:
@@ -390,7 +390,7 @@ def read_first(house: House, values: Mapping[str, Any]) -> object:
 def likely_documents(house: House, values: Mapping[str, Any]) -> object:
     trace = house.ask(values, "when is the kettle descaled", model=True).trace
     assert trace is not None
-    return trace.sources.documents
+    return tuple(trace.sources.reasons)
 
 
 def said_to(text: str, *, app: bool = False) -> Observe:

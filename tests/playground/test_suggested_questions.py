@@ -35,22 +35,19 @@ class Promised:
 
 PROMISED = {
     # Of the start of the demo: one for each kind of reply.
-    "how old may an API signing key on Restricted data get in Singapore?": Promised(
-        ANSWER, "60 days", "key-rotation-standard"
+    "what is the overlap window of a merchant webhook secret?": Promised(
+        ANSWER, "14 days", "key-rotation-standard"
     ),
     "who gets a written update of a P1, and how often?": Promised(
         PASSAGES, "Every business day", "vulnerability-management-standard"
     ),
     "what does the cafeteria serve on Fridays?": Promised(NOTHING, "found nothing that answers"),
     # In the channels.
-    "what is the overlap window of a merchant webhook secret?": Promised(
-        ANSWER, "14 days", "key-rotation-standard"
-    ),
     "may a contractor own the fix of a P2?": Promised(
         ANSWER, "Yes, an employee reviews", "vulnerability-management-standard"
     ),
     "what is the longest time for the role ledger-dba?": Promised(
-        PASSAGES, "4 hours in total", "privileged-access-break-glass"
+        ANSWER, "4 hours in total", "privileged-access-break-glass"
     ),
     "how long do we keep failed onboarding applications in the US?": Promised(
         ANSWER, "12 mo", "data-retention-schedule"
@@ -59,7 +56,7 @@ PROMISED = {
         ANSWER, "5 business days", "subject-request-runbook"
     ),
     "how long do we keep recorded support calls in the US?": Promised(
-        PASSAGES, "R-33", "data-retention-schedule"
+        ANSWER, "180 d", "data-retention-schedule"
     ),
     "what is the RTO of a T1 service?": Promised(
         ANSWER, "1 hour to full service", "service-tier-register"
@@ -70,7 +67,7 @@ PROMISED = {
     ),
     # On App Home and in the agent pane.
     "how old may an API signing key get in Singapore": Promised(
-        ANSWER, "60 days", "key-rotation-standard"
+        PASSAGES, "60 days", "key-rotation-standard"
     ),
     "who approves ledger access for a contractor": Promised(
         PASSAGES, "Ledger system owner", "access-control-policy"
@@ -79,7 +76,7 @@ PROMISED = {
         ANSWER, "An employee of the owning team", "vulnerability-management-standard"
     ),
     "how long do we keep a dismissed sanctions hit in the US": Promised(
-        ANSWER, "5 y", "data-retention-schedule"
+        PASSAGES, "5 y", "data-retention-schedule"
     ),
     "who do I tell about a personal data breach": Promised(
         PASSAGES, "privacy-desk", "personal-data-breach-runbook"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.answer_cache.cache import is_cacheable
-from agents.drafts import HELD_BACK
+from agents.extractive.language import notice
 from config.models import Prompt
 from tests.agents.corpus import LAPTOPS, ROTATION, asking, snapshot
 from tests.agents.scripted import ScriptedModel, Watching, in_turn
@@ -23,7 +23,7 @@ def test_a_sole_invented_sentence_is_written_again_before_passages_take_its_plac
     assert answer.text == GOOD
     assert answer.fallbacks == ()
     assert "finance director" in answers(model)[1].user
-    assert HELD_BACK not in watching.text
+    assert notice("held_back", "English") not in watching.text
 
 
 def test_invented_twice_becomes_passages_with_one_fallback() -> None:

@@ -266,6 +266,20 @@ def test_each_part_of_a_question_has_its_passages_though_one_fills_the_context()
     assert "locks after 5 minutes" in read(context)
 
 
+def test_completing_lists_leaves_most_of_a_context_to_others() -> None:
+    machines = ("Kiln", "Oven", "Press", "Wheel", "Mill")
+    guides = []
+    for place, name in enumerate(machines):
+        words = " ".join(f"{word}{place}" for word in WORDS.split())
+        steps = (f"{n}. {name} step {n} {'abcde'[place] * 3}{n} {words}" for n in range(1, 17))
+        lead = f"## Restart of the {name}\n\nRestart the {name} as follows:\n\n"
+        guides.append(page(f"{name} Guide", lead + "\n".join(steps)))
+    found, question = snapshot(*guides, LAPTOPS), "how do I restart it, step 1 of the guide?"
+    context = asked(found, question, characters=5_000)
+    documents = {chunk.document_id for chunk in context.chunks} - {"laptops"}
+    assert len(documents) == len(machines)
+
+
 def test_a_question_that_little_matches_gets_little() -> None:
     many = [
         page(
@@ -278,6 +292,10 @@ def test_a_question_that_little_matches_gets_little() -> None:
     assert "locks after 5 minutes" in read(context)
     assert sum(len(chunk.text) for chunk in context.chunks) < 8_000
     assert "would not help" in context.dropped.values()
+    small = asked(
+        snapshot(*many, LAPTOPS), "after how many minutes does the screen lock?", characters=12_000
+    )
+    assert "would not help" not in small.dropped.values()
 
 
 def test_what_the_answerer_asked_for_comes_first_whatever_its_score() -> None:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from agents.extractive.language import foreign_language, foreign_notice
-from tests.agents.corpus import snapshot
+from agents.extractive.language import _NOTICES, foreign_language
+from tests.agents.corpus import asking, snapshot
 from tests.agents.foreign_questions import FOREIGN
 
 ENGLISH = snapshot()
@@ -63,8 +63,12 @@ def test_the_language_of_the_documents_is_not_foreign() -> None:
     assert foreign_language(question, snapshot(GERMAN)) == ""
 
 
-def test_the_notice_is_in_english_and_in_the_askers_language() -> None:
-    said = foreign_notice("French", ENGLISH)
-    assert "This looks like French. Without a language model I only know English" in said
-    assert "Sans modèle de langage, je ne comprends que l'anglais" in said
-    assert foreign_notice("Polish", ENGLISH).endswith("as they are written.")
+@pytest.mark.parametrize("language", sorted(set(FOREIGN)))
+def test_a_reply_speaks_about_itself_in_the_askers_language(language: str) -> None:
+    english = "This looks like" in asking()(FOREIGN[language][1]).text
+    assert english == (language not in _NOTICES)
+
+
+def test_every_language_has_every_sentence() -> None:
+    for texts in _NOTICES.values():
+        assert texts.keys() == _NOTICES["English"].keys()

@@ -310,7 +310,7 @@ def test_a_passage_can_be_made_a_document_of_langchain(client: TestClient) -> No
 def test_a_body_with_nulls_for_what_is_empty_is_answered(client: TestClient, path: str) -> None:
     body = {"query": BLACK, "conversation_id": None, "conversation_history": None}
     reply = client.post(path, json=body)
-    assert "| black tea | 4 minutes |" in words(reply.json()["answer"])
+    assert "4 minutes" in words(reply.json()["answer"])
     assert (reply.json()["conversation_id"], reply.json()["workflow_id"]) == ("", "")
 
 

@@ -35,14 +35,14 @@ IT doesn't tell the US team, afaik; read/write access to C++ or R&D needs Zoë's
 def test_other_search_terms_are_another_format() -> None:
     """Published folders hold the terms of their day, and are asked with today's."""
     held = {
-        6: "on-call oncal call engin key sec-1234 sec 1234 rotat p0 host hbr-eu1 hbr eu1 v1.2 v1 "
+        7: "on-call oncal call engin key sec-1234 sec 1234 rotat p0 host hbr-eu1 hbr eu1 v1.2 v1 "
         "90 max_age maxag max age it us team read/write read write access c++ r&d zoë 暗号 号鍵 2fa"
     }
     assert " ".join(search_terms(SAID)) == held[FORMAT]
 
 
 def test_other_stop_words_are_another_format() -> None:
-    held = {6: "8ab8cf5565b6e07f"}
+    held = {7: "8ab8cf5565b6e07f"}
     assert sha256(" ".join(sorted(STOP_WORDS)).encode()).hexdigest()[:16] == held[FORMAT]
 
 
@@ -144,3 +144,12 @@ def test_a_chunk_is_found_by_its_metadata(
     for text in ("bridge", "escalation", "paging", "P0", "outage", "decides"):
         assert set(search_terms(text)) <= set(bag), text
     assert bag.count("escal") > bag.count("bridg")
+
+
+def test_a_chunk_is_found_by_the_words_of_its_files_path(
+    chunk: Callable[..., Chunk], card: Callable[..., DocumentCard]
+) -> None:
+    document = card("guide", path="runbooks/kiln_team/night-shift.v2.md")
+    bag = chunk_terms(chunk("guide", 0, "Call the bridge."), document)
+    assert {"runbook", "kiln", "team", "night", "shift", "v2"} <= set(bag)
+    assert "md" not in bag

@@ -71,8 +71,8 @@ def test_a_generation_without_its_table_rows_is_not_answered_from(
 
 
 def test_a_generation_without_unit_vectors_is_not_answered_from(tmp_path: Path) -> None:
-    """All of a domain's documents: among a few, what is said is found without them."""
-    watched = watched_domain(tmp_path, EVERYTHING)
+    """All of a domain's documents and a small context: else what is said is found without them."""
+    watched = watched_domain(tmp_path, EVERYTHING, characters=4_000)
     copilot = watched.copilot()
     copilot.ingest("security")
     (outcome,) = watched.ingest_worse(copilot, without_units)

@@ -87,8 +87,12 @@ class WatchedDomain:
         return canary.looks_back(serving())
 
 
-def watched_domain(folder: Path, documents: Collection[str] = DOCUMENTS) -> WatchedDomain:
-    """Golden questions are those of the demo that rest on these documents alone."""
+def watched_domain(
+    folder: Path, documents: Collection[str] = DOCUMENTS, *, characters: int | None = None
+) -> WatchedDomain:
+    """Golden questions are those of the demo that rest on these documents alone.
+
+    `characters`: of a context, unless it is the default."""
     (folder / "documents").mkdir(parents=True)
     (folder / "config" / "domains").mkdir(parents=True)
     for name in documents:
@@ -115,6 +119,7 @@ def watched_domain(folder: Path, documents: Collection[str] = DOCUMENTS) -> Watc
         "sources": {"files": ["../../documents"]},
         "glossary": {"SG": ["Singapore"], "EU": ["Europe"]},
         "evaluation": {"golden": ["../../golden.yaml"]},
+        "answer": {"context_characters": characters},
     }
     made.file.write_text(yaml.safe_dump(values), encoding="utf-8")
     return made

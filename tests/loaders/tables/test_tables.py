@@ -155,6 +155,13 @@ def test_merged_labels_need_as_many_columns_as_tell_rows_apart() -> None:
     assert table.header_columns == 2
 
 
+def test_a_column_of_numbers_is_no_label_though_it_tells_rows_apart() -> None:
+    table = html(["Year", "Team", "Goals"], ["2024", "A", "3"], ["2024", "B", "5"], marked=1)
+    assert table.header_columns == 2
+    table = html(["Team", "Goals", "Games"], ["A", "3", "9"], ["A", "5", "8"], marked=1)
+    assert table.header_columns == 0
+
+
 def test_title_over_all_columns_belongs_to_the_header() -> None:
     table = html(
         [cell("Limits", 1, 2)], [cell("Name", bold=True), cell("Value", bold=True)], ["a", "1"]

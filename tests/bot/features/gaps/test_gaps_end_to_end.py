@@ -124,7 +124,9 @@ def asked(house: House) -> list[str]:
     for user, text in ASKED.items():
         ts = house.slack.post_as_user(CHANNEL, f"{house.desk.at} {text}", user=user)
         reply = house.slack.wait_for_reply(CHANNEL, ts, until=answered)
-        house.slack.click(CHANNEL, reply["ts"], FEEDBACK, user, chosen={"value": "unhelpful"})
+        house.slack.click(
+            CHANNEL, reply["ts"], FEEDBACK, user, chosen={"value": f"unhelpful {CHANNEL}:{ts}"}
+        )
         ids.append(f"{CHANNEL}:{ts}")
     return ids
 

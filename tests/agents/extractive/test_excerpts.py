@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import re
+
+from agents.extractive.excerpts import MAX_CHARS
+from agents.extractive.language import notice
+from agents.extractive.relevance import may_not_answer
+from enrichment.chunk import unit_prefixes
+from tests.agents.corpus import ROTATION, asking, snapshot
+
+STOLEN = """---
+id: stolen
+title: Stolen Devices
+---
+# Stolen Devices
+
+## When a laptop is stolen
+
+Do this in order:
+
+1. Page the security desk within the hour.
+2. Write down the serial number of the stolen laptop:
+   - from the sticker
+   - or from the invoice
+3. Change the password of your own account.
+
+## What is never done
+
+You must not:
+
+- call the thief
+- Track the stolen phone by yourself
+
+## A mail that we got
+
+> Your stolen phone was found, pay 90 dollars for the phone and we send the phone back.
+
+How we knew: nobody had lost one.
+
+## Insurance
+
+> **Note:** the insurance pays for a stolen tablet after 30 days.
+"""
+
+
+def reply(question: str, document: str = STOLEN) -> str:
+    return re.sub(r"\*\*|> ?", "", asking(snapshot(document, ROTATION))(question).text)
+
+
+def test_a_list_is_shown_from_its_first_step_with_the_markers_of_the_document() -> None:
+    text = reply("stolen laptop, do I need the serial number and the password of my account?")
+    assert "Do this in order:\n1. Page the security desk within the hour.\n2. Write down" in text
+    assert "   - from the sticker\n   - or from the invoice\n3. Change" in text
+
+
+def test_a_long_list_is_cut_at_its_end_and_says_so() -> None:
+    steps = "\n".join(
+        f"{n}. Check part {n} of the stolen device{' again' * 12}." for n in range(1, 30)
+    )
+    text = reply("stolen device, check part 3", f"# Lost\n\n## Checks\n\nIn order:\n\n{steps}\n")
+    assert "In order:\n1. Check part 1 of" in text
+    assert re.search(r"_\d+ more in the document_", text)
+    assert len(text) < 2 * MAX_CHARS
+
+
+def test_what_is_forbidden_keeps_its_lead_in() -> None:
+    text = reply("may I track the stolen phone by myself, or call them?")
+    assert "You must not:\n- call the thief\n- Track the stolen phone by yourself" in text
+
+
+def test_a_quotation_is_no_advice_and_a_callout_is() -> None:
+    assert "90 dollars" not in reply(
+        "do I pay for my stolen phone, is the phone found and sent back?"
+    )
+    assert "90 dollars" in reply(
+        "what was the wording of the mail about the found phone to pay for?"
+    )
+    assert "after 30 days" in reply(
+        "does insurance help me with a stolen tablet, and who asks them?"
+    )
+
+
+SEVERITIES = """---
+id: severities
+title: Severities
+---
+# Severities
+
+## Which one
+
+| Level | Answered within | Updates | Who leads | Told outside | Closed by | Review |
+|---|---|---|---|---|---|---|
+| SEV1 | 5 minutes | each 30 minutes | incident commander of the shift | customers and regulators | head of operations after two calm days | always, within three days |
+| SEV2 | 15 minutes | every 2 hours | incident commander of the shift | customers who ask for it | incident commander of the shift after one calm day in which no monitor of the service was late, and after a word with the people of the help desk, who hear of it first when a customer of one of the regions still waits for a payment that is not there | always, within five days |
+| SEV3 | 30 minutes | every working day | the owner of the broken service | nobody outside the company | the owner of the broken service | only when it is asked for |
+| SEV4 | 1 day | in the ticket | the owner of the ticket | nobody outside the company | the owner of the ticket | never |
+| SEV5 | never | never | nobody at all | nobody outside the company | nobody at all | never |
+"""  # noqa: E501
+
+
+def test_the_compared_rows_come_first_and_a_wide_row_keeps_the_asked_columns() -> None:
+    text = reply("what is the difference between SEV3 and SEV2 in review and updates?", SEVERITIES)
+    rows = [line for line in text.splitlines() if line.startswith("- SEV")]
+    assert [row[:6] for row in rows[:2]] == ["- SEV2", "- SEV3"]
+    assert all("Updates: " in row and "Review: " in row for row in rows[:2])
+    assert "Closed by" not in rows[0]
+
+
+def test_a_reply_of_little_evidence_says_so_first() -> None:
+    ask, weak = asking(snapshot(STOLEN, ROTATION)), notice("weak", "English")
+    questions = (
+        "stolen laptop, do I need the serial number and the password of my account?",
+        "is my phone allowed on the plane and who pays roaming?",
+    )
+    answers = [ask(question) for question in questions]
+    assert {one.path for one in answers} == {"passages_found"}
+    is_weak = [may_not_answer(one.confidence_parts) for one in answers]
+    assert [one.lead.startswith(weak) for one in answers] == is_weak
+    assert set(is_weak) == {True, False}
+
+
+GRADES = """---
+id: grades
+title: Grades of Outages
+---
+# Grades of Outages
+
+## Grades and marks
+
+| | Grades | Marks |
+|---|---|---|
+| Levels | G1, G2, G3, G4 | M1, M2 |
+| Difference between levels | One team more | One hour |
+
+## The grades
+
+| Grade | What it is | Answer within |
+|---|---|---|
+| G1 | Nobody can pay | 5 minutes |
+| G2 | One region is down | 10 minutes |
+| G3 | A service is slow | 2 hours |
+| G4 | A typo on a page | 5 days |
+| G5 | A wish | Never |
+"""
+
+
+def test_compared_rows_come_before_what_names_them_in_passing() -> None:
+    answer = asking(snapshot(GRADES))("what's the difference between G2 and G4?")
+    first = answer.passages[0].text.replace("*", "")
+    assert answer.citations[0].heading == "The grades"
+    assert "One region is down" in first
+    assert "A typo on a page" in first
+    assert "G3" not in first
+
+
+def test_passages_without_a_value_of_the_requested_kind_say_so_first() -> None:
+    ask, weak = asking(snapshot(STOLEN, ROTATION)), notice("weak", "English")
+    assert ask("how much does a new laptop cost when mine is stolen?").lead.startswith(weak)
+
+
+def test_prefixes_of_units_are_read_from_the_passage() -> None:
+    chunks = snapshot(STOLEN).chunks("stolen")
+    prefixes = [one for chunk in chunks for one in unit_prefixes(chunk)]
+    assert " ".join(prefixes).split() == ["1.", "2.", "-", "-", "3.", "-", "-", ">", ">"]
+
+
+REVOKING = """---
+id: keys
+title: Keys
+---
+# Keys
+
+To revoke a key:
+
+1. [Sign in](https://keys.example/sign-in).
+2. Open the page of your keys.
+3. Select *Revoke* for the key.
+"""
+
+
+def test_a_step_that_is_a_link_is_a_step() -> None:
+    assert "1. Sign in.\n2. Open" in reply("how do I revoke a key?", REVOKING).replace("*", "")
