@@ -234,7 +234,7 @@ class Answer:
     confidence_parts: Mapping[str, float] = field(default_factory=dict)
     citations: tuple[Citation, ...] = ()
     passages: tuple[Passage, ...] = ()
-    """For the path `passages_found`: at most three, best first. `text` contains them too, each with
+    """For the path `passages_found`: best first. `text` contains them too, each with
     title and `[n]`, below the `lead`, which says why there is no answer."""
     lead: str = ""
     context: tuple[Chunk, ...] = ()

@@ -9,17 +9,16 @@ from agents.answer import Answer, Citation, RefusalReason
 from agents.checks.groundedness import with_picture_notice
 from agents.confidence import DIRECT, confidence, path_for
 from agents.extractive.direct_answer import direct_answer
-from agents.extractive.excerpts import passages_of, passages_text, share_of_odds
+from agents.extractive.excerpts import passages_of, share_of_odds
 from agents.extractive.language import asked_language, foreign_language, notice
+from agents.extractive.markdown import passages_text
 from agents.extractive.quotable import quotable
 from agents.extractive.relevance import (
     aspects_of,
     confidence_parts,
     is_too_little,
-    may_not_answer,
     nearest_documents,
 )
-from agents.extractive.value_types import lacks_value
 from agents.plan import SourceChoice, Trace
 from agents.state import Draft, State
 from config.domain import Domain
@@ -63,10 +62,7 @@ def extractive_draft(
             silent = has_model or state["question"].quotes
             about = [] if silent else [notice("by_words", language)]
         return replace(draft, text=" ".join([draft.text, *about]))
-    held = " ".join(one.unit.text for one in visible)
-    is_weak = may_not_answer(parts) or lacks_value(question, held)
-    says = notice("weak" if is_weak else "says", language)
-    lead = " ".join([says, *about] if is_weak else [*about, says])
+    lead = " ".join([*about, notice("nearest", language)])
     parts["share shown"] = share_of_odds(visible, units)
     return Draft(
         text=passages_text(lead, passages),

@@ -118,7 +118,8 @@ def answer_from_cards(text: str, snapshot: Snapshot, domain: Domain) -> Answer |
 
 def _listed(text: str, snapshot: Snapshot, domain: Domain) -> Answer:
     cards = sorted(snapshot.cards(snapshot.documents), key=lambda card: card.title.casefold())
-    reply = f"You can ask me about {len(cards)} documents of *{domain.title}*."
+    count = "1 document" if len(cards) == 1 else f"{len(cards)} documents"
+    reply = f"You can ask me about {count} of *{domain.title}*."
     if len(cards) > MAX_LISTED:
         reply += f" These are the first {MAX_LISTED} by title; I search all of them."
     answer = _cited(reply, text, cards[:MAX_LISTED], snapshot)

@@ -10,8 +10,7 @@ what is short. So most of what is to be refused is made, out of questions that p
 - *near*, *far*: one of another corpus of the same company, or of other ones.
 
 Printed for each kind: AUROC against the corpus' own answerable questions, the shares refused where
-5, 10 and 15% of the answerable of the *other* corpora are, and the share in the band of doubt above
-the first. Then the weights to ship."""
+5, 10 and 15% of the answerable of the *other* corpora are. Then the weights to ship."""
 
 from __future__ import annotations
 
@@ -30,7 +29,6 @@ from agents.extractive.relevance import score_units
 from agents.plan import Plan
 from benchmarks.material.asked_questions import searched, short_questions
 from benchmarks.material.fitting import (
-    DOUBTED,
     PULL_OF_CONFIDENCE,
     WRONGLY,
     Matrix,
@@ -160,7 +158,7 @@ def _measured(one: Measured, plan: Plan, hits: Sequence[Hit]) -> tuple[dict[str,
 
 @dataclass(frozen=True)
 class Fit:
-    """A probability of evidence, below which one to refuse, and below which one to doubt."""
+    """A probability of evidence, and below which one to refuse."""
 
     weights: Matrix
     bias: float
@@ -205,26 +203,26 @@ def main() -> None:
     for name, value in zip(relevance.REFUSAL_WEIGHTS, shipped.weights, strict=True):
         console.print(f'    "{name}": {value:.1f},', highlight=False)
     console.print(f"BIAS = {shipped.bias:.1f}", highlight=False)
-    console.print(f"ENOUGH, DOUBTFUL = {shipped.enough:.2f}, {shipped.below(DOUBTED):.2f}")
+    console.print(f"ENOUGH = {shipped.enough:.2f}")
 
 
 def table_of(asked: Sequence[Case]) -> Table:
     sure: list[tuple[Case, float, tuple[bool, ...]]] = []
     for corpus in dict.fromkeys(case.corpus for case in asked):
         fit = fitted([case for case in asked if case.corpus != corpus])
-        thresholds = [fit.below(share) for share in (*CURVE, DOUBTED)]
+        thresholds = [fit.below(share) for share in CURVE]
         for case in (case for case in asked if case.corpus == corpus):
             value = fit.evidence(case)
             sure.append((case, value, tuple(value < each for each in thresholds)))
-    table = Table("", "questions", "AUROC", *(f"at {share:.2f}" for share in CURVE), "in doubt")
+    table = Table("", "questions", "AUROC", *(f"at {share:.2f}" for share in CURVE))
     own = [value for case, value, _ in sure if case.kind == "own"]
     for kind in COUNTS:
         of_kind = [one for one in sure if one[0].kind == kind]
         apart = "" if kind == "own" else f"{auroc(own, [value for _, value, _ in of_kind]):.2f}"
         below = np.array([refused for _, _, refused in of_kind], dtype=float)
-        doubt = below[:, -1] - below[:, 0]
-        shares = [cell(column.tolist()) for column in below.T[:-1]]
-        table.add_row(kind, str(len(of_kind)), apart, *shares, cell(doubt.tolist()))
+        table.add_row(
+            kind, str(len(of_kind)), apart, *(cell(column.tolist()) for column in below.T)
+        )
     return table
 
 

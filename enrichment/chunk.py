@@ -131,8 +131,10 @@ class Chunk:
 
 _LINE = re.compile(r"(> )?( *)((?:[-*+•◦▪]|\(?\w{1,4}[.)]) )?(.*)")
 _NO_LETTER = re.compile(r"\]\([^()]*\)|[\W_]")
-_FENCE = re.compile(r" *(?:`{3}|~{3})")
+FENCE = re.compile(r" *(?:`{3}|~{3})")
 _TELLING_LETTERS = 24
+STEP = re.compile(r"\s*\(?(?:\d+|[a-z]+)[.)]", re.IGNORECASE)
+"""The prefix of a numbered item."""
 
 
 @lru_cache(maxsize=1_024)
@@ -142,19 +144,25 @@ def unit_prefixes(chunk: Chunk) -> tuple[str, ...]:
     lines: list[tuple[str, str]] = []
     is_code = False
     for line in chunk.text.split("\n"):
-        if _FENCE.match(line):
+        if FENCE.match(line):
             is_code = not is_code
         elif match := _LINE.match(line):
             quote, indent, marker, text = match.groups(default="")
             prefix = "```" if is_code else quote or (f"{indent}{marker}" if marker else "")
             lines.append((prefix, _NO_LETTER.sub("", text)))
-    prefixes, at = [], 0
+    prefixes, at, read = [], 0, 0
     for unit in chunk.units:
-        letters = _NO_LETTER.sub("", unit.text)[:_TELLING_LETTERS]
-        begins = str.startswith if unit.kind == "item" else str.__contains__
-        place = next((n for n in range(at, len(lines)) if begins(lines[n][1], letters)), None)
-        prefixes.append("" if place is None else lines[place][0])
-        at = at if place is None else place
+        letters = _NO_LETTER.sub("", unit.text)
+        telling = letters[:_TELLING_LETTERS]
+        for place in range(at, len(lines)):
+            prefix, text = lines[place]
+            start = text.find(telling, read if place == at else 0)
+            if start == 0 or (start > 0 and unit.kind != "item"):
+                prefixes.append(prefix)
+                at, read = place, start + len(letters)
+                break
+        else:
+            prefixes.append("")
     return tuple(prefixes)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
-from agents.extractive.excerpts import unit_text
+from agents.extractive.markdown import unit_text
 from enrichment.chunk import Chunk, DocumentCard
 from index.page_links import page_target
 from index.search import Snapshot

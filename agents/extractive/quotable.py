@@ -12,7 +12,7 @@ from enrichment.language.words import naming_words
 from enrichment.safety.injection import redacted
 from enrichment.safety.withholding import WITHHELD
 
-QUOTE = "> "
+QUOTE, CODE = "> ", "```"
 """See `enrichment.chunk.unit_prefixes`."""
 _MIN_WORDS = 2
 """A statement such as `Yes!` answers nothing by itself."""
@@ -60,6 +60,11 @@ def is_lead_in(unit: Unit) -> bool:
     return unit.kind != "row" and unit.text.rstrip().endswith((":", "："))
 
 
+def is_code(scored: ScoredUnit) -> bool:
+    """Whether it is a line of code."""
+    return scored.chunk.kind == "code" or unit_prefixes(scored.chunk)[scored.index] == CODE
+
+
 def _says_something(scored: ScoredUnit) -> bool:
     unit = scored.unit
     if _ABOUT_THE_PAGE.search(unit.text) or unit.text.strip() == WITHHELD:
@@ -68,7 +73,8 @@ def _says_something(scored: ScoredUnit) -> bool:
         return False
     clean = redacted(unit.text)  # what may address a model is no answer to a person
     whole_list = (unit.kind == "item" or is_lead_in(unit)) and clean == unit.text
-    return unit.row is not None or whole_list or len(naming_words(clean)) >= _MIN_WORDS
+    told_whole = unit.row is not None or whole_list or is_code(scored)
+    return told_whole or len(naming_words(clean)) >= _MIN_WORDS
 
 
 def _is_quotation(scored: ScoredUnit) -> bool:

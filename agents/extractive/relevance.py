@@ -15,11 +15,20 @@ from numpy.typing import NDArray
 from agents.answer import Citation
 from agents.confidence import Calibration
 from agents.extractive.language import UNSEEN_WORD, Glossary, asks_about_the_past, same_words
-from agents.extractive.value_types import fits, kinds_of, requested_kinds
+from agents.extractive.value_types import WAY, fits, kinds_of, requested_kinds
 from agents.plan import Plan
-from enrichment.chunk import Chunk, DocumentCard, Unit, is_out_of_force, standing
+from enrichment.chunk import (
+    STEP,
+    Chunk,
+    DocumentCard,
+    Unit,
+    is_out_of_force,
+    standing,
+    unit_prefixes,
+)
 from enrichment.language.words import naming_words, stems, tokens
 from enrichment.safety.injection import redacted
+from index.keywords.bm25 import words_of_path
 from index.page_links import address
 from index.search import Hit, Snapshot
 
@@ -97,18 +106,18 @@ def aspects_of(plan: Plan, snapshot: Snapshot, glossary: Glossary) -> list[Aspec
 
 
 WEIGHTS_BY_FEATURE = {
-    "similarity": 6.0,  # cosine with the question
-    "coverage": 8.7,  # share of the question's rarity in it, its title and its headings
-    "value": 2.0,  # it holds the kind of value that is asked for, or a figure where none is named
+    "similarity": 7.2,  # cosine with the question
+    "coverage": 8.6,  # share of the question's rarity in it, its title and its headings
+    "value": 1.6,  # it holds the kind of value that is asked for, or a figure where none is named
     "search rank": 1.9,  # 1 / √rank of its chunk
-    "agreement": 3.4,  # how far the searches by chunk, by unit and by keyword agree on its chunk
-    "row": 1.0,  # of a table: it holds more facts than a sentence of the same likeness
-    "length": 1.3,  # a heading-like fragment resembles any question and answers none
-    "out of force": -4.3,  # replaced or withdrawn, and the past is not asked for
+    "agreement": 2.9,  # how far the searches by chunk, by unit and by keyword agree on its chunk
+    "row": 0.8,  # of a table: it holds more facts than a sentence of the same likeness
+    "length": 1.6,  # a heading-like fragment resembles any question and answers none
+    "out of force": -3.7,  # replaced or withdrawn, and the past is not asked for
 }
 FEATURES = tuple(WEIGHTS_BY_FEATURE)
 RELEVANCE_WEIGHTS: NDArray[np.float64] = np.array(list(WEIGHTS_BY_FEATURE.values()))
-RELEVANCE_BIAS = -13.2
+RELEVANCE_BIAS = -12.8
 _SIMILARITY, _COVERAGE, _AGREEMENT = map(FEATURES.index, ("similarity", "coverage", "agreement"))
 
 
@@ -149,24 +158,28 @@ def features(
     rows: list[list[float]] = []
     for rank, hit in enumerate(hits, start=1):
         chunk = hit.chunk
-        around = stems(" ".join((chunk.document_title, chunk.tab, *chunk.heading_path)))
-        over = not past and is_out_of_force(snapshot.documents.get(chunk.document_id))
+        card = snapshot.documents.get(chunk.document_id)
+        path = words_of_path(card.path) if card else ""
+        around = stems(" ".join((path, chunk.document_title, chunk.tab, *chunk.heading_path)))
+        over = not past and is_out_of_force(card)
         searches = [1 / math.sqrt(rank), _agreement(hit)]
         cosines = similarities.get(chunk.id) or [0.0] * len(chunk.units)
-        for unit, cosine in zip(chunk.units, cosines, strict=True):
+        prefixes = unit_prefixes(chunk) if WAY in kinds else [""] * len(chunk.units)
+        for unit, cosine, prefix in zip(chunk.units, cosines, prefixes, strict=True):
             coverage = aspect.coverage(stems(unit.index_text) | stems(unit.text) | around)
             length = math.log(1 + len(tokens(unit.text))) / 4
-            value = _holds_value(unit.text, kinds)
+            value = STEP.match(prefix) is not None or _holds_value(unit.text, kinds)
             rows.append([cosine, coverage, value, *searches, unit.kind == "row", length, over])
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES))
 
 
 def _holds_value(text: str, kinds: Sequence[str]) -> bool:
-    """Whether a statement holds a value of these kinds; without any, a figure."""
+    """Whether a statement holds a value of these kinds; without any, a figure. A way is told in
+    steps, not in any sentence."""
     if not kinds:
         return any(map(str.isdigit, text))
     held = kinds_of(text)
-    return any(fits(kind, held) for kind in kinds)
+    return any(fits(kind, held) for kind in kinds if kind != WAY)
 
 
 def _agreement(hit: Hit) -> float:
@@ -194,12 +207,11 @@ def citation(
     )
 
 
-REFUSAL_WEIGHTS = {"similarity": 5.8, "coverage": 5.8, "searches agree": 3.3, "words missing": 0.7}
-REFUSAL_BIAS = -7.9
-ENOUGH, DOUBTFUL = 0.075, 0.23
-"""Probability of evidence below which nothing is answered, and below which a reply says that it may
-not answer: one in twenty and one in four of the answerable questions. Fitted by
-`benchmarks/refusing.py`."""
+REFUSAL_WEIGHTS = {"similarity": 6.4, "coverage": 5.5, "searches agree": 3.2, "words missing": 0.6}
+REFUSAL_BIAS = -8.0
+ENOUGH = 0.10
+"""Probability of evidence below which nothing is answered, as for one in twenty of the answerable
+questions. Fitted by `benchmarks/refusing.py`."""
 _MANY_NAMES, _MANY_WORDS = 2, 5
 
 
@@ -239,11 +251,6 @@ def evidence_probability(parts: Mapping[str, float]) -> float:
 def is_too_little(parts: Mapping[str, float]) -> bool:
     """Whether the evidence is too weak to answer."""
     return parts.get("evidence", 0.0) < ENOUGH
-
-
-def may_not_answer(parts: Mapping[str, float]) -> bool:
-    """Whether a reply says in its first line that it may not answer."""
-    return parts.get("evidence", 0.0) < DOUBTFUL
 
 
 def sufficiency(scored: Sequence[ScoredUnit]) -> float:

@@ -22,8 +22,6 @@ ALSO = {kind: {kind} for kind in _KINDS} | {
 }  # fmt: skip
 """Requested kind → kinds of value that answer it (`when`: `within 3 days`)."""
 
-_MEASURED = frozenset({DURATION, FREQUENCY, DATE, AMOUNT, NUMBER, SHARE})
-
 _NOUNS = {
     DURATION: "age time duration period lifetime life retention delay timeout window notice "
     "deadline lead-time length interval ttl sla",
@@ -211,12 +209,6 @@ def column_kinds(header: str, cells: Sequence[str]) -> frozenset[str]:
 
 def fits(kind: str, value_kinds: Set[str]) -> bool:
     return bool(ALSO[kind] & value_kinds)
-
-
-def lacks_value(question: str, text: str) -> bool:
-    """Whether the question asks for a figure, a date or a time of which the text holds none."""
-    measured = [one.kind for one in requested_kinds(question) if one.kind in _MEASURED]
-    return bool(measured) and not any(fits(kind, kinds_of(text)) for kind in measured)
 
 
 def _kind_named(word: str) -> str:

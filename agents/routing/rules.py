@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from agents.alerts.reader import alerts_in
 from agents.answer import AlternativeDomain, Answer, Question
 from agents.confidence import ASKED_BACK_BY_A_MODEL
-from agents.extractive.excerpts import passages_text
+from agents.extractive.markdown import passages_text
 from agents.runbooks.matching import RunbookMatch, match_alerts, worth_answering
 from config.domain import Domain
 from config.errors import IndexUnavailable, PermissionsUnknown

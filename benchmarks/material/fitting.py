@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-WRONGLY, DOUBTED = 0.05, 0.25
-"""Shares of the answerable golden questions that may be refused, and doubted or refused."""
+WRONGLY = 0.05
+"""Share of the answerable golden questions that may be refused."""
 PULL_OF_STATEMENTS, PULL_OF_CONFIDENCE = 3.0, 2.0
 STEPS, RATE = 400, 0.1
 NEWTON = 30

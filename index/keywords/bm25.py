@@ -48,9 +48,14 @@ def fields(chunk: Chunk, card: DocumentCard) -> dict[str, str]:
         "summary": chunk.summary,
         "document_keywords": " ".join(card.keywords),
         "questions": " ".join(faq.question for faq in card.faqs),
-        # Names a team, product or customer that the text takes for granted.
-        "path": _NO_NAME.sub(" ", card.path),
+        "path": words_of_path(card.path),
     }
+
+
+def words_of_path(path: str) -> str:
+    """A file's path in words: it names a team, product or customer that the text takes for
+    granted."""
+    return _NO_NAME.sub(" ", path)
 
 
 def chunk_terms(chunk: Chunk, card: DocumentCard) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from types import MappingProxyType
 
 from agents.answer import Answer, Question, Turn
@@ -104,11 +105,15 @@ def snapshot(
     *texts: str,
     unheard_of: frozenset[str] = frozenset(),
     permissions: Mapping[str, tuple[Permission, ...]] = MappingProxyType({}),
+    paths: Sequence[str] = (),
 ) -> MemorySnapshot:
-    """`permissions`: document id → who alone may read it; all others are everyone's."""
+    """`permissions`: document id → who alone may read it; all others are everyone's. `paths`: where
+    the texts were found, which is their id too."""
     enriched = []
-    for text in texts or (ROTATION, LAPTOPS):
+    for text, path in zip_longest(texts or (ROTATION, LAPTOPS), paths):
         document = parse_markdown(text, url="https://docs.example/d/")
+        if path:
+            document = replace(document, id=path, path=path)
         document = replace(document, permissions=permissions.get(document.id, EVERYBODY))
         chunks = split(document, count_tokens=lambda words: len(words.split()))
         enriched.append(enrich(document, chunks))

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.answer import MAX_QUESTION_CHARS, Answer
+from agents.extractive.excerpts import MAX_CHARS, MAX_PASSAGES
 from agents.extractive.language import notice
 from tests.agents.corpus import HOSTILE, LAPTOPS, OLD_ROTATION, ROTATION, asking, snapshot
 from tests.agents.scripted import Watching
@@ -190,7 +191,9 @@ def test_an_answer_is_never_a_wall_of_text() -> None:
         for number in range(12)
     )
     answer = asking(snapshot(long))("who replaces a leaked signing key?")
-    assert 0 < sum(len(one.text) for one in answer.passages) < 1_300
+    lengths = [len(one.text) for one in answer.passages]
+    assert 1 < len(lengths) <= MAX_PASSAGES
+    assert all(length < MAX_CHARS / place for place, length in enumerate(lengths, start=1))
 
 
 def test_what_the_documents_do_not_say_is_refused_with_the_nearest_documents() -> None:
