@@ -70,6 +70,8 @@ def excerpt(statements: Sequence[ScoredUnit], aspects: Sequence[Aspect]) -> str:
     lines: list[str] = []
     for units in groups:
         is_end = units is groups[-1] or units[0].unit.kind == "row"
+        if lines and shape(units[0]) == "sentences":
+            lines.append("")  # or it would belong to the last item above
         lines += [_block(units, aspects), *(_left_out(units) if is_end else ())]
     return "\n".join(lines)
 

@@ -174,6 +174,30 @@ def test_code_is_shown_as_it_stands_in_the_document() -> None:
     assert code.strip() in "\n".join(line.removeprefix("> ") for line in text.split("\n"))
 
 
+NOTED = """---
+id: noted
+title: Storage Rules
+---
+# Storage Rules
+
+## Keeping tapes
+
+| Tape | Kept for |
+|---|---|
+| Daily tape | 9 days |
+| Weekly tape | 9 weeks |
+
+A tape in a dispute is kept until the dispute is over.
+"""
+
+
+def test_what_follows_a_table_is_no_part_of_its_last_row() -> None:
+    lines = reply("how long is a tape kept?", NOTED).replace("*", "").split("\n")
+    place = next(n for n, line in enumerate(lines) if "in a dispute" in line)
+    assert lines[place - 1].strip("> ") == ""
+    assert "Kept for:" in lines[place - 2]
+
+
 HOURS = """---
 id: hours
 title: Desk Hours
