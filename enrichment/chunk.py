@@ -132,6 +132,9 @@ class Chunk:
 _LINE = re.compile(r"(> )?( *)((?:[-*+•◦▪]|\(?\w{1,4}[.)]) )?(.*)")
 _NO_LETTER = re.compile(r"\]\([^()]*\)|[\W_]")
 FENCE = re.compile(r" *(?:`{3}|~{3})")
+CODE_WORD = re.compile(r"\w{2}")
+"""What a line of code has to hold to be a unit."""
+QUOTE, CODE = "> ", "```"
 _TELLING_LETTERS = 24
 STEP = re.compile(r"\s*\(?(?:\d+|[a-z]+)[.)]", re.IGNORECASE)
 """The prefix of a numbered item."""
@@ -140,7 +143,7 @@ STEP = re.compile(r"\s*\(?(?:\d+|[a-z]+)[.)]", re.IGNORECASE)
 @lru_cache(maxsize=1_024)
 def unit_prefixes(chunk: Chunk) -> tuple[str, ...]:
     """For each unit, the markdown that its line has before it: a list marker with its indentation,
-    `> ` in a quotation, "```" for a line of code; '' for others."""
+    `QUOTE` in a quotation, `CODE` for a line of code; '' for others."""
     lines: list[tuple[str, str]] = []
     is_code = False
     for line in chunk.text.split("\n"):
@@ -148,7 +151,7 @@ def unit_prefixes(chunk: Chunk) -> tuple[str, ...]:
             is_code = not is_code
         elif match := _LINE.match(line):
             quote, indent, marker, text = match.groups(default="")
-            prefix = "```" if is_code else quote or (f"{indent}{marker}" if marker else "")
+            prefix = CODE if is_code else quote or (f"{indent}{marker}" if marker else "")
             lines.append((prefix, _NO_LETTER.sub("", text)))
     prefixes, at, read = [], 0, 0
     for unit in chunk.units:

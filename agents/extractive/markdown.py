@@ -8,11 +8,11 @@ from itertools import accumulate, groupby, takewhile
 from textwrap import dedent
 
 from agents.answer import Passage
-from agents.extractive.quotable import CODE, is_code
+from agents.extractive.quotable import is_code
 from agents.extractive.relevance import Aspect, ScoredUnit
 from agents.extractive.table import cell_at, header_at, row_label, says_nothing, together
 from agents.extractive.value_types import column_kinds, fits, requested_kinds
-from enrichment.chunk import FENCE, Chunk, ChunkTable, Unit, unit_prefixes
+from enrichment.chunk import CODE, CODE_WORD, FENCE, Chunk, ChunkTable, Unit, unit_prefixes
 from enrichment.language.words import TOKEN, naming_words, stems
 from enrichment.safety.injection import redacted
 
@@ -60,7 +60,6 @@ GAP = "…"
 PICTURED = " _(a picture, as a model described it)_"
 _WORD = re.compile(rf"`[^`]*`|\S*(?:://|@|\*)\S*|(?P<word>{TOKEN.pattern})", TOKEN.flags)
 """A word; code, addresses and marks stay as they are."""
-_WORDS = re.compile(r"\w{2}")
 
 
 def excerpt(statements: Sequence[ScoredUnit], aspects: Sequence[Aspect]) -> str:
@@ -98,19 +97,21 @@ def _code_lines(units: Sequence[ScoredUnit]) -> list[str]:
     for unit in units:
         if before is None or unit.chunk is not before.chunk:
             end, own = 0, unit.chunk.text.split("\n")
-        here = (n for n in range(end, len(own)) if own[n].strip() == unit.unit.text)
-        first = next(here, end)
+        start, rest = end, own[end:]
+        line = next((one for one in rest if one.strip() == unit.unit.text), unit.unit.text)
+        end += rest.index(line) + 1 if line in rest else 0
         if before and not _follows(unit, before):
             lines.append(GAP)
         elif before and unit.chunk is before.chunk:
-            lines += (line for line in own[end:first] if not FENCE.match(line))
-        lines.append(own[first])
-        before, end = unit, first + 1
-    closing = takewhile(lambda line: not FENCE.match(line) and not _WORDS.search(line), own[end:])
+            lines += (one for one in own[start : end - 1] if not FENCE.match(one))
+        lines.append(line)
+        before = unit
+    closing = takewhile(lambda one: not FENCE.match(one) and not CODE_WORD.search(one), own[end:])
     return dedent("\n".join([*lines, *closing])).split("\n")
 
 
 def shape(unit: ScoredUnit) -> str:
+    """`sentences`, `items`, `rows` or `code`: what it is written with."""
     return "code" if is_code(unit) else f"{unit.unit.kind}s"
 
 
@@ -166,4 +167,5 @@ def passages_text(lead: str, passages: Sequence[Passage]) -> str:
 
 
 def prefix_of(unit: ScoredUnit) -> str:
+    """See `enrichment.chunk.unit_prefixes`."""
     return unit_prefixes(unit.chunk)[unit.index]

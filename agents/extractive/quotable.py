@@ -7,13 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from agents.extractive.language import asks_about_the_past
 from agents.extractive.relevance import Aspect, ScoredUnit
-from enrichment.chunk import Chunk, DocumentCard, Unit, is_out_of_force, unit_prefixes
+from enrichment.chunk import CODE, QUOTE, Chunk, DocumentCard, Unit, is_out_of_force, unit_prefixes
 from enrichment.language.words import naming_words
 from enrichment.safety.injection import redacted
 from enrichment.safety.withholding import WITHHELD
 
-QUOTE, CODE = "> ", "```"
-"""See `enrichment.chunk.unit_prefixes`."""
 _MIN_WORDS = 2
 """A statement such as `Yes!` answers nothing by itself."""
 _NEARLY, _LIKELY = 3.0, 2.0
@@ -67,14 +65,17 @@ def is_code(scored: ScoredUnit) -> bool:
 
 def _says_something(scored: ScoredUnit) -> bool:
     unit = scored.unit
-    if _ABOUT_THE_PAGE.search(unit.text) or unit.text.strip() == WITHHELD:
+    if unit.text.strip() == WITHHELD:
+        return False
+    clean = redacted(unit.text)  # what may address a model is no answer to a person
+    if is_code(scored):  # `version: 3` says nothing alone, and the code is wrong without it
+        return clean == unit.text
+    if _ABOUT_THE_PAGE.search(unit.text):
         return False
     if unit.kind == "sentence" and unit.text.rstrip().endswith("?"):
         return False
-    clean = redacted(unit.text)  # what may address a model is no answer to a person
     whole_list = (unit.kind == "item" or is_lead_in(unit)) and clean == unit.text
-    told_whole = unit.row is not None or whole_list or is_code(scored)
-    return told_whole or len(naming_words(clean)) >= _MIN_WORDS
+    return unit.row is not None or whole_list or len(naming_words(clean)) >= _MIN_WORDS
 
 
 def _is_quotation(scored: ScoredUnit) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from enrichment.chunk import Unit
+from enrichment.chunk import CODE_WORD, Unit
 from enrichment.chunking.pieces import MAX_HEADING_CHARS, CountTokens, Piece, Stretch, grouped
 from loaders.document import Block
 
@@ -59,7 +59,7 @@ class CodeCutter:
             units=tuple(
                 Unit(kind="sentence", text=line, index_text=f"{heading}: {_without_frame(line)}")
                 for line in map(str.strip, lines)
-                if re.search(r"\w{2}", line)
+                if CODE_WORD.search(line)
             ),
             leads=leads,
             page=block.page,
