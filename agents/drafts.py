@@ -9,7 +9,7 @@ from agents.answer import Answer, Citation, RefusalReason
 from agents.checks.groundedness import with_picture_notice
 from agents.confidence import DIRECT, confidence, path_for
 from agents.extractive.direct_answer import direct_answer
-from agents.extractive.excerpts import passages_of, share_of_odds
+from agents.extractive.excerpts import passages_of
 from agents.extractive.language import asked_language, foreign_language, notice
 from agents.extractive.markdown import passages_text
 from agents.extractive.quotable import quotable
@@ -55,7 +55,7 @@ def extractive_draft(
         units = [unit for unit in units if unit.coverage >= _SHARED]
     elif direct := direct_answer(units, aspects, snapshot):
         return _direct_draft(*direct, state, parts)
-    passages, visible = passages_of(units, aspects, snapshot.documents)
+    passages, share = passages_of(units, aspects, snapshot.documents)
     if is_too_little(parts) or not passages:
         draft = refusal_draft(state, domain, parts)
         if not (foreign or held_back):
@@ -63,7 +63,7 @@ def extractive_draft(
             about = [] if silent else [notice("by_words", language)]
         return replace(draft, text=" ".join([draft.text, *about]))
     lead = " ".join([*about, notice("nearest", language)])
-    parts["share shown"] = share_of_odds(visible, units)
+    parts["share shown"] = share
     return Draft(
         text=passages_text(lead, passages),
         path="passages_found",

@@ -23,13 +23,14 @@ docs/decisions/091."""
 MAX_ROWS, _NEAR = 8, 3.0
 """Rows of a table, and log-odds by which one that is not asked for may be weaker than the best."""
 Section = tuple[str, str, tuple[str, ...], bool]
+"""(document id, tab, heading path, whether it is a description of a picture)."""
 
 
 def passages_of(
     quotable: Sequence[ScoredUnit], aspects: Sequence[Aspect], documents: Mapping[str, DocumentCard]
-) -> tuple[tuple[Passage, ...], list[ScoredUnit]]:
-    """(excerpts of the best sections for the question and for each of its parts, best first, while
-    there is space; the statements in them).
+) -> tuple[tuple[Passage, ...], float]:
+    """(excerpts of the best sections for the question and for each of its parts, best first; share
+    of the odds of all quotable statements that they hold, 0–1).
 
     `quotable`: see `quotable.py`, best first. `aspects`: the whole question first."""
     sections: dict[Section, list[ScoredUnit]] = {}
@@ -37,15 +38,14 @@ def passages_of(
         sections.setdefault(_section(unit.chunk), []).append(unit)
     passages: list[Passage] = []
     visible: list[ScoredUnit] = []
+    share = 0.0
     compared = _compared(quotable, aspects[0])
     if compared:  # they come before all others, in their section as well
         own = sections[_section(compared[0].chunk)]
         own.sort(key=lambda unit: unit not in compared)
     leading = _leading_sections([*compared[:1], *quotable])
     for section in dict.fromkeys((*leading, *sections)):
-        if len(passages) >= MAX_PASSAGES or (
-            section not in leading and share_of_odds(visible, quotable) >= ENOUGH
-        ):
+        if len(passages) == MAX_PASSAGES or (section not in leading and share >= ENOUGH):
             break
         best = sections[section][0]
         again = any(flat(one.unit.text) == flat(best.unit.text) for one in visible)
@@ -56,7 +56,8 @@ def passages_of(
             cited = citation(best.chunk, number, best.unit.text, documents)
             passages.append(Passage(citation=cited, text=excerpt(statements, aspects)))
             visible += statements
-    return tuple(passages), visible
+            share = _share_of_odds(visible, quotable)
+    return tuple(passages), share
 
 
 def _compared(quotable: Sequence[ScoredUnit], whole: Aspect) -> list[ScoredUnit]:
@@ -79,8 +80,7 @@ def _label(unit: ScoredUnit) -> str:
     return row_label(table, row) if table and row is not None else ""
 
 
-def share_of_odds(visible: Sequence[ScoredUnit], quotable: Sequence[ScoredUnit]) -> float:
-    """Share of the odds of all quotable statements that the visible ones hold, 0–1."""
+def _share_of_odds(visible: Sequence[ScoredUnit], quotable: Sequence[ScoredUnit]) -> float:
     best = max((unit.strength for unit in quotable), default=0.0)
     all_odds = math.fsum(math.exp(unit.strength - best) for unit in quotable)
     odds = math.fsum(math.exp(unit.strength - best) for unit in visible)
@@ -188,4 +188,4 @@ def _order(unit: ScoredUnit) -> tuple[int, int]:
 
 
 def _section(chunk: Chunk) -> Section:
-    return chunk.document_id, chunk.tab, chunk.heading_path, chunk.from_picture
+    return *chunk.section, chunk.from_picture

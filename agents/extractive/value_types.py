@@ -166,6 +166,7 @@ def requested_kinds(question: str) -> tuple[KindRequest, ...]:
     return tuple(KindRequest(kind=kind, words=words) for kind, (_, words) in ordered)
 
 
+@lru_cache(maxsize=16_384)
 def kinds_of(value: str) -> frozenset[str]:
     """All kinds of a cell's value: `90 days, by the owner` has several."""
     kinds = {_KIND_OF_MEASURE.get(one.measure, AMOUNT) for one in quantities(value)}
