@@ -17,7 +17,9 @@ from enrichment.chunk import DocumentCard, is_out_of_force, standing
 from enrichment.extractive.profile import DocumentType
 from index.search import Snapshot
 
-OwnKind = Literal["abilities", "on_call", "escalation", "open", "documents", "updated", "owner"]
+OwnKind = Literal[
+    "abilities", "on_call", "turns", "escalation", "open", "documents", "updated", "owner"
+]
 _WHEN = (
     r"(?:right now|now|currently|current|at the moment|atm|rn|today|tonight|tomorrow|next"
     r"|this week(?:end)?|next week)"
@@ -28,12 +30,27 @@ _ITEMS = r"(?:follow ?ups?|hand ?offs?|questions?|items?|tasks?|things?|checklis
 _CHANGED = r"(?:updated?|changed?|edit(?:ed)?|modified|revised)"
 _LAST = r"(?:last|latest|most recent)"
 _REST = r"(?P<subject>(?: .+)?)"
+_ON_CALL = r"on ?(?:call|duty|shift)"
+_SHIFT = r"(?:on ?call )?(?:shift|turn|duty|rotation)"
+_NEXT = r"(?:(?:next|again) )?"
+_PERSON = r"(?P<person>(?:\S+ ){0,3}?\S+)"
 _FORMS: tuple[tuple[OwnKind, str], ...] = (
     ("abilities", r"(?:who|what) (?:are|can) you(?: do)?(?: here)?|help(?: me)?|how are you"
                   r"|how (?:do|can) (?:i|we) use (?:you|this(?: bot)?)"),
-    ("on_call", rf"who (?:is |are )?(?:(?:the|{_WHEN}) )*on ?(?:call|duty|shift){_REST}"),
+    ("on_call", rf"who (?:(?P<past>was|were|has been) |(?:is going to|will) be |is |are )?"
+                rf"(?P<early>(?:(?:the|{_WHEN}) )*){_ON_CALL}{_REST}"),
+    ("on_call", rf"who (?P<past>had) (?:the )?(?:pager|{_SHIFT}){_REST}"),
+    ("on_call", rf"is (?:any|some)(?:one|body) (?P<early>(?:{_WHEN} )*){_ON_CALL}{_REST}"),
     ("on_call", rf"whom? (?:do|can|should) (?:i|we) (?:call|page){_REST}"),
     ("escalation", rf"how (?:do|can|should|to) ?(?:i|we)? ?escalate{_REST}"),
+    ("escalation", r"how (?:do|can|should) (?:i|we) (?:reach|contact|page|call|get hold of) "
+                   rf"(?:the |whoever is |who is )*(?:person |engineer )?{_ON_CALL}{_REST}"),
+    ("turns", rf"when (?:am i|will i be) {_NEXT}{_ON_CALL}{_REST}"),
+    ("turns", rf"(?:am i|will i be|(?P<past>was i)) {_NEXT}{_ON_CALL}{_REST}"),
+    ("turns", rf"when is my {_NEXT}{_SHIFT}{_REST}"),
+    ("turns", rf"when (?:is|will) {_PERSON} (?:be )?{_NEXT}{_ON_CALL}{_REST}"),
+    ("turns", rf"when is {_PERSON} s {_NEXT}{_SHIFT}{_REST}"),
+    ("turns", rf"(?:is|will|(?P<past>was)) {_PERSON} (?:be )?{_NEXT}{_ON_CALL}{_REST}"),
     ("escalation", rf"what is (?:the|your) escalation (?:path|chain|order){_REST}"),
     ("open", rf"(?:(?:what|which) (?:is|are)|(?:is |are )?(?:there )?any(?:thing)?|list)"
              rf"(?: (?:the|all|still))* {_OPEN}(?: {_ITEMS})?{_REST}"),
@@ -55,10 +72,16 @@ _AFTER = re.compile(r"(?: (?:please|pls|thanks|thx))+$")
 _AROUND = re.compile(rf"^(?: ?{_WHEN}\b)*(?: (?:person|engineer))?|(?: {_WHEN})+$")
 _CONTRACTED = re.compile(r"\b(who|what)['’]?s\b")
 _WORD = re.compile(r"[^\W_]+")
+_CLOCK = re.compile(r"(?<!\d)(\d{1,2}):(\d\d)(?!\d)")
 _HERE = frozenset(
     ("a", "the", "this", "it", "here", "our", "us", "we", "team", "channel", "human", "person")
 ) | {"in", "at", "for", "of", "to"}
 """Words that name nothing but this place, and those around a name."""
+_PRESENT = re.compile(
+    r"\b(?:right now|now|currently|current|at the moment|atm|rn|again|person|engineer"
+    r"|next(?! (?:week|mon|tue|wed|thu|fri|sat|sun)))\b"
+)
+"""Words that ask for no other time: who is on call now and next is told anyway."""
 _PAPERS = frozenset(("document", "doc", "page", "file"))
 _KINDS = _PAPERS.union(get_args(DocumentType)) - {"other"}
 _SAYS_ITSELF = {
@@ -76,7 +99,11 @@ MAX_LISTED = 60
 class OwnQuestion:
     kind: OwnKind
     subject: str = ""
-    """Lower-case words that the form leaves over, without punctuation; empty: this place."""
+    """Lower-case words that the form leaves over, without punctuation; empty: this place. Times in
+    it are for `bot.rotas.moments`."""
+    person: str = ""
+    """Whose turns are asked for, likewise; empty: the asker's."""
+    is_past: bool = False
 
     @property
     def is_of_cards(self) -> bool:
@@ -92,10 +119,14 @@ def own_question(text: str) -> OwnQuestion | None:
     for message in dict.fromkeys((words, _BEFORE.sub("", words, count=1))):
         for kind, form in _WHOLE:
             if match := form.fullmatch(message):
-                subject = match.groupdict().get("subject") or ""
-                if kind not in ("updated", "owner"):  # which name a document, to the word
-                    subject = _AROUND.sub("", subject).strip()
-                return OwnQuestion(kind=kind, subject=subject)
+                groups = {name: text for name, text in match.groupdict().items() if text}
+                subject = groups.get("early", "") + groups.get("subject", "").strip()
+                if kind in ("escalation", "open"):
+                    subject = _AROUND.sub("", f" {subject}").strip()
+                elif kind in ("on_call", "turns"):
+                    subject = " ".join(_PRESENT.sub("", subject).split())
+                person, is_past = groups.get("person", ""), "past" in groups
+                return OwnQuestion(kind=kind, subject=subject, person=person, is_past=is_past)
     return None
 
 
@@ -195,4 +226,5 @@ def _says_itself(kind: OwnKind, snapshot: Snapshot, card: DocumentCard) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(text)
+    """A time of day stays one word: `14h30`."""
+    return _WORD.findall(_CLOCK.sub(r"\1h\2", text))

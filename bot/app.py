@@ -29,6 +29,7 @@ from bot.features.feedback.store import FeedbackStore
 from bot.features.handoff.service import HandoffService
 from bot.features.home.service import StatusOf
 from bot.features.registry import FEATURE_TABLES, FeatureServices, build_extras, build_features
+from bot.features.replay.service import PreviewWords
 from bot.privacy.retention import Retention
 from bot.questions.store import QuestionStore
 from bot.rotas.rota import RotaCache, RotaPlaces
@@ -92,6 +93,8 @@ class Documents:
     """Whether documents are open to all: with `audience: asker`, their answers may be public."""
     status: StatusOf
     """The index of a domain, for its admins' App Home."""
+    preview_words: PreviewWords | None = None
+    """None: no owner can try what a draft would change."""
 
 
 class Bot:
@@ -176,6 +179,7 @@ class Bot:
             status=documents.status,
             owners=documents.owners,
             ask_unattended=agents.ask_unattended,
+            preview_words=documents.preview_words,
         )
         self.features = build_features(context, services)
         self.inbox = Inbox(

@@ -130,6 +130,11 @@ def open_notices(settings: Settings) -> Callable[[Collection[str], Sequence[str]
     return lambda users, lines: notify_each(_web(settings), users, lines)
 
 
+def open_slack(settings: Settings) -> SlackClient | None:
+    """None without a token."""
+    return _web(settings) if settings.slack_bot_token else None
+
+
 def _web(settings: Settings) -> SlackClient:
     base = api_base(settings.slack_api_url)
     return SlackClient(WebClient(token=_bot_token(settings), base_url=base, timeout=30))

@@ -7,13 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Literal, Protocol
 
 from slack_bolt import App
 from sqlalchemy import Engine
 
 from agents.answer import Answer
 from agents.own_knowledge import OwnKind, OwnQuestion
+from agents.runbooks.step import RunbookStep
 from bot.access.gate import Gate, Place
 from bot.blocks.kit import Json
 from bot.blocks.render import SlackMessage
@@ -38,7 +39,7 @@ from index.audit import Audit
 from index.permissions.acts import Act
 from index.permissions.rules import IdentitiesOf
 from index.search import Snapshot
-from loaders.google.owners import Commented, OwnersFound
+from loaders.google.owners import Commented, OwnersFound, Saved
 
 Ack = Callable[..., object]
 """Bolt's acknowledgment, as its listeners get it."""
@@ -53,6 +54,72 @@ AnswerAlert = Callable[[IncomingMessage, QuestionRecord, Domain], None]
 
 
 @dataclass(frozen=True, kw_only=True)
+class AlertFired:
+    """Alerts of one kind that fire in a bot's message, which is counted."""
+
+    kind: str
+    """Key of channel, name and runbook entry."""
+    name: str
+    domain: str
+    channel: str
+    severities: tuple[str, ...]
+    """As the message writes them; empty where it writes none."""
+    places: tuple[str, ...]
+    """What they fire on, as far as the message says."""
+    at: datetime
+    """UTC without a zone."""
+
+
+AlertHook = Callable[[AlertFired], bool]
+"""Whether it stays quiet: counted, and not answered. Called again after a crash and for edits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertEpisode:
+    """A kind of alert from its first firing until it was over. Times are UTC without a zone."""
+
+    id: str
+    kind: str
+    name: str
+    domain: str
+    channel: str
+    question_id: str
+    """The message whose thread reports it."""
+    began_at: datetime
+    resolved_at: datetime | None
+    """None while it fires."""
+    fired: int
+
+
+class AlertHistory(Protocol):
+    """What is on record of alerts."""
+
+    def of_question(self, question_id: str) -> Sequence[AlertEpisode]:
+        """Episodes that this thread reports, by name; empty where the question is no alert."""
+        ...
+
+    def of_kind(self, kind: str) -> Sequence[AlertEpisode]:
+        """The latest first, at most a hundred."""
+        ...
+
+    def since(self, domain: str, since: datetime) -> Sequence[AlertEpisode]:
+        """Episodes that fired since then and how often, by their beginning."""
+        ...
+
+    def days(self, domain: str, since: datetime) -> Mapping[str, int]:
+        """Kind → on how many days (UTC) it fired since then."""
+        ...
+
+    def fired(self, kind: str, since: datetime, until: datetime | None = None) -> int:
+        """Messages in which it fired, after `since`."""
+        ...
+
+    def signs(self, episode: str, until: datetime) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Severities with which an episode fired until then, and places."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
 class Verdicts:
     helpful: int = 0
     unhelpful: int = 0
@@ -63,6 +130,38 @@ VerdictsOf = Callable[[str, datetime, datetime], Verdicts]
 
 WaitingForHuman = Callable[[Domain, timedelta], Sequence[tuple[QuestionRecord, str]]]
 """(domain, maximum age) → open hand-offs, each with its status; the most urgent first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepRun:
+    """A step in one checklist."""
+
+    step: RunbookStep
+    act: Literal["done", "skipped", ""]
+    """Empty: left open, or skipped with the step above it."""
+    minutes: float | None
+    """From the tick before it; None where it wasn't done, or there was a pause."""
+    copied: bool
+    reporters: frozenset[str]
+    """Slack user ids of people who reported a problem with it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChecklistRun:
+    """A checklist that is over."""
+
+    document: str
+    place: tuple[str, ...]
+    """Tab and headings of the section."""
+    name: str
+    url: str
+    driver: str
+    """Slack user id of its last driver."""
+    steps: tuple[StepRun, ...]
+
+
+RunsOf = Callable[[str], Sequence[ChecklistRun]]
+"""Domain name → its checklists that are over, the newest first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +211,40 @@ class DigestPart:
     Empty: every reader of the digest may see all lines."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class IncidentThread:
+    channel: str
+    ts: str
+    questions: Sequence[str]
+    """Ids of its questions, alerts among them, oldest first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimelineEntry:
+    """Something on record that happened in a thread, in plain text."""
+
+    at: datetime
+    """UTC, without a zone."""
+    what: str
+    """Follows a name: `ticked off step 2`; a whole clause where there is none."""
+    by: str = ""
+    """Slack id of the person who did it; empty: a program."""
+    whom: str = ""
+    """Slack id of whom it happened to: a person or a user group."""
+    quote: str = ""
+    """Words of a person or a document."""
+    document: str = ""
+    """Id of the document that `quote` repeats, and its `domain`."""
+    domain: str = ""
+    ts: str = ""
+    """Timestamp of the message that shows it, in the thread's channel."""
+    alert: str = ""
+    """Name of the alert that fired or was resolved."""
+    episode: str = ""
+    edge: Literal["", "began", "ended"] = ""
+    """Whether the alert's episode began or ended with it."""
+
+
 def _no_listeners(app: App, put: Enqueue) -> None:
     """Registers nothing."""
 
@@ -130,12 +263,15 @@ class Feature:
     """Called every minute, perhaps by several workers at once: sets the timers of a schedule."""
     on_message: MessageHook | None = None
     """Sees messages before all handlers."""
+    on_alert: AlertHook | None = None
     additions: Callable[[OutgoingAnswer], AnswerExtras] | None = None
     replies: Mapping[OwnKind, OwnReply] = field(default_factory=dict)
     home: Callable[[Showing, Sequence[Domain]], Iterator[Json]] | None = None
     """(showing to the viewer, the domains whose admin they are) → blocks for their App Home."""
     digest: Callable[[Domain, datetime, Showing], Sequence[DigestPart]] | None = None
     """(domain, since when, aware, showing to its readers) → its parts of a shift's digest."""
+    timeline: Callable[[IncidentThread], Iterator[TimelineEntry]] | None = None
+    """A thread → what is on record of it, in any order."""
 
 
 def additions_of(features: Sequence[Feature], answer: OutgoingAnswer) -> AnswerExtras:
@@ -155,7 +291,8 @@ def own_reply(features: Sequence[Feature], question: BotQuestion) -> SlackMessag
 
 
 class DocumentOwners(Protocol):
-    """Owners of documents, by document id, and comments to them. Raises only ConfigError."""
+    """Owners of documents, by document id, comments to them, and new documents. Raises only
+    ConfigError."""
 
     @property
     def comments_are_on(self) -> bool: ...
@@ -164,6 +301,10 @@ class DocumentOwners(Protocol):
 
     def comment(self, document: str, *, mark: str, content: str, quoted: str) -> Commented:
         """Write a comment once for each mark, however often it is called."""
+        ...
+
+    def save(self, folder: str, *, mark: str, title: str, markdown: str) -> Saved:
+        """Write a document once for each mark, however often it is called."""
         ...
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from cli.commands import config, gaps, index, jobs, privacy, questions, run, tokens
+from cli.commands import config, drill, gaps, index, jobs, privacy, questions, run, tokens
 from cli.evaluation import evaluate, golden, history
 from cli.setup import commands as setup
 from config.errors import CopilotError
@@ -36,6 +36,7 @@ for group in (
     evaluate,
     config,
     index,
+    drill,
     gaps,
     privacy,
 ):

@@ -44,7 +44,7 @@ from config.parsing.fields import (
     valid_time_zone,
 )
 from config.parsing.schedules import cron_problem, shortest_gap
-from config.tool_server import Section, ToolServer
+from config.sections import RunbookPolicy, Section, ToolServer, cron_alone
 from loaders.registry import KINDS
 
 
@@ -69,6 +69,10 @@ def _keys() -> Any:
 
 
 class Sources(_keys()):  # type: ignore[misc]  # its fields are the registered sources
+    change_channels: list[ChannelId] = Field([], max_length=20)
+    """Channels where deploys, flags and configuration changes are announced: they are read when
+    somebody asks in an alert's thread what changed. No documents are made of them"""
+
     def used_keys(self) -> frozenset[str]:
         """Keys under which the domain file names documents."""
         return frozenset(key for key, kind in KINDS.items() if getattr(self, key) != kind.empty)
@@ -258,6 +262,9 @@ class EvaluationPolicy(Section):
     """Golden question files of this domain, relative to the domain file; asked again when
     documents, this file or the product change"""
     canary: CanaryPolicy = CanaryPolicy()
+    preview_drafts: Switch = False
+    """Whether an owner's draft has a button that asks last month's questions again, with the draft
+    in its document"""
 
 
 class RetentionPolicy(Section):
@@ -311,10 +318,6 @@ class GapsPolicy(Section):
     """Who gets it: each admin directly, or the first of the channels"""
 
 
-def _cron_alone(value: object) -> object:
-    return {"cron": value} if isinstance(value, str) else value
-
-
 def _digest_in_short(value: object) -> object:
     if isinstance(value, bool | list):
         raise invalid(f"write `{SHIFT_CHANGE}` or a cron expression, or leave it out for none")
@@ -351,10 +354,11 @@ class Domain(Section):
     aging: AgingPolicy = AgingPolicy()
     evaluation: EvaluationPolicy = EvaluationPolicy()
     refresh: Annotated[
-        Refresh | None, BeforeValidator(_cron_alone, json_schema_input_type=str | Refresh)
+        Refresh | None, BeforeValidator(cron_alone, json_schema_input_type=str | Refresh)
     ] = None
     """When `oncall jobs run` loads what changed, e.g. `0 3 * * *`"""
     gaps: GapsPolicy = GapsPolicy()
+    runbooks: RunbookPolicy = RunbookPolicy()
     tools: list[ToolServer] = Field([], max_length=5)
     """MCP servers whose reading tools the answerer may ask, with a model and unless `effort` is
     `fast`: who is on call, what a service depends on"""

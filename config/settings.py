@@ -30,7 +30,7 @@ from config.parsing.addresses import as_public_url, otlp_endpoint, password_in
 from config.parsing.loader_list import AllowedLoader, read_loader_list
 from config.parsing.secret_files import environment, secrets_from_files, tool_tokens
 from config.providers import OPENAI, check_model_name, provider_and_model
-from config.tool_server import describe_fields
+from config.sections import describe_fields
 from telemetry.logs import LogFormat, LogLevel
 
 if TYPE_CHECKING:

@@ -279,8 +279,16 @@ ROWS = (
             ),
             plot(
                 "Alerts in a day",
-                "Of the bots on `alert_bots`; no_runbook: the documents know nothing of it.",
+                "Of the bots on `alert_bots`; no_runbook: the documents know nothing of it. And "
+                "how snoozes ended.",
                 in_a_day("oncall_alerts_total", "outcome", DOMAIN),
+                in_a_day("oncall_snoozes_total", "end", DOMAIN),
+            ),
+            plot(
+                "Uses of runbooks in a day",
+                "Of alerts of three days before, with `runbooks.track_record`; unknown: nobody "
+                "graded it, and nothing else says how it went.",
+                in_a_day("oncall_runbook_uses_total", "outcome", DOMAIN),
             ),
             plot(
                 "Open gaps",
@@ -292,6 +300,25 @@ ROWS = (
                 "Gaps closed in a day",
                 "The documents answer them by now.",
                 in_a_day("oncall_gaps_closed_total", "domain", DOMAIN),
+                width=12,
+            ),
+            plot(
+                "Runbook entries by their latest drill",
+                "fine, or the kind of what is to mend; `oncall drill` lists it.",
+                Series(
+                    f"max by (domain, outcome) (oncall_drilled_entries{DOMAIN}) > 0",
+                    "{{domain}} · {{outcome}}",
+                ),
+                width=12,
+            ),
+            plot(
+                "Time since the last drill",
+                "Of domains with `runbooks.drill`.",
+                Series(
+                    f"time() - max by (domain) (oncall_drilled_timestamp_seconds{DOMAIN})",
+                    "{{domain}}",
+                ),
+                unit="s",
                 width=12,
             ),
         ),

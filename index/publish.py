@@ -26,6 +26,7 @@ from index.generations.folders import GenerationFolders
 from index.generations.staging import Staging
 from index.open_generations import OpenGenerations
 from index.page_links import LinkedChunks, PageLinks, page_base
+from index.preview import preview_edit
 from index.search import Snapshot
 from index.snapshot import Generation
 from index.store.database import (
@@ -162,6 +163,15 @@ class Index:
             self._open_ones.swap(domain)
             self._share_current(domain)
             self._clean(domain, keep_texts=staging.in_steps)
+
+    @contextmanager
+    def preview(
+        self, domain: str, card: DocumentCard, chunks: Sequence[Chunk]
+    ) -> Iterator[tuple[Snapshot, Snapshot]]:
+        """The current generation, and as `preview_edit` makes it. Raises IndexUnavailable."""
+        current, links = self._open(domain, self.figures(domain).number), self._links(domain)
+        with preview_edit(current, self._store, links, self._questions, card, chunks) as edited:
+            yield current, edited
 
     def embed_ahead(self, domain: str, chunks: Sequence[Chunk]) -> int:
         """Computes and stores the vectors of these chunks for the machine that publishes them.

@@ -59,12 +59,11 @@ _ISATAP = (bytes.fromhex("00005efe"), bytes.fromhex("02005efe"))
 class ReadRefused(Exception):
     """Bytes can't be had. `reason` continues a sentence that starts with `it`.
 
-    `temporary`: a later attempt may succeed."""
+    `temporary`: a later attempt may succeed. `missing`: no such page (404, 410) or host."""
 
-    def __init__(self, reason: str, *, temporary: bool = False) -> None:
+    def __init__(self, reason: str, *, temporary: bool = False, missing: bool = False) -> None:
         super().__init__(reason)
-        self.reason = reason
-        self.temporary = temporary
+        self.reason, self.temporary, self.missing = reason, temporary, missing
 
 
 class NotAllowed(ReadRefused):
@@ -141,7 +140,9 @@ class Web:
     max_seconds: float = 60.0
     """For the whole download."""
 
-    def download(self, address: str, headers: Mapping[str, str] | None = None) -> Downloaded:
+    def download(
+        self, address: str, headers: Mapping[str, str] | None = None, method: str = "GET"
+    ) -> Downloaded:
         """Raises ReadRefused, without the URL, because anyone who has it can fetch the file.
 
         The connection goes to the very address that was checked, so that no second look-up of the
@@ -149,7 +150,7 @@ class Web:
         `Authorization`. A compressed reply is not unpacked."""
         if not self._allows(address):
             raise ReadRefused("lies on a server that I don't ask")
-        request = Request(address, headers=dict(headers or {}))  # noqa: S310 - allowed above
+        request = Request(address, headers=dict(headers or {}), method=method)  # noqa: S310 - allowed above
         with _Deadline(self.max_seconds) as deadline:
             try:
                 return self._read(request, deadline)
@@ -187,7 +188,7 @@ class Web:
                 raise ReadRefused(too_large(stated, self.max_bytes))
             if deadline.is_over:
                 raise TimeoutError
-            if len(data) < stated:
+            if len(data) < stated and request.get_method() != "HEAD":
                 raise ReadRefused("could not be fetched: it broke off", temporary=True)
             return Downloaded(bytes(data), answer.headers.get_content_type())
 
@@ -238,13 +239,15 @@ def _refusal(error: Exception) -> ReadRefused:
             redirect = ", a redirect that I don't follow" if error.code < 400 else ""
             return NotAllowed(f"could not be fetched: HTTP {error.code}{redirect}")
         temporary = error.code in _TEMPORARY
-        return ReadRefused(f"could not be fetched: HTTP {error.code}", temporary=temporary)
+        missing, reason = error.code in (404, 410), f"could not be fetched: HTTP {error.code}"
+        return ReadRefused(reason, temporary=temporary, missing=missing)
     cause = error.reason if isinstance(error, URLError) else error
     if isinstance(cause, _InsideError):
         return ReadRefused("leads to a private address, where I don't ask")
     if isinstance(cause, ssl.SSLCertVerificationError):
         return ReadRefused("could not be fetched: its certificate can't be verified")
-    return ReadRefused("could not be fetched: no answer", temporary=True)
+    missing = isinstance(cause, socket.gaierror) and cause.errno == socket.EAI_NONAME
+    return ReadRefused("could not be fetched: no answer", temporary=True, missing=missing)
 
 
 class _Deadline:

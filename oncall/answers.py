@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -131,9 +131,11 @@ class Answers:
         cache: AnswerCache | None = None,
         for_people: bool = True,
         quotes: bool = False,
+        snapshot: Callable[[], Snapshot] | None = None,
     ) -> Ask:
         """The agents over a domain's published documents by this domain file, which need not be
-        the one in use. `quotes`: without the model; they read the cache and never write it."""
+        the one in use. `quotes`: without the model; they read the cache and never write it.
+        `snapshot`: the documents to answer from; the published ones by default."""
         from agents.graph import build_ask
         from agents.observability import with_metrics, with_unread_sources
         from agents.runbooks.answer import with_runbook_lookup
@@ -142,10 +144,11 @@ class Answers:
 
         name, max_wrong = domain.domain, domain.answer.max_wrong
         models, access = self._models, self._documents.access
+        current = snapshot or partial(access.snapshot, name)
         model = None if quotes else models.chat
         thresholds = self._thresholds_of("") if quotes else self.thresholds
         ask = build_ask(
-            snapshot=lambda: access.snapshot(name),
+            snapshot=current,
             domain=domain,
             model=model,
             cache=cache,
@@ -156,9 +159,9 @@ class Answers:
         )
         wrappers = (  # innermost first
             with_buffered_progress(domain, model),
-            with_runbook_lookup(domain, lambda: access.snapshot(name), model),
+            with_runbook_lookup(domain, current, model),
             with_unread_sources(
-                lambda: access.snapshot(name),
+                current,
                 partial(self._documents.lost_sources.unread_since, name),
             ),
             with_metrics(name, prices=self._settings.read_prices(), for_people=for_people),

@@ -13,6 +13,7 @@ from oncall.documents import Documents
 from oncall.doors import Doors
 from oncall.ingestion import Ingestion
 from oncall.models import Models
+from oncall.previews import Previews
 from telemetry.logs import log_to_stderr
 from telemetry.metrics import watch_disk
 from telemetry.tracing import export_traces
@@ -46,7 +47,10 @@ class Copilot:
         self.documents = Documents(settings, self.models)
         self.answers = Answers(settings, self.models, self.documents)
         self.ingestion = Ingestion(settings, self.models, self.documents)
-        self.doors = Doors(settings, self.models, self.documents, self.answers, self.ingestion)
+        self.previews = Previews(self.documents, self.answers)
+        self.doors = Doors(
+            settings, self.models, self.documents, self.answers, self.ingestion, self.previews
+        )
 
         self.domain = self.documents.domain
         self.snapshot = self.documents.snapshot

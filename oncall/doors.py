@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from oncall.documents import Documents
     from oncall.ingestion import Ingestion
     from oncall.models import Models
+    from oncall.previews import Previews
 
 
 class Doors:
@@ -31,12 +32,14 @@ class Doors:
         documents: Documents,
         answers: Answers,
         ingestion: Ingestion,
+        previews: Previews,
     ) -> None:
         self._settings = settings
         self._models = models
         self._documents = documents
         self._answers = answers
         self._ingestion = ingestion
+        self._previews = previews
 
     @cached_property
     def tokens(self) -> LiveTokens:
@@ -94,6 +97,7 @@ class Doors:
                 identities=documents.groups,
                 everyone_may_read=lambda name, ids: all_may_read(snapshot(name), ids),
                 status=self._ingestion.index_status,
+                preview_words=self._previews.of_words,
             ),
             socket=socket,
         )

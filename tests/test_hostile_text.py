@@ -9,6 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from pydantic import BaseModel
@@ -16,8 +18,16 @@ from pydantic import BaseModel
 from agents.answer import MAX_QUESTION_CHARS, Turn
 from agents.checks.groundedness import groundedness
 from agents.context.sources import build_sources
+from agents.drill.rows import renames_in
 from agents.extractive.conversation import clean_message, leans_on, questions_in, small_talk_reply
 from agents.extractive.language import asks_about_the_past
+from agents.own_knowledge import own_question
+from bot.features.changes.feature import REQUEST
+from bot.features.changes.names import NameFinder, SystemName
+from bot.features.drills.outside import MENTION
+from bot.features.rehearsal.drills import WITH_AT
+from bot.features.timeline.service import is_timeline_request
+from bot.rotas.moments import period_in
 from bot.slack.messages import is_question, mentions, words_of
 from bot.slack.messages import plain as slack_plain
 from config.errors import LoadError
@@ -86,12 +96,18 @@ def asked(text: str) -> None:
     said = slack_plain(words_of({"text": text}))
     mentions(said)
     is_question(said)
+    is_timeline_request(said)
+    REQUEST.fullmatch(said)
+    SYSTEMS(said)
     words = clean_message(said)
     small_talk_reply(words, "Keys")
     leans_on(words, [Turn(role="user", content=text), Turn(role="user", content="and keys?")])
     questions_in(words)
     asks_about_the_past(words)
     search_terms(written_out(words))
+    own_question(words[:300])
+    period_in(" ".join(words.lower().split()), datetime(2026, 11, 28, tzinfo=UTC), "UTC")
+    WITH_AT.sub("", words)
     codes(words)
 
 
@@ -149,14 +165,18 @@ DOCUMENTS = {
 }
 QUESTIONS = [
     "[", "[\\", "<@", "<http://", "<#", "`", ":a", "\n", "\n ", "~~~\n", "?", "a.", "a_", "1,",
-    "and ", "ok, ", " -- ", "\u0301\u0316", "A-", "\\\n", "hi ", "@", "*",
+    "and ", "ok, ", " -- ", "\u0301\u0316", "A-", "\\\n", "hi ", "@", "*", "a-",
+    "what changed", "changes ", "list any ",
 ]  # fmt: skip
 REPLIES = [
     "<think>", "{", "[1", "!", "<|", "[", "| a ", "a\n-\n", '{"text": ', "30 + ", "1 a", "not ",
     "before ", "unless ", "A-1 ", "12 May ", "half ", "two-", "**a** ", "[1] ", "The sources ",
     "Aa ", "1.", "> ", "no more ", "$1", "- a:\n  ", "key. [1] ",
 ]  # fmt: skip
+SYSTEMS = NameFinder([SystemName(text=one, is_subject=True) for one in ("a1-a", "and", "key")])
 SOURCES = build_sources(snapshot(ROTATION).chunks("key-rotation"))
+SNAPSHOT = snapshot(ROTATION)
+SOURCES = build_sources(SNAPSHOT.chunks("key-rotation"))
 
 
 @pytest.fixture(scope="module")
@@ -205,6 +225,21 @@ def plain_reply() -> float:
 @pytest.mark.parametrize("piece", REPLIES)
 def test_a_crafted_reply_takes_about_as_long_as_a_plain_one(piece: str, plain_reply: float) -> None:
     assert takes_less(replied, of(piece), MOST * plain_reply)
+
+
+def drilled(text: str) -> None:
+    """A passage in which a drill looks for new names of tools, and for people and channels."""
+    (chunk, *_) = SNAPSHOT.chunks("key-rotation")
+    list(renames_in([replace(chunk, text=text)]))
+    MENTION.findall(text)
+
+
+@pytest.mark.parametrize(
+    "piece", ["`a` was ", "a.", "a-", "renamed ", "`a", "a (formerly ", "<@U", "#a-", "U0A", "C0 "]
+)
+def test_a_crafted_passage_is_drilled_about_as_fast_as_a_plain_one(piece: str) -> None:
+    drilled(of(PROSE))
+    assert takes_less(drilled, of(piece), MOST * quickest(drilled, of(PROSE)))
 
 
 @pytest.mark.parametrize("letter", ["a", "1", "[", " ", "é"])

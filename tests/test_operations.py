@@ -104,7 +104,10 @@ def test_no_series_tells_when_another_one_was_created() -> None:
     assert "_created" not in exposition().decode()
 
 
-UNCHARTED = {"oncall_index_bytes": "the sizing of machines, not their trouble"}
+UNCHARTED = {
+    "oncall_index_bytes": "the sizing of machines, not their trouble",
+    "oncall_changes_asked_total": "how often people use it",
+}
 
 
 def test_no_two_panels_share_a_number_or_a_place() -> None:

@@ -80,6 +80,13 @@ class RunbookDocument:
             if "step" in roles and roles[place.column] == "name":
                 yield from ((place, entry) for entry in self._of_place(chunk, place))
 
+    def sections(self) -> Iterator[tuple[NamePlace, RunbookEntry]]:
+        """The entries of headings, by each name that a heading as a whole states."""
+        for chunk, place in (one for places in self._places.values() for one in places):
+            heading = chunk.heading_path[place.level] if place.kind == "section" else ""
+            if heading and place.level >= 0 and name_key(heading) == place.key:
+                yield from ((place, entry) for entry in self._of_place(chunk, place))
+
     def long_names(self, key: str) -> Iterator[str]:
         """What a short name stands for in tables of two columns."""
         for chunk, place in self._places.get(key, ()):

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from textwrap import dedent
 from typing import Literal
 
+from loaders.text.plain import plain_text
+
 
 @dataclass(frozen=True, kw_only=True)
 class StepPart:
@@ -43,6 +45,15 @@ class RunbookStep:
     def text(self) -> str:
         """The step's own text, as markdown."""
         return "\n".join(filter(None, (self.condition, *(part.text for part in self.parts))))
+
+    @property
+    def words(self) -> str:
+        """The same as plain text, in one line."""
+        texts = (
+            part.text if part.kind == "command" else plain_text(part.text) for part in self.parts
+        )
+        words = " ".join(filter(None, (plain_text(self.condition), *texts)))
+        return " ".join(re.sub(r"\s+([.,;:])", r"\1", words).split())
 
 
 ITEM = re.compile(

@@ -25,7 +25,7 @@ import structlog
 
 from agents.requests import ToolFailed, ToolFailure, ToolOffer
 from agents.tools.calls import to_plain_text
-from config.tool_server import ToolServer
+from config.sections import ToolServer
 
 if TYPE_CHECKING:
     import httpx2

@@ -26,13 +26,26 @@ def section(text: str, **more: Any) -> Json:
     return {"type": "section", "text": text_object(text), **more}
 
 
+def sections(lines: Sequence[str]) -> list[Json]:
+    """As few as hold all lines."""
+    texts: list[str] = []
+    for line in lines:
+        if texts and len(texts[-1]) + len(line) < MAX_TEXT_CHARS:
+            texts[-1] += f"\n{line}"
+        else:
+            texts.append(line)
+    return [section(text) for text in texts]
+
+
 def header(text: str) -> Json:
     """`text`: plain; it is cut to Slack's limit."""
     return {"type": "header", "text": {"type": "plain_text", "text": short(text, 150)}}
 
 
 def context(texts: Sequence[str], **more: Any) -> Json:
-    return {"type": "context", "elements": [text_object(text) for text in texts[:10]], **more}
+    """A block of ten elements at most; the last one holds what is over."""
+    lines = [*texts[:9], "\n".join(texts[9:])] if len(texts) > 10 else texts
+    return {"type": "context", "elements": [text_object(line) for line in lines], **more}
 
 
 def text_object(mrkdwn: str) -> Json:

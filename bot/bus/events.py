@@ -78,10 +78,14 @@ class TimerDue(Event):
         return cls(timer=item["timer"]["kind"], subject=item["timer"]["subject"])
 
 
-SuggestionKind = Literal["answer", "outdated", "step", "contradiction", "review"]
+SuggestionKind = Literal[
+    "answer", "outdated", "step", "steps", "contradiction", "review", "drill"
+]  # fmt: skip
 """`answer`: a human answered what the document does not; `outdated`: a reader flagged a cited place
-as out of date; `step`: a step of a checklist is wrong; `contradiction`: another place that an admin
-chose to keep says otherwise; `review`: a document is due for review."""
+as out of date; `step`: a step of a checklist is wrong; `steps`: most people skip a step, or
+several report it; `contradiction`: another place that an admin chose to keep says otherwise;
+`review`: a document is due for review; `drill`: its runbook entries have something to mend. An
+older release names a kind that it doesn't know a suggested change."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +101,8 @@ class Suggestion:
     heading: str = ""
     """The section meant, or the nearest one."""
     question: str = ""
-    """The question, or the topic of the place; message text. For a `review`, the reason."""
+    """The question, or the topic of the place; message text. Of a `review` or a `drill`, the
+    reason."""
     words: str = ""
     """The proposed text, or a description of the problem; message text."""
     by: str = ""

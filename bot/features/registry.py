@@ -15,17 +15,21 @@ from agents.ledger.runs import create_run_table
 from bot.feature import AnswerGate, DocumentOwners, Feature, FeatureContext
 from bot.features.alerts import store as alert_store
 from bot.features.alerts.feature import build_alerts
-from bot.features.alerts.store import AlertCounts
+from bot.features.alerts.history import AlertCounts, RecordedAlerts
 from bot.features.answering.abandoned import AbandonedQuestions
 from bot.features.answering.ask import RUNS
 from bot.features.answering.earlier_threads import EarlierThreads
 from bot.features.answering.feature import build_answering
 from bot.features.answering.intake import Intake
 from bot.features.budgets.feature import build_budgets
+from bot.features.changes.feature import build_changes
 from bot.features.checklists import store as checklist_store
 from bot.features.checklists.feature import build_checklists
+from bot.features.checklists.store import ChecklistStore
 from bot.features.digest import store as digest_store
 from bot.features.digest.feature import build_digest
+from bot.features.drills import store as drill_store
+from bot.features.drills.feature import build_drills
 from bot.features.feedback.feature import build_feedback
 from bot.features.feedback.store import FeedbackStore
 from bot.features.freshness import store as freshness_store
@@ -45,6 +49,19 @@ from bot.features.link_previews.service import LinkPreviews
 from bot.features.owner_drafts import store as owner_draft_store
 from bot.features.owner_drafts.feature import build_owner_drafts
 from bot.features.owner_drafts.proposals import propose
+from bot.features.rehearsal import store as rehearsal_store
+from bot.features.rehearsal.feature import build_rehearsal
+from bot.features.replay.service import DraftReplay, PreviewWords
+from bot.features.replay.store import PastQuestions
+from bot.features.replay.views import summary
+from bot.features.snooze import store as snooze_store
+from bot.features.snooze.feature import build_snooze
+from bot.features.step_counts.feature import build_step_counts
+from bot.features.timeline import store as timeline_store
+from bot.features.timeline.feature import build_timeline
+from bot.features.track_record import store as track_record_store
+from bot.features.track_record.feature import build_track_record
+from bot.features.track_record.record import UseSources
 from bot.privacy.tables import FeatureTables
 from bot.slack.manifest import missing_scopes
 
@@ -94,6 +111,7 @@ class FeatureServices:
     status: StatusOf
     owners: DocumentOwners | None
     ask_unattended: Callable[[str], Ask] | None
+    preview_words: PreviewWords | None
 
 
 def build_features(context: FeatureContext, services: FeatureServices) -> tuple[Feature, ...]:
@@ -103,28 +121,74 @@ def build_features(context: FeatureContext, services: FeatureServices) -> tuple[
     report = HandoffReport(context, records, handoffs)
     ledger = (asking.router.ledger or partial(RunLedger, context.engine))()
     answers = AnswerGate(context=context, records=records, is_private=asking.is_private)
+    counts, checklists = AlertCounts(context.engine), ChecklistStore(context.engine)
+    history = RecordedAlerts(context.engine)
+    snooze = build_snooze(context, answers, history, handoffs.on_call, checklists.first_steps)
+    preview = services.preview_words and DraftReplay(
+        context=context,
+        past=PastQuestions(context.engine, counts.question_ids),
+        ledger=ledger,
+        preview_words=services.preview_words,
+        summary=summary,
+    )
+    alerts = build_alerts(
+        context,
+        records,
+        intake.attempts.answer_alert,
+        asking.store_alert,
+        [one.on_alert for one in (snooze,) if one.on_alert],
+    )
+    steps = build_checklists(context, records, asking.is_private, intake.say_why_not)
+    handoff = build_handoff(context, records, handoffs, report, intake.say_why_not)
+    timeline = build_timeline(
+        context,
+        records,
+        history,
+        [one.timeline for one in (alerts, snooze, steps, handoff) if one.timeline],
+        services.owners,
+        intake.say_why_not,
+    )
     built = (
         build_answering(intake, services.abandoned, context.identity.user),
         build_feedback(answers, services.feedback, intake.say_why_not),
         build_link_previews(services.extras.previews),
-        build_alerts(context, records, intake.attempts.answer_alert, asking.store_alert),
-        build_checklists(context, records, asking.is_private, intake.say_why_not),
-        build_handoff(context, records, handoffs, report, intake.say_why_not),
-        build_owner_drafts(context, services.owners),
+        alerts,
+        # The order of the buttons and notes below an alert's answer, with *Flag outdated* last.
+        steps,
+        build_changes(context, records, history, intake.say_why_not),
+        build_track_record(answers, _use_sources(context, services, history), intake.say_why_not),
+        build_drills(context, handoffs.on_call),
+        snooze,
+        timeline,
+        handoff,
+        build_owner_drafts(context, services.owners, preview),
         build_gaps(context, records, services.ask_unattended, ledger),
         build_freshness(context, records, answers),
+        build_rehearsal(context, records, counts.past),
         build_budgets(context, ledger),
+        build_step_counts(context, checklists.runs),
     )
-    # Last: these two show what the others have to say.
+    # Last: these show what the others have to say.
     digest = build_digest(
         context,
         records,
         parts=[one.digest for one in built if one.digest],
         waiting=report.waiting,
-        alerts=AlertCounts(context.engine).question_ids,
+        alerts=counts.question_ids,
         whom=handoffs.on_call,
     )
     return (*built, digest, _home(context, services, built))
+
+
+def _use_sources(
+    context: FeatureContext, services: FeatureServices, history: RecordedAlerts
+) -> UseSources:
+    return UseSources(
+        episodes=history.of_question,
+        checklists=ChecklistStore(context.engine).finished,
+        is_handed_off=lambda question: services.handoffs.get(question) is not None,
+        verdicts=services.feedback.verdicts_on,
+    )
 
 
 def _home(
@@ -139,7 +203,7 @@ def _home(
 
 _STORES: tuple[Any, ...] = (
     alert_store, checklist_store, handoff_store, digest_store, owner_draft_store, gap_store,
-    freshness_store,
+    freshness_store, timeline_store, track_record_store, rehearsal_store, snooze_store, drill_store,
 )  # fmt: skip
 FEATURE_TABLES = FeatureTables(
     tables=[RUNS, *(table for store in _STORES for table in store.PERSONAL_TABLES)],

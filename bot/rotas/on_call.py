@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 
 import structlog
 
+from bot.rotas.moments import Period
 from bot.rotas.rota import (
     FOR_A_CALL_SECONDS,
     FRESH_SECONDS,
@@ -17,7 +19,7 @@ from bot.rotas.rota import (
     format_local,
     zone_of,
 )
-from bot.rotas.shifts import RotaTurn, begins_after, named_at, turn_at
+from bot.rotas.shifts import RotaTurn, named_at, turn_at, turns_between
 from bot.slack.client import SlackBusy, SlackClient, SlackRefused, SlackUnsure
 from config.domain import Domain, EscalationLevel
 from config.errors import ConfigError
@@ -84,19 +86,43 @@ class OnCallResolver:
     def on_call(self, domain: Domain, *, within: float = FRESH_SECONDS) -> OnCall | None:
         """None for a domain whose rota isn't there or can't be read."""
         cached = self._rota(domain, within)
-        return self._at(domain, cached, datetime.now(UTC)) if cached else None
+        if cached is None:
+            return None
+        return self._on_call(domain, cached, turn_at(cached.shifts, datetime.now(UTC)))
 
     def upcoming(self, domain: Domain, count: int) -> list[tuple[datetime, OnCall]]:
         """The next turns with their starts, UTC; none where the rota can't be read."""
         cached = self._rota(domain, FOR_A_CALL_SECONDS)
         if cached is None:
             return []
-        turns: list[tuple[datetime, OnCall]] = []
-        start = begins_after(cached.shifts, datetime.now(UTC))
-        while start and len(turns) < count:
-            turns.append((start, self._at(domain, cached, start)))
-            start = begins_after(cached.shifts, start)
-        return turns
+        now = datetime.now(UTC)
+        later = (
+            (start, turn) for start, turn in turns_between(cached.shifts, now)
+            if start > now and turn.who
+        )  # fmt: skip
+        return [(at, self._on_call(domain, cached, turn)) for at, turn in islice(later, count)]
+
+    def turns(self, domain: Domain, period: Period) -> list[tuple[datetime, OnCall]]:
+        """Who is on call in a period, gaps too, each with its start in it, UTC; the successive
+        shifts of one person as one. Raises ConfigError where the rota can't be read."""
+        cached = self.rotas.of(domain, domain.escalation.rota, within=FOR_A_CALL_SECONDS)
+        shifts = cached.covering(period.start, period.end)
+        turns: list[tuple[datetime, RotaTurn]] = []
+        for start, turn in turns_between(shifts, period.start, period.end):
+            if turns and turns[-1][1].who == turn.who:
+                start, _ = turns.pop()
+            turns.append((start, turn))
+        zone, ids = zone_of(domain, cached), {turn.who: "" for _, turn in turns}
+        ids = {who: self._slack_id(who) for who in ids}
+        return [
+            (start, OnCall(who=ids[one.who], named=bool(one.who), until=one.until, zone=zone))
+            for start, one in turns
+        ]
+
+    def zone(self, domain: Domain) -> str:
+        """The zone of its times."""
+        own = domain.escalation.time_zone or not domain.escalation.rota
+        return zone_of(domain, None if own else self._rota(domain, FOR_A_CALL_SECONDS))
 
     def _rota(self, domain: Domain, within: float) -> CachedRota | None:
         try:
@@ -104,8 +130,7 @@ class OnCallResolver:
         except ConfigError:
             return None
 
-    def _at(self, domain: Domain, cached: CachedRota, at: datetime) -> OnCall:
-        turn = turn_at(cached.shifts, at)
+    def _on_call(self, domain: Domain, cached: CachedRota, turn: RotaTurn) -> OnCall:
         return OnCall(
             who=self._slack_id(turn.who),
             named=bool(turn.who),

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
@@ -212,6 +213,8 @@ USABLE_SECONDS = 24 * 3_600.0
 WAIT_SECONDS = 5.0
 """For a read that goes on; after that the caller goes on without it."""
 AHEAD, BACK = timedelta(days=35), timedelta(days=8)
+SHIFT_DAYS = timedelta(days=8)
+"""Within which another may take over from somebody on shift."""
 
 
 @dataclass(frozen=True)
@@ -221,6 +224,17 @@ class CachedRota:
     shifts: tuple[Shift, ...]
     zone: str
     label: str
+    shifts_from: Callable[[datetime, datetime], tuple[Shift, ...]] | None = None
+    """Reads those of another time from the copy."""
+    read_at: datetime | None = None
+
+    def covering(self, start: datetime, end: datetime) -> tuple[Shift, ...]:
+        """Shifts from `start` to some days after `end`. Raises ConfigError."""
+        end += SHIFT_DAYS
+        if self.shifts_from is None or self.read_at is None:
+            return self.shifts
+        is_near = self.read_at - BACK <= start and end <= self.read_at + AHEAD
+        return self.shifts if is_near else self.shifts_from(start, end)
 
 
 @dataclass
@@ -238,7 +252,7 @@ class RotaCache:
     def __init__(
         self, places: RotaPlaces = RotaPlaces(), *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._places = places
+        self.places = places
         self._clock = clock
         self._entries: dict[tuple[str, str, str], _Entry] = {}
         self._lock = threading.Lock()
@@ -280,7 +294,7 @@ class RotaCache:
         folder = domain.path.parent if domain.path.name else Path()
         try:
             zone = ZoneInfo(domain.escalation.time_zone or "UTC")
-            parsed = read_rota(rota, folder, self._places)
+            parsed = read_rota(rota, folder, self.places)
             shifts = parsed.shifts(now - BACK, now + AHEAD, zone)
         except Exception as error:  # whatever a rota does, the domain's fallback has to be called
             kind = type(error).__name__
@@ -292,7 +306,8 @@ class RotaCache:
         else:
             if entry.problem:
                 log.info("the rota can be read again", domain=domain.domain)
-            entry.rota = CachedRota(shifts, parsed.zone, parsed.label)
+            read = partial(parsed.shifts, zone=zone)
+            entry.rota = CachedRota(shifts, parsed.zone, parsed.label, read, now)
             entry.problem, entry.read_at = None, self._clock()
         entry.tried_at = self._clock()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -46,33 +47,43 @@ def named_at(shifts: Sequence[Shift], at: datetime, *, rota: str) -> str:
 
 def turn_at(shifts: Sequence[Shift], at: datetime) -> RotaTurn:
     """A shift that names nobody counts as a gap."""
-    before = _ruling(shifts, at)
-    for moment in _bounds(shifts, at):
-        now = _ruling(shifts, moment)
-        if _is_change(before, now, moment):
-            return RotaTurn(before.who if before else "", moment)
-    return RotaTurn(before.who if before else "", None)
+    _, turn = next(turns_between(shifts, at, at))
+    return turn
 
 
 def begins_after(shifts: Sequence[Shift], after: datetime) -> datetime | None:
     """The start of the next person's turn; a gap is not a turn."""
-    before = _ruling(shifts, after)
-    for moment in _bounds(shifts, after):
-        now = _ruling(shifts, moment)
-        if now and _is_change(before, now, moment):
-            return moment
+    turns = turns_between(shifts, after)
+    return next((start for start, turn in turns if start > after and turn.who), None)
+
+
+def turns_between(
+    shifts: Sequence[Shift], start: datetime, end: datetime | None = None
+) -> Iterator[tuple[datetime, RotaTurn]]:
+    """The turns and gaps from `start` to `end`, in order, each with its start, or `start` where it
+    had begun before. For a moment, `start` = `end`, the one turn then; without an end, all."""
+    named = (one for one in shifts if one.who and one.end > start)
+    waiting = deque(sorted(named, key=lambda one: one.start))
+    moments = {moment for one in waiting for moment in (one.start, one.end) if moment > start}
+    on: list[Shift] = []
+    began, before = start, None
+    for moment in (start, *sorted(moments)):
+        while waiting and waiting[0].start <= moment:
+            on.append(waiting.popleft())
+        on = [one for one in on if one.end > moment]
+        now = _ruling(on, moment)
+        if moment > start and _is_change(before, now, moment):
+            yield began, RotaTurn(before.who if before else "", moment)
+            began = moment
+            if end and moment >= end:
+                return
         before = now
-    return None
+    yield began, RotaTurn(before.who if before else "", None)
 
 
 def _ruling(shifts: Sequence[Shift], at: datetime) -> Shift | None:
     now = [shift for shift in shifts if shift.who and shift.start <= at < shift.end]
     return max(now, key=lambda shift: (shift.start, shift.start - shift.end), default=None)
-
-
-def _bounds(shifts: Sequence[Shift], after: datetime) -> Iterator[datetime]:
-    moments = {moment for shift in shifts for moment in (shift.start, shift.end)}
-    yield from sorted(moment for moment in moments if moment > after)
 
 
 def _is_change(before: Shift | None, now: Shift | None, moment: datetime) -> bool:

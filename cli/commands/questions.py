@@ -1,21 +1,25 @@
-"""Commands that answer one question, run one search, or read one file."""
+"""Commands that answer one question or past ones again, run one search, or read one file."""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 import yaml
 
-from cli.options import AsJson, DomainName, print_json, wired
+from cli.options import AnyDomain, AsJson, DomainName, plain_console, print_json, wired
 from config.errors import UsageError
 
 if TYPE_CHECKING:
     from agents.answer import Turn
+    from bot.features.replay.service import EditPreview, ReplayReport
+    from bot.features.replay.store import PastQuestion
     from config.domain import Domain
     from oncall import Copilot
 
@@ -201,3 +205,108 @@ def convert(
         print_json(document_to_json(document))
     else:
         sys.stdout.write(document_to_markdown(document))
+
+
+@app.command("replay")
+def replay_edit(
+    domain: AnyDomain = "",
+    document: Annotated[str, typer.Option(metavar="ID", help="The document that is edited.")] = "",
+    edited: Annotated[
+        Path | None, typer.Option("--as", metavar="FILE", help="Its whole text after the edit.")
+    ] = None,
+    days: Annotated[int, typer.Option(min=1, max=3650, help="How far back to look.")] = 30,
+    limit: Annotated[
+        int, typer.Option(min=1, help="Most questions asked again: hand-offs, then the newest.")
+    ] = 50,
+    all_documents: Annotated[
+        bool,
+        typer.Option(
+            "--all-documents", help="With access.audience asker: also what not everyone may read."
+        ),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Ask a model without a question.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Ask past questions again, as if a document had been edited.
+
+    Compares the answers of today's documents with those after the edit: which hand-offs would have
+    been answered, which answers change, which get worse. Publishes and stores nothing."""
+    from bot.features.replay.service import ReplayReport
+    from bot.features.replay.views import as_json as to_json
+    from bot.features.replay.views import details, summary
+    from cli.output.terminal import visible
+    from index.permissions.words import Operator, visible_text
+
+    if not document or edited is None:
+        raise UsageError("what is edited? Write: oncall replay --document ID --as FILE")
+    copilot = wired(at_a_terminal="warning")
+    name, document = _edited_document(copilot, domain, document)
+    report = ReplayReport(changes=(), totals={})
+    if past := _past_questions(copilot, name, days):
+        previews = copilot.previews
+        with previews.of_file(name, document, edited, all_documents=all_documents) as preview:
+            if not preview.after.chunks(document):
+                typer.echo(f"{edited} holds no text: as if the document were deleted", err=True)
+            report = _replay(copilot, preview, past, limit=limit, yes=yes)
+    if as_json:
+        values = to_json(report, lambda words: visible_text(words, Operator()))
+        print_json({"domain": name, "document": document, "days": days, **values})
+        return
+    console = plain_console()
+    console.print(f"{name}: {document} as {edited}, the last {days} days")
+    console.print(summary(report) if past else "Nothing to replay: no question is on record.")
+    for line in details(report, lambda words: visible_text(words, Operator())):
+        console.print(visible(line))
+
+
+def _edited_document(copilot: Copilot, domain: str, document: str) -> tuple[str, str]:
+    """(domain, id) of the document. Raises UsageError, which names the nearest id."""
+    from enrichment.references import find_document, paths_of, suggest_document
+
+    names = [copilot.domain(domain).domain] if domain else list(copilot.published())
+    snapshots = {name: copilot.index.snapshot(name) for name in names}
+    paths: dict[str, str] = {}
+    for snapshot in snapshots.values():
+        paths |= paths_of(snapshot.documents.values())
+    identity = find_document(document, paths)
+    holders = [name for name, snapshot in snapshots.items() if identity in snapshot.documents]
+    if not holders:
+        raise UsageError(f"no document {document!r}{suggest_document(document, paths)}")
+    if len(holders) > 1:
+        raise UsageError(
+            f"{identity!r} is in {' and '.join(holders)}",
+            remedy=f"name one of them: oncall replay {holders[0]} --document …",
+        )
+    return holders[0], identity
+
+
+def _past_questions(copilot: Copilot, name: str, days: int) -> list[PastQuestion]:
+    from bot.features.alerts.history import AlertCounts
+    from bot.features.alerts.store import create_tables
+    from bot.features.replay.store import PastQuestions
+    from bot.questions.store import QuestionStore
+    from durable.database import now
+
+    engine = copilot.index.engine
+    QuestionStore(engine)  # creates its tables where no bot has run
+    create_tables(engine)
+    past = PastQuestions(engine, AlertCounts(engine).question_ids)
+    return past.since(name, now() - timedelta(days=days))
+
+
+def _replay(
+    copilot: Copilot, preview: EditPreview, past: Sequence[PastQuestion], *, limit: int, yes: bool
+) -> ReplayReport:
+    from agents.ledger.runs import TOKENS_OF_A_RUN
+    from bot.features.replay.service import plan_replay, replay
+    from cli.evaluation.systems import at_a_time
+
+    plan = plan_replay(preview, past, limit=limit)
+    if plan.answers and copilot.model and not yes:
+        tokens = plan.answers * TOKENS_OF_A_RUN
+        cost = f"{plan.answers} answers by {copilot.model_name}, about {tokens:,} tokens"
+        if not sys.stdin.isatty():
+            raise UsageError(f"this takes {cost}", remedy="add --yes, or a lower --limit")
+        typer.confirm(f"This takes {cost}. Go on?", abort=True, err=True)
+    with ThreadPoolExecutor(at_a_time(copilot), thread_name_prefix="replay") as pool:
+        return replay(plan, pool.map)

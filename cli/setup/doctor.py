@@ -70,7 +70,7 @@ def _slack(settings: Settings, domains: Mapping[str, Domain]) -> Iterator[Findin
     findings, app = check_slack(settings, domains.values(), running_bots(settings))
     yield from findings
     for domain in domains.values():
-        for channel in domain.channels:
+        for channel in dict.fromkeys((*domain.channels, *domain.sources.change_channels)):
             yield (
                 check_channel(app, channel)
                 if app

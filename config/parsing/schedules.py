@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from itertools import islice, pairwise
 from zoneinfo import ZoneInfo, available_timezones
@@ -51,6 +51,18 @@ def wall_times(cron: str, after: datetime) -> Iterator[datetime]:
             yield iterator.get_next(datetime)
         except CroniterBadDateError:
             return
+
+
+def next_time(cron: str, time_zone: str, after: datetime) -> datetime | None:
+    """The first time of a schedule after `after`, aware; in UTC. None where there is none.
+
+    A local time that the clock skips in spring becomes the first after the gap. A local time that
+    comes twice in autumn counts the first time."""
+    zone = ZoneInfo(time_zone)
+    # Starts before any clock change: local time may be behind after one.
+    around = after.astimezone(zone).replace(tzinfo=None) - timedelta(hours=3)
+    times = (wall.replace(tzinfo=zone).astimezone(UTC) for wall in wall_times(cron, around))
+    return next((one for one in times if one > after), None)
 
 
 def shortest_gap(cron: str) -> timedelta:

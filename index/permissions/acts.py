@@ -64,6 +64,8 @@ class Act(StrEnum):
     FLAG = "flag"
     CHECKLIST = "checklist"
     """Its start, presses and reports."""
+    INCIDENT = "incident"
+    """Snooze, timeline, what changed, how the runbook did: in the thread of an alert."""
     DRAFT = "draft"
     """A decision on a suggestion for a document, by its addressee or an admin."""
     ADMINISTER = "administer"

@@ -144,7 +144,10 @@ class DomainAccess:
         """The current generation, guarded where permissions differ between askers.
 
         Raises IndexUnavailable and ConfigError."""
-        whole = self._snapshot(name)
+        return self.guarded(name, self._snapshot(name))
+
+    def guarded(self, name: str, whole: Snapshot) -> Snapshot:
+        """The same for this generation of the domain. Raises ConfigError."""
         domain = self._domains()[name]
         if domain.access.audience == "channel":
             return whole

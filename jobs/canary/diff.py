@@ -20,7 +20,8 @@ OF_THE_INDEX = ("sources", "chunks")
 WITHOUT_EFFECT = (
     *("channels", "admins", "escalation", "limits", "access", "retention", "evaluation"),
     *("answer.when", "answer.follow_ups", "answer.alert_bots", "answer.cache"),
-    *("answer.link_previews", "answer.earlier_threads", "retrieval.top_k", "tools"),
+    *("answer.link_previews", "answer.earlier_threads", "retrieval.top_k", "runbooks", "tools"),
+    "sources.change_channels",
 )
 """Keys that do not change the answer to a golden question: they control who gets an answer, when,
 how often, and what is posted with it. `tools` is here because unmerged edits call no tool."""
@@ -35,7 +36,7 @@ class ConfigChange:
 
     @property
     def of_the_index(self) -> bool:
-        return _within(self.key, OF_THE_INDEX)
+        return self.has_effect and _within(self.key, OF_THE_INDEX)
 
     @property
     def has_effect(self) -> bool:

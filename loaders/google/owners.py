@@ -1,6 +1,6 @@
-"""Reads the owners of documents from Drive and writes comments for them.
+"""Reads the owners of documents from Drive, writes comments for them, and saves new documents.
 
-Comments are the only thing that this program writes at Google. Reading and commenting use
+Comments and new documents are all that this program writes at Google. Reading and writing use
 separate tokens.
 
 Drive's guide *Manage comments and replies* (November 2026): every comments method needs `fields`;
@@ -21,7 +21,7 @@ from loaders.google.client import GoogleClient
 from loaders.google.drive.calls import DriveCalls
 from loaders.google.drive.source import open_drive
 from loaders.google.errors import GoogleRefused
-from loaders.google.services import COMMENTS, read_credentials
+from loaders.google.services import WRITE, read_credentials
 
 CommentOutcome = Literal["made", "off", "refused", "gone", "later"]
 """`off`: comments are disabled. `later`: Google did not respond properly; retry later."""
@@ -76,6 +76,64 @@ def _marked(client: GoogleClient, document: str, mark: str) -> Any:
             if mark in str(comment.get("content") or ""):
                 return comment
     return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saved:
+    """A saved document; or, without a URL, the reason and its remedy."""
+
+    url: str = ""
+    why: str = ""
+
+
+MARK = "oncallMark"
+_SAVING: Mapping[str, str] = {
+    "notFound": "Google finds no such folder: share the folder of `runbooks.timeline_folder` with "
+    "my account as Contributor, or correct its id",
+    "insufficientFilePermissions": "my account may only read that folder: make it a Contributor",
+    "storageQuotaExceeded": "Google lets my account store on shared drives only: take a folder on "
+    "one, with my account as Contributor",
+}
+"""Reason → what to do."""
+
+
+def save_once(client: GoogleClient, folder: str, *, mark: str, title: str, markdown: str) -> Saved:
+    """Saves Markdown as a Google Doc, unless the folder has one with its mark.
+
+    `mark`: letters, digits and hyphens. Drive converts `text/markdown` (its guide *Upload file
+    data*, November 2026)."""
+    from googleapiclient.http import MediaInMemoryUpload
+
+    body = {
+        "name": title, "mimeType": DOCUMENT, "parents": [folder], "appProperties": {MARK: mark},
+    }  # fmt: skip
+    media = MediaInMemoryUpload(markdown.encode(), mimetype="text/markdown")
+    request = client.files.create(
+        body=body, media_body=media, fields=_SAVED, supportsAllDrives=True
+    )
+    try:
+        file = client.call_unless(lambda: _saved(client, folder, mark), request)
+    except GoogleRefused as refused:
+        return Saved(why=_SAVING.get(refused.reason, refused.in_words()))
+    except ConfigError as error:
+        return Saved(why=error.problem)
+    return Saved(url=str(file.get("webViewLink") or ""))
+
+
+DOCUMENT = "application/vnd.google-apps.document"
+_SAVED = "webViewLink"
+
+
+def _saved(client: GoogleClient, folder: str, mark: str) -> Any:
+    has_mark = f"appProperties has {{ key='{MARK}' and value='{mark}' }}"
+    safe = folder.replace("\\", "\\\\").replace("'", "\\'")
+    request = client.files.list(
+        q=f"{has_mark} and '{safe}' in parents and trashed = false",
+        fields=f"files({_SAVED})",
+        supportsAllDrives=True,
+        includeItemsFromAllDrives=True,
+    )
+    return next(iter(client.call(request).get("files") or ()), None)
 
 
 OwnerRole = Literal["owner", "editor", "manager"]
@@ -158,7 +216,7 @@ TIMEOUT = 20.0
 
 @dataclass(frozen=True)
 class GoogleOwners:
-    """Implements `bot.feature.DocumentDesk`. Thread-safe. Opens its clients on first use."""
+    """Implements `bot.feature.DocumentOwners`. Thread-safe. Opens its clients on first use."""
 
     settings: Settings
     attempts: int = ATTEMPTS
@@ -176,6 +234,9 @@ class GoogleOwners:
             return Commented(outcome="gone" if self.owners(document).deleted else "off")
         return comment_once(self._writing, document, mark=mark, content=content, quoted=quoted)
 
+    def save(self, folder: str, *, mark: str, title: str, markdown: str) -> Saved:
+        return save_once(self._writing, folder, mark=mark, title=title, markdown=markdown)
+
     @cached_property
     def _reading(self) -> DriveCalls:
         drive = open_drive(self.settings, attempts=self.attempts, timeout=TIMEOUT, sleep=self.sleep)
@@ -183,12 +244,12 @@ class GoogleOwners:
 
     @cached_property
     def _writing(self) -> GoogleClient:
-        """The client for comments. It ignores GOOGLE_DELEGATE and acts as the service account.
+        """The client that writes. It ignores GOOGLE_DELEGATE and acts as the service account.
 
-        Otherwise comments would carry the name of a person who didn't write them."""
+        Otherwise comments and documents would carry the name of a person who didn't write them."""
         api_url = self.settings.google_api_url or ""
         key = self.settings.google_credentials
-        credentials = read_credentials(key, scope=COMMENTS, api_url=api_url)
+        credentials = read_credentials(key, scope=WRITE, api_url=api_url)
         return GoogleClient(
             credentials,
             api_url=api_url,

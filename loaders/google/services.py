@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
 
 DRIVE = "https://www.googleapis.com/auth/drive.readonly"
-COMMENTS = "https://www.googleapis.com/auth/drive"
-"""The narrowest scope with which comments.create works on other people's documents.
+WRITE = "https://www.googleapis.com/auth/drive"
+"""The narrowest scope with which comments.create works on other people's documents, and
+files.create in other people's folders.
 
-`drive.file` covers only files that an app created. The account's role, commenter, limits what it
-can do with a document."""
+`drive.file` covers only what an app created. The account's role limits what it can do: commenter of
+a document, contributor of a folder."""
 GROUP_MEMBERS = "https://www.googleapis.com/auth/admin.directory.group.member.readonly"
 _OTHER_KEYS = {
     "authorized_user": "it is a person's own login, as `gcloud auth application-default login` "
@@ -94,11 +95,11 @@ USED_METHODS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "drive": {
         "changes": ("getStartPageToken", "list"),
         "comments": ("create", "list"),
-        "files": ("export", "get", "list"),
+        "files": ("create", "export", "get", "list"),
         "permissions": ("list",),
     },
 }
-"""Every method in use. Only `comments.create` writes, with a separate token."""
+"""Every method in use. `comments.create` and `files.create` write, with a separate token."""
 ANSWER = {"type": "object", "properties": {"nextPageToken": {"type": "string"}}}
 """A response schema with all that the client needs: it is JSON, and how it is paged."""
 

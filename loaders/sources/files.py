@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from config.errors import ConfigError
 from config.parsing.fields import NonBlank, invalid
-from config.tool_server import Section
+from config.sections import Section
 from loaders.document import Permission
 from loaders.source import EVERYBODY, DomainFile, IndexedDocument, SourceKind, Wrong
 

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 
 from config.errors import ConfigError
 from config.parsing.fields import invalid, not_blank
-from config.tool_server import Section
+from config.sections import Section
 from loaders.source import CheckReaders, DomainFile, IndexedDocument, SourceKind
 
 if TYPE_CHECKING:

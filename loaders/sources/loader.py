@@ -16,7 +16,7 @@ from config.errors import ConfigError, LoadError
 from config.parsing.fields import ADDRESS, Shape, invalid
 from config.parsing.loader_list import LOADER_NAME, AllowedLoader
 from config.parsing.secret_files import SUFFIX, environment
-from config.tool_server import Section
+from config.sections import Section
 from loaders.document import Permission
 from loaders.source import EVERYBODY, DomainFile, IndexedDocument, SourceKind, Wrong
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from email import message_from_bytes
+from secrets import token_urlsafe
 from typing import Any
 
 from playground.google.drive_query import BadQuery, parse_fields, parse_query, select
@@ -68,6 +71,34 @@ class DriveApi:
 
     def get_file(self, file_id: str, params: Params) -> Json:
         return shown(self.resource(self.find(file_id, params)), _fields(params, DEFAULT_FILE))
+
+    def create_file(self, params: Params, media_type: str, body: bytes) -> Json:
+        """A multipart upload of Markdown becomes a Google Doc. `media_type`: of the request, with
+        its boundary."""
+        if params.get("uploadType") != "multipart":
+            raise ApiError(400, "badRequest", "Only uploadType=multipart is served here.")
+        about, content = _parts(media_type, body)
+        parents = about.get("parents") or []
+        if len(parents) != 1:
+            raise ApiError(403, "multipleParentsNotSupported" if parents else "forbidden")
+        folder = self.find(str(parents[0]), params)
+        if folder.mime_type != FOLDER:
+            raise ApiError(403, "parentNotAFolder")
+        if folder.account_role != "writer":
+            raise ApiError(403, "insufficientFilePermissions")
+        if not folder.drive_id:  # a service account owns no files since 2025
+            message = "Service Accounts do not have storage quota. Leverage shared drives."
+            raise ApiError(403, "storageQuotaExceeded", message)
+        file = StoredFile(
+            id=token_urlsafe(24),
+            name=str(about.get("name") or "Untitled"),
+            parents=(folder.id,),
+            drive_id=folder.drive_id,
+            content=content,
+            modified=datetime.now(UTC),
+            app_properties=about.get("appProperties") or {},
+        )
+        return shown(self.resource(self.drive.put(file)), _fields(params, DEFAULT_FILE))
 
     def find(self, file_id: str, params: Params | None = None) -> StoredFile:
         """The file, or 404. Items of a shared drive hide from callers who don't expect them."""
@@ -205,6 +236,26 @@ class DriveApi:
     ) -> tuple[Sequence[Any], str]:
         """One page of a listing, and the token of the next or an empty string."""
         return paged(items, self._size(params, default), params.get("pageToken", ""))
+
+
+def _parts(media_type: str, body: bytes) -> tuple[Json, str]:
+    """The file's fields and its Markdown. Raises ApiError."""
+    request = message_from_bytes(f"Content-Type: {media_type}\r\n\r\n".encode() + body)
+    if request.get_content_type() != "multipart/related" or not request.is_multipart():
+        raise ApiError(400, "badContent", "Unsupported content with type: multipart is needed")
+    parts = [one for one in request.walk() if not one.is_multipart()]
+    if len(parts) != 2:
+        raise ApiError(400, "badContent", "Two parts are needed: fields and content")
+    fields, content = (one.get_payload(decode=True) for one in parts)
+    assert isinstance(fields, bytes)  # noqa: S101 - no part is a multipart
+    assert isinstance(content, bytes)  # noqa: S101
+    try:
+        about = json.loads(fields)
+    except ValueError as error:
+        raise ApiError(400, "parseError", "Parse Error") from error
+    if parts[1].get_content_type() != "text/markdown" or about.get("mimeType") != DOCUMENT:
+        raise ApiError(400, "invalidConversion", "Only Markdown to a Google Doc is served here.")
+    return about, content.decode()
 
 
 def paged(items: Sequence[Any], size: int, token: str) -> tuple[Sequence[Any], str]:

@@ -11,7 +11,7 @@ from playground.google.memory_drive import StoredFile
 Test = Callable[[StoredFile], bool]
 Fields = dict[str, "Fields"]
 
-TOKEN = re.compile(r"\s*('(?:[^'\\]|\\.)*'|[()]|!=|>=|<=|=|>|<|[\w.]+)")
+TOKEN = re.compile(r"\s*('(?:[^'\\]|\\.)*'|[(){}]|!=|>=|<=|=|>|<|[\w.]+)")
 FIELD_TOKEN = re.compile(r"\s*([\w*]+|[(),/])\s*")
 
 
@@ -20,7 +20,8 @@ class BadQuery(ValueError):
 
 
 def parse_query(query: str) -> Test:
-    """A predicate for `q`: and, or, not, parentheses over parents, name, mimeType, trashed."""
+    """A predicate for `q`: and, or, not, parentheses over parents, name, mimeType, trashed,
+    appProperties."""
     if not query.strip():
         return lambda file: True
     reader = _QueryReader(_tokens(TOKEN, query))
@@ -78,7 +79,17 @@ class _QueryReader:
             if not self.next_is(")"):
                 raise BadQuery("Invalid Value: a parenthesis is not closed")
             return test
-        return _comparison(self.take(), self.take(), self.take())
+        left, operator, right = self.take(), self.take(), self.take()
+        if (left, operator, right) == ("appProperties", "has", "{"):
+            return self.app_property()
+        return _comparison(left, operator, right)
+
+    def app_property(self) -> Test:
+        words = [self.take() for _ in range(8)]
+        if words[0:2] + words[3:6] + words[7:] != ["key", "=", "and", "value", "=", "}"]:
+            raise BadQuery("Invalid Value: appProperties has { key='…' and value='…' }")
+        key, value = _text(words[2]), _text(words[6])
+        return lambda file: file.app_properties.get(key) == value
 
 
 def _comparison(left: str, operator: str, right: str) -> Test:

@@ -46,12 +46,13 @@ ROUTES: tuple[tuple[str, str], ...] = (
     (r"/drive/v3/drives", "drives.list"),
     (r"/admin/directory/v1/groups/(?P<id>[^/]+)/members", "members.list"),
 )
-POSTED = re.compile(r"/drive/v3/files/(?P<id>[^/]+)/comments")
-"""The one method that writes: comments.create."""
+POSTED = re.compile(r"/drive/v3/files/(?P<id>[^/]+)/comments|/upload/drive/v3/files")
+"""The methods that write: comments.create and files.create."""
 SCOPES = {
     "documents.get": READ_SCOPES,
     "members.list": GROUP_SCOPES,
     "comments.create": WRITE_SCOPES,
+    "files.create": WRITE_SCOPES,
 }
 """Method → scopes that reach it; all others are Drive's."""
 PAGE = re.compile(r"/(?:document|spreadsheets|presentation|file|drive)/(?:u/\d+/)?.*|/")
@@ -110,6 +111,9 @@ class Service:
             "comments.list": lambda: self.comments.list(file_id, params),
             "comments.get": lambda: self.comments.get(file_id, params.get("comment", ""), params),
             "comments.create": lambda: self.comments.create(file_id, params, content),
+            "files.create": lambda: self.api.create_file(
+                params, params.get("Content-Type", ""), content
+            ),
             "members.list": lambda: self.directory.list_members(file_id, params, asker),
         }
         return JSON, json.dumps(answers[method](), ensure_ascii=False).encode()
@@ -201,10 +205,13 @@ class Handler(BaseHTTPRequestHandler):
         elif path == "/token":
             self._answer_token(content)
         elif posted := POSTED.fullmatch(path):
-            address, file_id = urlsplit(self.path), unquote(posted["id"])
+            file_id = unquote(posted["id"] or "")
+            params = _params(urlsplit(self.path).query)
+            params["Content-Type"] = self.headers.get("Content-Type", "")
             authorization = self.headers.get("Authorization", "")
+            method = "comments.create" if file_id else "files.create"
             status, body, headers, fault = self.service.answered(
-                "comments.create", file_id, _params(address.query), authorization, content
+                method, file_id, params, authorization, content
             )
             self._send_damaged(body, fault) if fault else self._send(status, body, headers)
         else:

@@ -56,6 +56,7 @@ class StoredFile:
     account_role: Literal["reader", "commenter", "writer"] = "commenter"
     """What it is shared with the service account as."""
     properties: Mapping[str, str] = field(default_factory=dict)
+    app_properties: Mapping[str, str] = field(default_factory=dict)
     permissions: tuple[Mapping[str, Any], ...] = (ANYONE_AT_TIDEWATER,)
     can_list_permissions: bool = True
     """Drive refuses `permissions.list` to plain readers of a file."""

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import sys
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -21,22 +22,30 @@ from typing import Any, cast
 
 import pytest
 import yaml
-from sqlalchemy import delete, insert, text, update
+from sqlalchemy import delete, insert, select, text, update
 
 from agents.answer import Answer, Question
 from agents.ledger.runs import RunRow
 from bot.bus.events import Suggestion
+from bot.bus.timers import TimerRow
 from bot.feature import PublishedIndex
 from bot.features.digest.service import next_due
 from bot.features.digest.store import DigestRow, Period
+from bot.features.drills.outside import LinkChecker
+from bot.features.drills.service import DRILL, DrillStep
 from bot.features.freshness.citation_store import today_utc
 from bot.features.freshness.store import CitedDayRow, OwnerReminderRow
 from bot.features.gaps.store import GapQuestionRow, GapStore
+from bot.features.owner_drafts.posts import DraftPosts, DraftRights
+from bot.features.owner_drafts.store import DraftStore
+from bot.features.track_record.record import EntryUse
+from bot.features.track_record.store import TrackRecordStore
 from bot.questions.tables import HandoffRow, PostRow, QuestionRow
 from config.domain import Domain
 from config.domain_files import read_domain
 from config.models import Usage
 from config.settings import Settings
+from durable.database import naive_utc
 from index.permissions.rules import Person, visible_to
 from index.search import Snapshot
 from jobs.schedule.recorded_run import as_planned
@@ -48,10 +57,12 @@ from playground.google_stand_in import GoogleStandIn, StoredFile
 from playground.openai_stand_in import OpenAIStandIn, Request
 from playground.slack.tidewater import SlackUser
 from playground.slack_stand_in import SlackStandIn
+from tests.agents.corpus import snapshot
 from tests.agents.tools import servers as tool_servers
 from tests.api.front import here
 from tests.bot.conftest import Desk, running
 from tests.bot.fakes import CHANNEL, Agents, answer, domain, showing_to_all
+from tests.bot.features.drills.ward import alerts, pages
 from tests.bot.features.handoff.rewound import rewind
 from tests.bot.shelf import AGE, Shelf, embed
 from tests.loaders.langchain import loaders_of_ours
@@ -69,6 +80,7 @@ BASE: dict[str, Any] = {
 }
 BESIDE = {
     "refresh": {"cron": "0 3 * * *"},
+    "runbooks.drill": {"cron": "0 3 * * *"},
     "sources.loader": {"name": "first", "readers": "everyone"},
 }
 """Keys that their section needs."""
@@ -408,10 +420,38 @@ def said_to(text: str, *, app: bool = False) -> Observe:
     return observe
 
 
+def told_what_changed(house: House, values: Mapping[str, Any]) -> object:
+    """The channels that are read when somebody asks in an alert's thread what changed."""
+    desk = house.in_slack({**values, "answer": {"alert_bots": ["B0BEACON"]}})
+    named = f"Pot{uuid.uuid4().hex[:8]}Cold"  # a repeat is counted, not answered
+    alert = desk.slack.post_as_app(CHANNEL, f"[FIRING] {named}\nservice = kettle")
+    desk.slack.post_as_user(CHANNEL, f"{desk.at} what changed?", thread_ts=alert)
+    desk.settle()
+    return [re.findall(r"<#(\w+)>", str(shown(one))) for one in desk.said(CHANNEL, alert)]
+
+
+def pressed_below_an_alert(house: House, values: Mapping[str, Any]) -> object:
+    """The buttons of its answer. Its name is new each time: a repeat is counted, not answered."""
+    desk = house.in_slack({**values, "answer": {"alert_bots": ["B0BEACON"]}})
+    ts = desk.slack.post_as_app(CHANNEL, f"[FIRING:1] Kettle{uuid.uuid4().hex[:8]}Hot")
+    desk.settle()
+    blocks = [block for message in desk.said(CHANNEL, ts) for block in message["blocks"]]
+    return [one["action_id"] for block in blocks for one in block.get("elements", ())
+            if "action_id" in one]  # fmt: skip
+
+
 def shown(message: Mapping[str, Any]) -> list[object]:
     """The text of a message's blocks."""
     blocks = [block for block in message["blocks"] if block["type"] != "actions"]
     return [[block.get("text"), block.get("elements")] for block in blocks if "text" in block]
+
+
+def rehearsed(house: House, values: Mapping[str, Any]) -> object:
+    """Whether *rehearse* in a direct message is a question to the agents."""
+    desk = house.in_slack(values)
+    desk.slack.post_as_user(desk.slack.workspace.direct("U0YOU").id, "rehearse")
+    desk.settle()
+    return len(desk.agents.asked)
 
 
 def followed_up(house: House, values: Mapping[str, Any]) -> object:
@@ -430,6 +470,15 @@ def answered_of_three(house: House, values: Mapping[str, Any]) -> object:
         desk.slack.post_as_user(CHANNEL, f"{desk.at} how long?", user="U0DANA")
         desk.settle()
     return [one.quotes for one in desk.agents.asked]
+
+
+def on_a_timeline(house: House, values: Mapping[str, Any]) -> object:
+    """The buttons that come of asking for a timeline in a thread."""
+    desk = house.in_slack(values)
+    ts = desk.slack.post_as_user(CHANNEL, "the kettle is dry")
+    desk.slack.post_as_user(CHANNEL, f"{desk.at} timeline", thread_ts=ts)
+    desk.settle()
+    return re.findall(r"'action_id': '(\w+)'", str(desk.said(CHANNEL, ts)))
 
 
 def called(house: House, values: Mapping[str, Any]) -> object:
@@ -500,6 +549,76 @@ def looked_over(house: House, values: Mapping[str, Any]) -> object:
     return list(overdue.home([house.domains["tea"]], showing_to_all())), [
         one.document for one in told
     ]
+
+
+def learned_of_a_wrong_runbook(house: House, values: Mapping[str, Any]) -> object:
+    """Parts of a shift's digest after somebody graded a runbook wrong."""
+    desk = house.in_slack(values)
+    ts, _ = desk.ask("who descales the kettle?")
+    store, at = TrackRecordStore(desk.bot.engine), datetime.now(UTC)
+    use = EntryUse(
+        question_id=f"{CHANNEL}:{ts}", entry="row", domain="tea", document="KEYS",
+        name="KettleHot", began_at=naive_utc(at),
+    )  # fmt: skip
+    store.begin(use)
+    store.grade(use, "U0INES", "wrong", naive_utc(at))
+    digests = [one.digest for one in desk.bot.features if one.digest]
+    tea, since = house.domains["tea"], at - timedelta(minutes=1)
+    titles = [part.title for of in digests for part in of(tea, since, showing_to_all())]
+    return [title for title in titles if "graded" in title]
+
+
+def counted_weekly(house: House, values: Mapping[str, Any]) -> object:
+    """Whether steps that people skip are looked for, by next Monday."""
+    desk = house.in_slack(values)
+    kind = "step_counts_week"
+    desk.bot.timers.cancel(kind, "tea")
+    plan = next(one.plan for one in desk.bot.features if kind in one.timers)
+    assert plan
+    plan()
+    return [one.subject for one in desk.bot.timers.due(datetime(2031, 2, 1, tzinfo=UTC))
+            if one.kind == kind]  # fmt: skip
+
+
+def draft_to_try(house: House, values: Mapping[str, Any]) -> object:
+    """Whether its owner may try what a draft would change."""
+    context = house.in_slack(values).bot.intake.context
+    drafts = DraftStore(context.engine)
+    draft = Suggestion(
+        id="s1", kind="answer", domain="tea", document="KEYS", by="U0DANA", channel=CHANNEL,
+        words="Keys get 60 days.", question="how old?", drawn_from=(),
+    )  # fmt: skip
+    key = drafts.add(draft)
+    drafts.set(key, addressee="U0INES", role="owner")
+    posts = DraftPosts(
+        context=context, drafts=drafts, rights=DraftRights(context, drafts), owners=None,
+        preview=lambda *_: "",
+    )  # fmt: skip
+    added = drafts.get(key)
+    assert added
+    return posts.visibility(added, posts.showing("U0INES")).can_preview
+
+
+def drilled(house: House, values: Mapping[str, Any]) -> object:
+    """When the next drill is due, and what it says of an entry that links to a page that is not
+    there."""
+    desk = house.in_slack(values)
+    with desk.bot.engine.begin() as connection:
+        connection.execute(delete(TimerRow).where(TimerRow.kind == DRILL))
+    feature = next(one for one in desk.bot.features if DRILL in one.timers)
+    assert feature.plan
+    feature.plan()
+    with desk.bot.engine.connect() as connection:
+        due = list(connection.scalars(select(TimerRow.subject).where(TimerRow.kind == DRILL)))
+    with pages() as wiki:
+        text = alerts(("KettleCold", "SEV3", f"See [the page]({wiki}/gone)", "PRE"))
+        published = PublishedIndex(snapshot=lambda name: snapshot(text), embed=embed)
+        own = cast("Any", feature.timers[DRILL]).__self__
+        quiet = replace(own.context, published=published, put=lambda *_: None)
+        service = replace(own, context=quiet, links=LinkChecker({"localhost"}))
+        own.store.begin("tea", day := f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}"[:20])
+        service.run("", DrillStep(domain="tea", due=day, step=0))
+        return due, [one.outcome for one in own.store.to_mend("tea")]
 
 
 def previewed(house: House, values: Mapping[str, Any]) -> object:
@@ -653,12 +772,14 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "sources.loader.name": ("first", "other", documents),
     "sources.loader.arguments": ({}, {"then": "lies"}, documents),
     "sources.loader.readers": ("everyone", ["dana@example.com"], open_to_mei),
+    "sources.change_channels": ([], ["C0GENERAL"], told_what_changed),
     "answer.when": ("mention", "always", said_to("how long does it steep?")),
     "answer.effort": ("standard", "thorough", steps),
     "answer.follow_ups": ("thread", "mention", followed_up),
     "answer.instructions": ("", "Name the cup first.", told_the_model),
     "answer.context_characters": (12_000, 1_000, characters),
     "answer.alert_bots": ([], ["B0BEACON"], said_to("KettleHot firing", app=True)),
+    "runbooks.rehearsal": (False, True, rehearsed),
     "answer.cache.enabled": (True, False, answered_again(DESCALED)),
     "answer.cache.similarity": (
         0.0,
@@ -699,6 +820,10 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "digest.to": ("channel", "on_call", told_of_a_shift),
     "aging.review_months": (12, 2, looked_over),
     "aging.remind": (True, False, looked_over),
+    "runbooks.timeline": (False, True, on_a_timeline),
+    "runbooks.timeline_folder": ("", "reviews", on_a_timeline),
+    "runbooks.track_record": (False, True, learned_of_a_wrong_runbook),
+    "runbooks.step_counts": (False, True, counted_weekly),
     "limits.questions_per_user_per_hour": (1, 2, answered_of_three),
     "limits.questions_per_channel_per_hour": (1, 2, answered_of_three),
     "limits.tokens_per_day": (2_000, 0, answered_of_three),
@@ -709,11 +834,13 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "access.external": (False, True, answered_to_a_guest),
     "access.files": ("nobody", "everyone", passages),
     "access.groups": ({}, {TASTERS: ["mei@elsewhere.example"]}, passages_for_mei),
+    "runbooks.snooze": (False, True, pressed_below_an_alert),
     "retention.days": (30, 60, kept),
     "retention.lost_source_days": (0, 7, kept_of_a_lost_source),
     "evaluation.golden": ([], ["../../golden.yaml"], watched),
     "evaluation.canary.max_drop": (0.0, 1.0, watched),
     "evaluation.canary.min_lost": (1, 3, watched),
+    "evaluation.preview_drafts": (False, True, draft_to_try),
     "tools.name": ("PagerDuty", "Rota", tools_told),
     "tools.what": ("who is on call", "who brews", tools_told),
     "tools.allow": (["on_call"], ["page"], tools_told),
@@ -723,6 +850,9 @@ PROBES: dict[str, tuple[Any, Any, Observe]] = {
     "gaps.report": (None, WEEKLY, reported),
     "gaps.time_zone": ("UTC", "Europe/Berlin", reported),
     "gaps.to": ("admins", "channel", reported),
+    "runbooks.drill.cron": (NIGHTLY, "0 2 * * *", drilled),
+    "runbooks.drill.time_zone": ("UTC", "Europe/Berlin", drilled),
+    "runbooks.drill.link_hosts": ([], ["localhost"], drilled),
     "refresh.cron": (NIGHTLY, "0 2 * * *", refreshed),
     "refresh.time_zone": ("UTC", "Europe/Berlin", refreshed),
     "refresh.jitter_minutes": (0, 60, refreshed),
@@ -786,6 +916,8 @@ def with_key(key: str, value: Any) -> dict[str, Any]:
     if key.startswith("digest."):
         values["escalation"] = {"rota": "rota.yaml"}
         values["digest"] = {"at": MONDAYS, **values["digest"]}
+    if key == "runbooks.timeline_folder":
+        values["runbooks"]["timeline"] = True
     if key.startswith("aging."):
         values |= {"aging": {"review_months": 2, **values["aging"]}, "admins": ["U0INES"]}
     if key.startswith("gaps."):

@@ -89,7 +89,10 @@ def test_a_worker_does_everything_within_the_smallest_budget(url: str) -> None:
         done.append(event_id)
 
     def watch() -> None:
-        count = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+        count = (
+            "SELECT count(*) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND backend_type = 'client backend'"
+        )
         with psycopg.connect(url, autocommit=True) as connection:
             while not stopping.wait(0.02):
                 row = connection.execute(count + " AND pid <> pg_backend_pid()").fetchone()

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from config.parsing.fields import NonBlank
-from config.tool_server import Section
+from config.sections import Section
 from loaders.document import Permission
 from loaders.files.markdown import parse_markdown
 from loaders.source import EVERYBODY, SourceChanges, SourceKind

@@ -42,6 +42,7 @@ class Occurrence:
     status: str
     """firing | resolved"""
     places: tuple[str, ...]
+    severities: tuple[str, ...] = ()
     at: datetime
     """UTC without a zone, as everywhere here."""
     edited: bool = False
@@ -75,6 +76,8 @@ class Episode:
     began_at: datetime
     last_at: datetime
     resolved_at: datetime | None
+    quiet: int = 0
+    """1: it has no answer, as a feature kept it quiet."""
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Episode:
@@ -104,6 +107,8 @@ class EpisodeUpdate:
     """The occurrence was not counted before."""
     changes: bool = True
     """The line above the answer changes."""
+    stays_quiet: bool = False
+    """It is counted, and not answered."""
 
 
 @dataclass(frozen=True, kw_only=True)

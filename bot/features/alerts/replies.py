@@ -18,7 +18,8 @@ from bot.blocks.kit import Json
 from bot.bus.events import Event, Item
 from bot.feature import AnswerAlert, FeatureContext
 from bot.features.alerts.episodes import Episode, Tally
-from bot.features.alerts.store import AlertCounts, EpisodeStore
+from bot.features.alerts.history import AlertCounts
+from bot.features.alerts.store import EpisodeStore
 from bot.features.alerts.views import with_course
 from bot.questions.store import QuestionRecord, QuestionStore
 from bot.slack.client import SlackRefused

@@ -4,7 +4,8 @@ A storm of one kind costs one reply and an update now and then; every message is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,10 +17,18 @@ from agents.alerts.reader import alerts_in
 from agents.runbooks.matching import RunbookMatch, match_alerts, worth_answering
 from bot.access.gate import is_by_alert_bot
 from bot.blocks.sanitize.text import sanitize_mrkdwn
-from bot.feature import DigestPart, FeatureContext
+from bot.feature import (
+    AlertFired,
+    AlertHook,
+    DigestPart,
+    FeatureContext,
+    IncidentThread,
+    TimelineEntry,
+)
 from bot.features.alerts.episodes import (
     WITHOUT_RUNBOOK,
     AlertMessage,
+    Episode,
     EpisodeUpdate,
     Occurrence,
     alert_message,
@@ -31,6 +40,7 @@ from bot.slack.events import IncomingMessage
 from config.domain import Domain, domain_of
 from config.errors import CopilotError, IndexUnavailable, NothingPublished
 from durable.database import naive_utc, now
+from durable.failures import passing_failure
 from enrichment.names import name_key
 from index.permissions.rules import EVERYONE, visible_to
 from index.search import Snapshot
@@ -41,7 +51,7 @@ log = structlog.get_logger()
 ALERTS = metrics.counter(
     "oncall_alerts_total",
     "Alerts that listed bots posted: answered, asked_which (its labels left several entries), "
-    "no_runbook, repeated (counted in the thread of the first), resolved",
+    "no_runbook, repeated (counted in the thread of the first), snoozed (counted only), resolved",
     "domain",
     "outcome",
 )
@@ -56,6 +66,7 @@ _OUTCOMES = {"found": "answered", "several": "asked_which"}
 class AlertService:
     context: FeatureContext
     replies: AlertReplies
+    hooks: Sequence[AlertHook] = ()
 
     def on_message(self, event_id: str, message: IncomingMessage, event: Mapping[str, Any]) -> bool:
         """Whether it was an alert of a listed bot, in its domain's channel. Safe to repeat."""
@@ -93,7 +104,8 @@ class AlertService:
                 self._retry_later(question)
                 return
             log.error("alert abandoned without a lookup", question=question)
-        if not self.replies.episodes.of_question(question):  # a repeat, or in no document
+        episodes = self.replies.episodes.of_question(question)
+        if all(one.quiet for one in episodes):  # a repeat, in no document, or to stay quiet
             self.replies.records.advance(record, state="silent")
 
     def digest(self, domain: Domain, since: datetime, _: object) -> Sequence[DigestPart]:
@@ -104,6 +116,24 @@ class AlertService:
         often = [one for one in repeated if one[0] not in listed]
         parts = (_part("Alerts without a runbook", missing), _part("Loudest alerts", often))
         return [one for one in parts if one.lines]
+
+    def timeline(self, thread: IncidentThread) -> Iterator[TimelineEntry]:
+        """Each time that an alert of the thread fired or was resolved."""
+        begun: set[str] = set()
+        for row in self.replies.episodes.occurrences(thread.questions):
+            is_first = row.status == "firing" and row.episode not in begun
+            is_last = row.status == "resolved" and row.at == row.resolved_at
+            begun |= {row.episode} if is_first else set()
+            verb = "fired" if is_first else "fired again" if row.status == "firing" else "resolved"
+            places = ", ".join(json.loads(row.places))
+            yield TimelineEntry(
+                at=row.at,
+                what=f"{verb} on {places}" if places else verb,
+                ts=row.id.split(":")[1],
+                alert=row.name,
+                episode=row.episode,
+                edge="began" if is_first else "ended" if is_last else "",
+            )
 
     def _handle(self, event_id: str, alert: AlertMessage, domain: Domain) -> bool:
         """Whether the bot answers such alerts. Raises IndexUnavailable."""
@@ -116,7 +146,7 @@ class AlertService:
             for one, match in occurrences(alert, domain, matches)
             if worth_answering([match])
         ]
-        episodes = [one.episode for one in updates if one.episode]
+        episodes = [one.episode for one in updates if one.episode and not one.stays_quiet]
         mine = [one for one in episodes if one.question_id == message.id]
         if mine:
             # As a question it has audit, feedback and hand-off.
@@ -164,14 +194,33 @@ class AlertService:
     def _count(self, occurrence: Occurrence, match: RunbookMatch, domain: Domain) -> EpisodeUpdate:
         episodes = self.replies.episodes
         change = episodes.count(occurrence, lambda: self._elsewhere(match, domain))
+        if change.episode is not None and occurrence.status == "firing":
+            change = self._heard(occurrence, change, change.episode)
         if change.is_new:
             episode, outcome = change.episode, "repeated"
             if occurrence.status == "resolved":
                 outcome = "resolved"
+            elif change.stays_quiet:
+                outcome = "snoozed"
             elif episode is not None and episode.question_id == occurrence.message:
                 outcome = _OUTCOMES.get(occurrence.outcome, "no_runbook")
             ALERTS.labels(occurrence.domain, outcome).inc()
         return change
+
+    def _heard(self, fires: Occurrence, change: EpisodeUpdate, episode: Episode) -> EpisodeUpdate:
+        """The update as the hooks leave it. All of them are called."""
+        fired = AlertFired(
+            kind=fires.kind, name=fires.name, domain=fires.domain, channel=fires.channel,
+            severities=fires.severities, places=fires.places, at=fires.at,
+        )  # fmt: skip
+        episodes = self.replies.episodes
+        quiet = [_is_quiet(hook, fired) for hook in self.hooks]
+        if not any(quiet):
+            return replace(change, episode=episodes.wake(episode, fires.message))
+        record = self.replies.records.get(episode.question_id)
+        if episode.question_id == fires.message and (record is None or record.state == "working"):
+            episodes.keep_quiet(episode)
+        return replace(change, stays_quiet=True, changes=change.changes and record is not None)
 
     def _elsewhere(self, match: RunbookMatch, here: Domain) -> str:
         """A public channel of another domain whose documents, as far as open to everyone, have a
@@ -193,6 +242,17 @@ class AlertService:
         return match.outcome in {"found", "several"}
 
 
+def _is_quiet(hook: AlertHook, fired: AlertFired) -> bool:
+    """False where the hook fails: an alert is answered rather than lost."""
+    try:
+        return hook(fired)
+    except Exception as error:
+        if passing_failure(error):
+            raise  # the alert waits for the database
+        log.exception("an alert's hook failed", cause=type(error).__name__)
+        return False
+
+
 def occurrences(
     alert: AlertMessage, domain: Domain, matches: Sequence[RunbookMatch]
 ) -> list[tuple[Occurrence, RunbookMatch]]:
@@ -205,11 +265,12 @@ def occurrences(
             message=message.id, kind=key_of(named, one.key), named=named, name=one.alert.name,
             domain=domain.domain, channel=message.channel, outcome=one.outcome,
             status=one.alert.status or "firing", places=places, at=naive_utc(alert.at),
-            edited=message.edited,
+            severities=(one.alert.severity,) if one.alert.severity else (), edited=message.edited,
         )  # fmt: skip
         first, match = kinds.setdefault(occurrence.id, (occurrence, one))
-        together = tuple(dict.fromkeys((*first.places, *places)))
-        kinds[occurrence.id] = replace(first, places=together), match
+        places = tuple(dict.fromkeys((*first.places, *places)))
+        severities = tuple(dict.fromkeys((*first.severities, *occurrence.severities)))
+        kinds[occurrence.id] = replace(first, places=places, severities=severities), match
     return sorted(kinds.values(), key=lambda one: one[0].status)  # firing before resolved
 
 

@@ -6,27 +6,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
     Engine,
     Index,
+    Row,
     Select,
     String,
     Text,
     UniqueConstraint,
-    func,
     select,
-    tuple_,
+    text,
     update,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from bot.features.alerts.episodes import (
     NOTICE_VALID_FOR,
-    WITHOUT_RUNBOOK,
     Episode,
     EpisodeUpdate,
     Occurrence,
@@ -34,9 +33,8 @@ from bot.features.alerts.episodes import (
     tally_of,
 )
 from bot.questions.personal import PersonalTable
-from bot.questions.tables import QuestionRow
 from durable.database import insert_once, table_of
-from durable.migration import migrate
+from durable.migration import expanding, migrate
 
 _MAX_FIRING = 20
 """Episodes of one name that are looked through for the one that ended."""
@@ -68,6 +66,9 @@ class EpisodeRow(_Base):
     began_at: Mapped[datetime]
     last_at: Mapped[datetime]
     resolved_at: Mapped[datetime | None] = mapped_column(comment="empty while it fires")
+    quiet: Mapped[int] = mapped_column(
+        server_default=text("0"), comment="1: without an answer so far"
+    )
 
 
 class OccurrenceRow(_Base):
@@ -86,6 +87,9 @@ class OccurrenceRow(_Base):
     status: Mapped[str] = mapped_column(String(10), comment="firing | resolved")
     places: Mapped[str] = mapped_column(Text, comment="what it fired on, as a JSON list")
     at: Mapped[datetime] = mapped_column(comment="when the bot's message was sent")
+    severities: Mapped[str] = mapped_column(
+        Text, server_default="[]", comment="as the message writes them, as a JSON list"
+    )
 
 
 PERSONAL_TABLES = (
@@ -95,79 +99,23 @@ PERSONAL_TABLES = (
     ),
     PersonalTable(
         table=table_of(OccurrenceRow), at="at", question="question_id",
-        plain="id episode status places",
+        plain="id episode status places severities",
     ),
 )  # fmt: skip
 """Names and places are of alerts, which programs write."""
 
 
+_STEPS = (
+    expanding(
+        "ALTER TABLE bot_alert_episodes ADD COLUMN quiet INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE bot_alert_occurrences ADD COLUMN severities TEXT NOT NULL DEFAULT '[]'",
+    ),
+)
+
+
 def create_tables(engine: Engine) -> None:
     """Create what is missing; safe when several workers start at once."""
-    migrate(engine, _Base.metadata, "alerts")
-
-
-@dataclass(frozen=True)
-class AlertCounts:
-    """Number of firing alerts: it sets the bot's pace, and a digest lists it."""
-
-    engine: Engine
-
-    def active(self, since: datetime) -> int:
-        """Kinds that have fired since then."""
-        query = select(func.count()).select_from(EpisodeRow)
-        return self._count(query.where(EpisodeRow.last_at >= since))
-
-    def waiting(self, channel: str, since: datetime) -> int:
-        """Kinds of a channel with a runbook that have fired since then and are not answered."""
-        query = (
-            select(func.count())
-            .select_from(EpisodeRow)
-            .join(QuestionRow, QuestionRow.id == EpisodeRow.question_id)
-            .where(EpisodeRow.channel == channel, EpisodeRow.last_at >= since)
-            .where(EpisodeRow.outcome != "none")
-            .where(QuestionRow.state.in_(("working", "answered")))
-        )
-        return self._count(query)
-
-    def unknown_before(self, episode: Episode, since: datetime) -> int:
-        """Kinds of its channel without a runbook that began since then and before it."""
-        query = (
-            select(func.count())
-            .select_from(EpisodeRow)
-            .where(EpisodeRow.channel == episode.channel, EpisodeRow.outcome == "none")
-            .where(EpisodeRow.began_at >= since)
-            .where(tuple_(EpisodeRow.began_at, EpisodeRow.id) < (episode.began_at, episode.id))
-        )
-        return self._count(query)
-
-    def loudest(
-        self, domain: str, since: datetime, *, without_runbook: bool = False, limit: int = 5
-    ) -> list[tuple[str, str, int]]:
-        """(name, channel, times it fired there since then), the most frequent first."""
-        fired = func.count().label("fired")
-        query = (
-            select(EpisodeRow.name, EpisodeRow.channel, fired)
-            .join(OccurrenceRow, OccurrenceRow.episode == EpisodeRow.id)
-            .where(EpisodeRow.domain == domain, OccurrenceRow.at >= since)
-            .where(OccurrenceRow.status == "firing")
-            .group_by(EpisodeRow.name, EpisodeRow.channel)
-            .order_by(fired.desc(), EpisodeRow.name, EpisodeRow.channel)
-            .limit(limit)
-        )
-        if without_runbook:
-            query = query.where(EpisodeRow.outcome.in_(WITHOUT_RUNBOOK))
-        with self.engine.connect() as connection:
-            return [(row.name, row.channel, int(row.fired)) for row in connection.execute(query)]
-
-    def question_ids(self, domain: str) -> set[str]:
-        """Ids of the questions that are alerts."""
-        query = select(EpisodeRow.question_id).where(EpisodeRow.domain == domain)
-        with self.engine.connect() as connection:
-            return set(connection.scalars(query))
-
-    def _count(self, query: Select[Any]) -> int:
-        with self.engine.connect() as connection:
-            return int(connection.scalar(query) or 0)
+    migrate(engine, _Base.metadata, "alerts", _STEPS)
 
 
 class EpisodeStore:
@@ -209,6 +157,23 @@ class EpisodeStore:
         self._add(self._with_return(occurrence), episode.id, episode.question_id)
         self.settle(episode.id)
 
+    def keep_quiet(self, episode: Episode) -> None:
+        with self._engine.begin() as connection:
+            change = update(EpisodeRow).where(EpisodeRow.id == episode.id)
+            connection.execute(change.values(quiet=1))
+
+    def wake(self, episode: Episode, message: str) -> Episode:
+        """The episode; one without an answer is answered at this message, unless another message
+        was first."""
+        if not episode.quiet:
+            return episode
+        is_quiet = update(EpisodeRow).where(EpisodeRow.id == episode.id, EpisodeRow.quiet == 1)
+        change = update(OccurrenceRow).where(OccurrenceRow.episode == episode.id)
+        with self._engine.begin() as connection:
+            if connection.execute(is_quiet.values(quiet=0, question_id=message)).rowcount:
+                connection.execute(change.values(question_id=message))
+        return self._all(select(EpisodeRow).where(EpisodeRow.id == episode.id))[0]
+
     def settle(self, episode: str) -> Tally | None:
         """Recompute when an episode fired last and ended; None without occurrences."""
         query = select(OccurrenceRow).where(OccurrenceRow.episode == episode)
@@ -226,6 +191,16 @@ class EpisodeStore:
         """Episodes that this thread reports, by name."""
         query = select(EpisodeRow).where(EpisodeRow.question_id == question)
         return self._all(query.order_by(EpisodeRow.name, EpisodeRow.id))
+
+    def occurrences(self, questions: Sequence[str]) -> Sequence[Row[Any]]:
+        """What these threads report, in order of time, with its episode's name and end."""
+        query = (
+            select(OccurrenceRow.__table__, EpisodeRow.name, EpisodeRow.resolved_at)
+            .join(EpisodeRow, OccurrenceRow.episode == EpisodeRow.id)
+            .where(OccurrenceRow.question_id.in_(questions))
+        )
+        with self._engine.connect() as connection:
+            return connection.execute(query.order_by(OccurrenceRow.at, OccurrenceRow.id)).all()
 
     def of_message(self, message: str) -> list[Episode]:
         """Episodes that fired in it."""
@@ -245,7 +220,7 @@ class EpisodeStore:
                 "named": occurrence.named, "name": occurrence.name, "domain": occurrence.domain,
                 "channel": occurrence.channel, "outcome": occurrence.outcome,
                 "elsewhere": elsewhere(), "question_id": occurrence.message,
-                "began_at": occurrence.at, "last_at": occurrence.at,
+                "began_at": occurrence.at, "last_at": occurrence.at, "quiet": 0,
             }  # fmt: skip
             if insert_once(self._engine, EpisodeRow, **values):
                 return Episode.of(values)
@@ -321,6 +296,7 @@ class EpisodeStore:
             self._engine, OccurrenceRow, id=occurrence.id, episode=episode, question_id=question,
             domain=occurrence.domain, status=occurrence.status,
             places=json.dumps(occurrence.places), at=occurrence.at,
+            severities=json.dumps(occurrence.severities),
         )  # fmt: skip
 
     def _latest(self, kind: str) -> Episode | None:

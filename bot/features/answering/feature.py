@@ -128,6 +128,9 @@ def abilities(question: BotQuestion) -> SlackMessage:
     ]
     if any(map(calls_someone, question.domains)):
         lines.append("• who is on call, and how to escalate: *Ask a human* calls them")
+        lines.append("• who was on call last night, and when you are on call next")
     if not question.event.direct:
         lines.append("• what is open in this channel")
+    elif any(one.runbooks.rehearsal for one in question.domains):
+        lines.append("• to *rehearse*: past alerts as a drill that only you see")
     return text_message("\n".join(lines))

@@ -211,7 +211,7 @@ class AnsweringService:
         about = own_question(clean_message(text)) if text else OwnQuestion(kind="abilities")
         if about is None or job.event.attached or (text and job.event.bot):
             return None
-        if job.quiet and about.kind not in ("on_call", "escalation"):
+        if job.quiet and about.kind not in ("on_call", "turns", "escalation"):
             return None  # said to colleagues
         question = BotQuestion(about=about, event=job.event, domains=job.domains)
         if reply := own_reply(self.features(), question):

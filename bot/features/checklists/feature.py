@@ -37,8 +37,18 @@ from bot.features.checklists.service import (
     StepReported,
     SummaryDue,
     half_done,
+    timeline,
 )
-from bot.features.checklists.step_views import DONE, MORE, NOT_NEEDED, REPORT, UNDO
+from bot.features.checklists.step_views import (
+    COPY,
+    COPY_VIEW,
+    DONE,
+    MORE,
+    NOT_NEEDED,
+    REPORT,
+    UNDO,
+    command_view,
+)
 from bot.features.checklists.store import ChecklistStore, checklist_id
 from bot.features.checklists.views import FINISH, TAKE_OVER
 from bot.questions.store import QuestionRecord, QuestionStore, decode_answer
@@ -63,7 +73,7 @@ class ChecklistRequested(Event):
     """Slack's timestamp."""
 
 
-def _listen(app: App, put: Enqueue, web: SlackClient) -> None:
+def _listen(app: App, put: Enqueue, *, web: SlackClient, service: ChecklistService) -> None:
     def start(ack: Ack, body: Json, action: Json) -> None:
         question, user = str(action.get("value") or ""), user_of(body)
         at = str(action.get("action_ts") or "")
@@ -78,10 +88,13 @@ def _listen(app: App, put: Enqueue, web: SlackClient) -> None:
 
     def open_form(body: Json, action: Json) -> None:
         act, step, checklist = _act_of(action)
-        if act != REPORT:
-            return
-        view = report_view(json.dumps({"checklist": checklist, "step": step}))
         try:
+            if act == REPORT:
+                view = report_view(json.dumps({"checklist": checklist, "step": step}))
+            elif act == COPY and (texts := service.commands(checklist, step, user_of(body))):
+                view = command_view(texts)
+            else:
+                return
             web.once("views.open", trigger_id=body.get("trigger_id"), view=view)
         except (SlackRefused, SlackUnsure, SlackBusy) as error:
             log.warning("a modal did not open", reason=str(error))
@@ -103,10 +116,11 @@ def _listen(app: App, put: Enqueue, web: SlackClient) -> None:
     app.action(re.compile(rf"^(?:{DONE}_\d+|{TAKE_OVER}|{FINISH})$"))(press)
     app.action(re.compile(rf"^{MORE}_\d+$"))(ack=press, lazy=[open_form])
     app.view(REPORT_VIEW)(report)
+    app.view(COPY_VIEW)(lambda ack: ack())
 
 
 def press_of(body: Json, action: Json) -> ChecklistPressed | None:
-    """None for an option that opens a form."""
+    """None for an option whose form decides."""
     act, step, checklist = _act_of(action)
     if act == REPORT or not act:
         return None
@@ -144,7 +158,7 @@ def _act_of(action: Json) -> tuple[str, int, str]:
     option = str((action.get("selected_option") or {}).get("value") or "")
     act, _, rest = option.partition(" ")
     step, _, checklist = rest.partition(" ")
-    is_valid = act in (NOT_NEEDED, UNDO, REPORT) and step.isdigit()
+    is_valid = act in (NOT_NEEDED, UNDO, REPORT, COPY) and step.isdigit()
     return (act, int(step), checklist) if is_valid else ("", WHOLE, "")
 
 
@@ -279,7 +293,7 @@ def build_checklists(
     service = ChecklistService(context, store, posts, say_why_not)
     starter = ChecklistStarter(context, records, service, is_private)
     return Feature(
-        listen=lambda app, put: _listen(app, put, context.web),
+        listen=partial(_listen, web=context.web, service=service),
         handlers={
             ChecklistRequested: starter.on_press,
             ChecklistPressed: service.on_press,
@@ -291,4 +305,5 @@ def build_checklists(
         on_message=starter.on_message,
         additions=starter.additions,
         digest=partial(half_done, store, context.identity.team_url),
+        timeline=partial(timeline, store),
     )

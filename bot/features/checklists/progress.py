@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 from agents.runbooks.step import RunbookStep
+from bot.feature import ChecklistRun, StepRun
 
-ACTS: frozenset[str] = frozenset(("done", "skipped", "undone", "take", "finish"))
+ACTS: frozenset[str] = frozenset(("done", "skipped", "undone", "take", "finish", "copied"))
+"""`copied`: the command of a step was opened to be copied; it changes no state."""
 WHOLE = -1
 """The place of a step that means the whole checklist."""
+PAUSE = timedelta(hours=1)
+"""More between two ticks is no work on a step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +79,15 @@ class StepReport:
     words: str
     by: str
     at: datetime
+
+
+@dataclass(frozen=True)
+class PressedChecklist:
+    """A checklist with all that people did to it, in any order."""
+
+    checklist: Checklist
+    presses: Sequence[Press]
+    reports: Sequence[StepReport]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +172,53 @@ def below(steps: Sequence[RunbookStep], place: int) -> list[int]:
             break
         places.append(at)
     return places
+
+
+def run_of(pressed: PressedChecklist) -> ChecklistRun:
+    """What became of each step, for counts over many checklists. It has nobody's ticks: its people
+    are the driver and those who reported a problem, by whom different people are told apart."""
+    checklist, runbook = pressed.checklist, pressed.checklist.runbook
+    progress = progress_of(checklist, pressed.presses, pressed.reports)
+    own = _own_marks(progress)
+    minutes = _minutes(checklist, progress, own)
+    copied = {one.step for one in pressed.presses if one.act == "copied"}
+    return ChecklistRun(
+        document=checklist.document,
+        place=(runbook.tab, *runbook.heading_path),
+        name=runbook.name,
+        url=runbook.url,
+        driver=progress.driver,
+        steps=tuple(
+            StepRun(
+                step=step,
+                act=progress.marks[at].act if at in own else "",
+                minutes=minutes.get(at),
+                copied=at in copied,
+                reporters=frozenset(one.by for one in progress.reports.get(at, ())),
+            )
+            for at, step in enumerate(runbook.steps)
+        ),
+    )
+
+
+def _own_marks(progress: ChecklistProgress) -> set[int]:
+    """Places that were ticked themselves, not with a skipped step above them."""
+    first: dict[str, int] = {}
+    for at in sorted(progress.marks):
+        first.setdefault(progress.marks[at].press, at)
+    return set(first.values())
+
+
+def _minutes(checklist: Checklist, progress: ChecklistProgress, own: set[int]) -> dict[int, float]:
+    """Place of a done step → minutes since the tick before; the first since the start."""
+    minutes: dict[int, float] = {}
+    before = checklist.started_at
+    for at in sorted(own, key=lambda place: (progress.marks[place].at, place)):
+        mark = progress.marks[at]
+        if mark.act == "done" and timedelta() <= mark.at - before <= PAUSE:
+            minutes[at] = (mark.at - before).total_seconds() / 60
+        before = mark.at
+    return minutes
 
 
 def day(at: datetime) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
@@ -12,7 +12,7 @@ import structlog
 from bot.access.gate import Place
 from bot.blocks.kit import MAX_INPUT_CHARS, link, local_time, short
 from bot.bus.events import Event, Suggestion
-from bot.feature import DigestPart, FeatureContext, SayWhyNot
+from bot.feature import DigestPart, FeatureContext, IncidentThread, SayWhyNot, TimelineEntry
 from bot.features.checklists.posts import ChecklistPosts
 from bot.features.checklists.progress import (
     ACTS,
@@ -23,9 +23,9 @@ from bot.features.checklists.progress import (
     StepReport,
 )
 from bot.features.checklists.runbook import runbook_change
-from bot.features.checklists.step_views import first_words
+from bot.features.checklists.step_views import commands, first_words
 from bot.features.checklists.store import ChecklistStore
-from bot.features.checklists.views import step_count
+from bot.features.checklists.views import page_of, step_count
 from bot.showing import Showing
 from bot.slack.events import IncomingMessage
 from bot.slack.messages import mention, moment
@@ -99,6 +99,8 @@ class ChecklistService:
             return
         press = Press(id=event.id, step=step, act=act, by=user, at=moment(event.at))
         self.store.press(checklist, press)
+        if act == "copied":
+            return  # nothing looks different
         if act == "finish":
             # Two people may press it: one worker posts the summary.
             due = SummaryDue(checklist=checklist.id)
@@ -147,6 +149,20 @@ class ChecklistService:
             text="", key=checklist.id,
         )  # fmt: skip
         return self.may(event, checklist.domain, checklist.started_by)
+
+    def commands(self, checklist_id: str, step: int, user: str) -> tuple[str, ...]:
+        """Of a step, for a person who may tick it."""
+        checklist = self.store.get(checklist_id)
+        if checklist is None or not 0 <= step < len(checklist.runbook.steps):
+            return ()
+        place = Place(
+            domain=self.context.domains().get(checklist.domain),
+            channel=checklist.channel,
+            owner=checklist.started_by,
+            is_private=checklist.channel.startswith("D"),
+        )
+        is_allowed = self.context.gate.may_act(Act.CHECKLIST, user, place)
+        return commands(checklist.runbook.steps[step]) if is_allowed else ()
 
     def may(self, event: IncomingMessage, name: str, owner: str) -> bool:
         """Whether its user may ask the domain `name` and see the thread; who may not ask gets the
@@ -214,6 +230,56 @@ def half_done(
     places = [one.channel for one, _ in unfinished]
     part = DigestPart(title="Checklists half done", lines=lines, places=places)
     return [part] if lines else []
+
+
+ACT_WORDS = {
+    "done": "ticked off step {}",
+    "skipped": "marked step {} as not needed",
+    "undone": "opened step {} again",
+    "take": "took over the checklist",
+    "finish": "finished the checklist",
+}
+
+
+def timeline(store: ChecklistStore, thread: IncidentThread) -> Iterator[TimelineEntry]:
+    """Starts, presses that changed something, and reports of the thread's checklists."""
+    for checklist in store.in_thread(thread.channel, thread.ts):
+        (presses, reports), posts = store.acts(checklist), store.posts(checklist)
+        first = posts.get(0, "")
+        yield TimelineEntry(
+            at=checklist.started_at, what="started the checklist", by=checklist.started_by,
+            quote=checklist.runbook.name, document=checklist.document, domain=checklist.domain,
+            ts=first,
+        )  # fmt: skip
+        latest = {WHOLE: ("take", checklist.started_by)}
+        in_order = sorted(presses, key=lambda one: (one.at, one.id))
+        for press in (one for one in in_order if one.act in ACT_WORDS):
+            act = (press.act, press.by if press.step == WHOLE else "")
+            before = latest.get(press.step, ("undone", ""))
+            # The first tick of a step counts, until it is undone.
+            if before == act or (press.step != WHOLE and "undone" not in (before[0], press.act)):
+                continue
+            latest[press.step] = act
+            yield _entry(checklist, press, posts.get(page_of(checklist, press.step), first))
+            if press.act == "finish":
+                break
+        for report in reports:
+            number = checklist.runbook.steps[report.step].number
+            yield TimelineEntry(
+                at=report.at, what=f"reported a problem with step {number}", by=report.by,
+                quote=report.words, ts=posts.get(page_of(checklist, report.step), first),
+            )  # fmt: skip
+
+
+def _entry(checklist: Checklist, press: Press, ts: str) -> TimelineEntry:
+    what = ACT_WORDS[press.act]
+    if press.step == WHOLE:
+        return TimelineEntry(at=press.at, what=what, by=press.by, ts=ts)
+    step = checklist.runbook.steps[press.step]
+    return TimelineEntry(
+        at=press.at, what=what.format(step.number), by=press.by, quote=first_words(step, 300),
+        document=checklist.document, domain=checklist.domain, ts=ts,
+    )  # fmt: skip
 
 
 def _line(checklist: Checklist, progress: ChecklistProgress, team_url: str) -> str:

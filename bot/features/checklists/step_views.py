@@ -6,18 +6,36 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from agents.runbooks.step import RunbookStep, StepPart
-from bot.blocks.kit import Json, actions, button, local_time, section, short
+from bot.blocks.kit import (
+    MAX_INPUT_CHARS,
+    Json,
+    actions,
+    button,
+    input_block,
+    local_time,
+    modal,
+    section,
+    short,
+    text_input,
+)
 from bot.blocks.markdown import as_mrkdwn, fit_pieces
 from bot.blocks.sanitize.markdown import sanitize_markdown
-from bot.blocks.sanitize.text import Links, links_to, sanitize_mrkdwn
+from bot.blocks.sanitize.text import Links, links_to, sanitize_mrkdwn, strip_invisible
 from bot.features.checklists.progress import Checklist, ChecklistProgress, StepMark, StepReport
 from bot.slack.messages import mention
 from loaders.text.plain import plain_text
 
 DONE = "checklist_done"
 MORE = "checklist_more"
-NOT_NEEDED, UNDO, REPORT = "skipped", "undone", "report"
-OPTIONS = {NOT_NEEDED: "Not needed", UNDO: "Undo", REPORT: "Wrong or outdated…"}
+NOT_NEEDED, UNDO, REPORT, COPY = "skipped", "undone", "report", "copied"
+OPTIONS = {
+    NOT_NEEDED: "Not needed",
+    UNDO: "Undo",
+    REPORT: "Wrong or outdated…",
+    COPY: "Copy the command…",
+}
+COPY_VIEW = "checklist_command"
+MAX_COMMANDS = 20
 MAX_SECTION_CHARS = 2_800
 """Characters; Slack accepts 3,000 in a section."""
 MAX_STEP_CHARS = 9_000
@@ -45,17 +63,31 @@ def step_blocks(
     named = f"Done: step {step.number}"
     more = {"style": "primary"} if is_next else {}
     done = button("Done", f"{DONE}_{place}", checklist.id, accessibility_label=named, **more)
-    return [*blocks, actions([done, _menu(checklist, place, (NOT_NEEDED, REPORT))])]
+    copy = (COPY,) if commands(step) else ()
+    return [*blocks, actions([done, _menu(checklist, place, (NOT_NEEDED, REPORT, *copy))])]
+
+
+def commands(step: RunbookStep) -> tuple[str, ...]:
+    """What can be copied of a step; empty where a form has no room for all of it."""
+    texts = tuple(strip_invisible(part.text) for part in step.parts if part.kind == "command")
+    has_room = len(texts) <= MAX_COMMANDS and all(len(one) <= MAX_INPUT_CHARS for one in texts)
+    return texts if has_room else ()
+
+
+def command_view(texts: Sequence[str]) -> Json:
+    """Each command in a field of its own, where a phone selects all of it at once."""
+    blocks = [
+        input_block(
+            f"command_{at}", "Command", text_input(multiline=True, initial=text), optional=False
+        )
+        for at, text in enumerate(texts)
+    ]
+    return modal(COPY_VIEW, "Copy the command", blocks, remember="", submit="Done", close="Close")
 
 
 def first_words(step: RunbookStep, most: int) -> str:
     """The start of a step as plain text, to name it elsewhere; at most `most` characters."""
-    texts = (
-        part.text if part.kind == "command" else plain_text(part.text)
-        for part in (StepPart(kind="words", text=step.condition), *step.parts)
-    )
-    words = re.sub(r"\s+([.,;:])", r"\1", " ".join(filter(None, texts)))
-    return short(words, most)
+    return short(step.words, most)
 
 
 def _menu(checklist: Checklist, place: int, offered: Sequence[str]) -> Json:

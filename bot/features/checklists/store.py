@@ -6,24 +6,29 @@ of storing."""
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Collection, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import TypeAdapter
-from sqlalchemy import Engine, Index, Row, String, Text, UniqueConstraint, select, update
+from sqlalchemy import Engine, Index, Row, String, Text, UniqueConstraint, or_, select, update
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from agents.runbooks.step import RunbookStep
+from bot.feature import ChecklistRun
 from bot.features.checklists.progress import (
     Checklist,
     ChecklistProgress,
     Press,
+    PressedChecklist,
     Runbook,
     StepReport,
     progress_of,
+    run_of,
 )
 from bot.questions.personal import Authors, PersonalTable
-from durable.database import insert_once, read_stored, table_of
+from durable.database import batches, insert_once, now, read_stored, table_of
 from durable.migration import migrate
 
 
@@ -61,7 +66,9 @@ class PressRow(_Base):
     checklist: Mapped[str] = mapped_column(String(40))
     domain: Mapped[str] = mapped_column(String(64))
     step: Mapped[int] = mapped_column(comment="place from 0; -1: the whole")
-    act: Mapped[str] = mapped_column(String(16), comment="done | skipped | undone | take | finish")
+    act: Mapped[str] = mapped_column(
+        String(16), comment="done | skipped | undone | take | finish | copied"
+    )
     by: Mapped[str] = mapped_column(String(40))
     at: Mapped[datetime] = mapped_column(comment="UTC, by Slack's clock")
     began: Mapped[datetime] = mapped_column(comment="its checklist, with which it goes")
@@ -114,6 +121,9 @@ def create_tables(engine: Engine) -> None:
 
 
 _runbooks = TypeAdapter(Runbook)
+ABANDONED_AFTER = timedelta(days=7)
+"""From its start, an unfinished checklist counts as over."""
+MAX_RUNS = 200
 
 
 def checklist_id(channel: str, thread_ts: str, document: str, place: Collection[str]) -> str:
@@ -139,6 +149,12 @@ class ChecklistStore:
             row = connection.execute(query).first()
         return _checklist(row) if row else None
 
+    def finished(self, question_id: str) -> list[bool]:
+        """Whether each checklist that was begun from this question's answer is finished."""
+        query = select(ChecklistRow.closed).where(ChecklistRow.question_id == question_id)
+        with self._engine.connect() as connection:
+            return [bool(closed) for closed in connection.scalars(query)]
+
     def open_since(self, since: datetime, domain: str = "") -> list[Checklist]:
         """Unfinished checklists that began since then, oldest first."""
         query = (
@@ -151,6 +167,40 @@ class ChecklistStore:
         with self._engine.connect() as connection:
             return [_checklist(row) for row in connection.execute(query)]
 
+    def in_thread(self, channel: str, thread_ts: str) -> list[Checklist]:
+        """Oldest first."""
+        query = select(ChecklistRow).where(
+            ChecklistRow.channel == channel, ChecklistRow.thread_ts == thread_ts
+        )
+        with self._engine.connect() as connection:
+            rows = connection.execute(query.order_by(ChecklistRow.started_at)).all()
+        return [_checklist(row) for row in rows]
+
+    def runs(self, domain: str) -> list[ChecklistRun]:
+        """See `bot.feature.RunsOf`; at most `MAX_RUNS`."""
+        abandoned = ChecklistRow.started_at < now() - ABANDONED_AFTER
+        is_over = or_(ChecklistRow.closed == 1, abandoned)
+        query = (
+            select(ChecklistRow)
+            .where(ChecklistRow.domain == domain, is_over)
+            .order_by(ChecklistRow.started_at.desc(), ChecklistRow.id)
+            .limit(MAX_RUNS)
+        )
+        presses: dict[str, list[Press]] = defaultdict(list)
+        reports: dict[str, list[StepReport]] = defaultdict(list)
+        with self._engine.connect() as connection:
+            checklists = [_checklist(row) for row in connection.execute(query)]
+            for ids in batches([one.id for one in checklists]):
+                of_presses = select(PressRow).where(PressRow.checklist.in_(ids))
+                for press in connection.execute(of_presses):
+                    presses[press.checklist].append(_read(Press, press))
+                of_reports = select(ReportRow).where(ReportRow.checklist.in_(ids))
+                for report in connection.execute(of_reports):
+                    reports[report.checklist].append(_read(StepReport, report))
+        return [
+            run_of(PressedChecklist(one, presses[one.id], reports[one.id])) for one in checklists
+        ]
+
     def press(self, checklist: Checklist, press: Press) -> None:
         """Store a press; a second time it changes nothing."""
         self._add(PressRow, checklist, **vars(press))
@@ -161,12 +211,31 @@ class ChecklistStore:
         self._add(ReportRow, checklist, **vars(report))
 
     def progress(self, checklist: Checklist) -> ChecklistProgress:
+        return progress_of(checklist, *self.acts(checklist))
+
+    def acts(self, checklist: Checklist) -> tuple[list[Press], list[StepReport]]:
+        """In no order."""
         of_presses = select(PressRow).where(PressRow.checklist == checklist.id)
         of_reports = select(ReportRow).where(ReportRow.checklist == checklist.id)
         with self._engine.connect() as connection:
             presses = [_read(Press, row) for row in connection.execute(of_presses)]
             reports = [_read(StepReport, row) for row in connection.execute(of_reports)]
-        return progress_of(checklist, presses, reports)
+        return presses, reports
+
+    def first_steps(self, questions: Collection[str]) -> Mapping[str, RunbookStep]:
+        """Question → the step that was ticked first in its checklist."""
+        checklists: list[Checklist] = []
+        for batch in batches(questions):
+            query = select(ChecklistRow).where(ChecklistRow.question_id.in_(batch))
+            with self._engine.connect() as connection:
+                checklists += [_checklist(row) for row in connection.execute(query)]
+        steps: dict[str, RunbookStep] = {}
+        for one in checklists:
+            done = [(mark.at, step) for step, mark in self.progress(one).marks.items()
+                    if mark.act == "done"]  # fmt: skip
+            if done:
+                steps.setdefault(one.question_id, one.runbook.steps[min(done)[1]])
+        return steps
 
     def posts(self, checklist: Checklist) -> Mapping[int, str]:
         """Part → timestamp of its message."""

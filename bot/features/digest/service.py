@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo
 
 import structlog
 
@@ -25,7 +24,7 @@ from bot.slack.client import SlackRefused
 from bot.slack.messages import ERASED, is_own, question_id
 from config.domain import SHIFT_CHANGE, Domain, domain_of
 from config.errors import ConfigError
-from config.parsing.schedules import wall_times
+from config.parsing.schedules import next_time
 from durable.failures import passing_failure
 from index.permissions.acts import Act
 
@@ -190,21 +189,13 @@ class DigestService:
 
 
 def next_due(domain: Domain, rota: CachedRota | None, after: datetime) -> datetime | None:
-    """When a domain's next digest is due after `after`, in UTC; None while unknown.
-
-    A local time that the clock skips in spring becomes the first after the gap. A local time that
-    comes twice in autumn counts the first time."""
+    """When a domain's next digest is due after `after`, in UTC; None while unknown."""
     if domain.digest is None:
         return None
     if domain.digest.at == SHIFT_CHANGE:
         return begins_after(rota.shifts, after) if rota else None
-    zone = ZoneInfo(domain.digest.time_zone or zone_of(domain, rota))
-    # Starts before any clock change: local time may be behind after one.
-    around = after.astimezone(zone).replace(tzinfo=None) - timedelta(hours=3)
-    times = (
-        wall.replace(tzinfo=zone).astimezone(UTC) for wall in wall_times(domain.digest.at, around)
-    )
-    return next((one for one in times if one > after), None)
+    zone = domain.digest.time_zone or zone_of(domain, rota)
+    return next_time(domain.digest.at, zone, after)
 
 
 def is_due(domain: Domain, rota: CachedRota | None, period: Period) -> bool:

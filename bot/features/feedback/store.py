@@ -68,11 +68,20 @@ class FeedbackStore:
             return bool(connection.scalar(select(sent_privately(literal(question_id)))))
 
     def verdicts(self, domain: str, since: datetime, until: datetime) -> Verdicts:
+        return self._verdicts(
+            QuestionRow.domain == domain,
+            FeedbackRow.given_at >= since,
+            FeedbackRow.given_at < until,
+        )
+
+    def verdicts_on(self, question_id: str) -> Verdicts:
+        return self._verdicts(QuestionRow.id == question_id)
+
+    def _verdicts(self, *where: ColumnElement[bool]) -> Verdicts:
         query = (
             select(FeedbackRow.verdict, func.count())
             .join(QuestionRow, QuestionRow.id == FeedbackRow.question_id)
-            .where(QuestionRow.domain == domain)
-            .where(FeedbackRow.given_at >= since, FeedbackRow.given_at < until)
+            .where(*where)
             .group_by(FeedbackRow.verdict)
         )
         with self._engine.connect() as connection:

@@ -108,7 +108,9 @@ def build_handoff(
         plan=plan,
         replies={
             "on_call": lambda question: replies().on_call(question),
+            "turns": lambda question: replies().turns(question),
             "escalation": lambda question: replies().escalation(question),
         },
         home=report.home,
+        timeline=report.timeline,
     )

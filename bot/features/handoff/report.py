@@ -9,9 +9,9 @@ from statistics import median
 
 from bot.blocks.kit import Json, link, section, short
 from bot.blocks.sanitize.text import sanitize_mrkdwn
-from bot.feature import FeatureContext
+from bot.feature import FeatureContext, IncidentThread, TimelineEntry
 from bot.features.handoff.service import HandoffService
-from bot.features.handoff.store import Handoff
+from bot.features.handoff.store import Handoff, HandoffCall
 from bot.features.handoff.views import duration_text
 from bot.questions.store import QuestionRecord, QuestionStore
 from bot.questions.tables import WITHDRAWN
@@ -72,6 +72,25 @@ class HandoffReport:
         still_open.sort(key=lambda one: one.handoff.is_taken)
         return [(one.record, state_of(one)) for one in still_open]
 
+    def timeline(self, thread: IncidentThread) -> Iterator[TimelineEntry]:
+        """Requests, calls, takes and resolutions of the thread's hand-offs."""
+        for question in thread.questions:
+            if (one := self.handoffs.get(question)) and one.requested_at:
+                by, card = one.requested_by, one.card_ts
+                yield TimelineEntry(at=one.requested_at, what="asked for a human", by=by, ts=card)
+                yield from (
+                    _call(call, one.requested_at) for call in self.handoffs.calls.of(question)
+                )
+                if one.taken_by and one.taken_at:
+                    yield TimelineEntry(at=one.taken_at, what="took it", by=one.taken_by, ts=card)
+                if one.resolved_by and one.resolved_at:
+                    # Words of somebody else stand in the thread, by their author.
+                    is_others = self.records.authors.of(question, "resolution")
+                    yield TimelineEntry(
+                        at=one.resolved_at, what="marked it as resolved", by=one.resolved_by,
+                        quote="" if is_others else one.resolution, ts=card,
+                    )  # fmt: skip
+
     @staticmethod
     def observe(by_domain: Mapping[str, Sequence[HandoffEntry]]) -> None:
         """Sets the gauges."""
@@ -126,6 +145,17 @@ class HandoffReport:
             return "a channel that you are not in"
         text = record.text.strip() or "a question asked long ago"
         return link(permalink(self.context.identity.team_url, record), short(text, 80))
+
+
+def _call(call: HandoffCall, requested_at: datetime) -> TimelineEntry:
+    """The first call is on record just before the request that it answers."""
+    what = "was called" if call.who else "Nobody was called"
+    reasons = "; ".join(filter(None, (call.label, call.why)))
+    return TimelineEntry(
+        at=max(call.called_at, requested_at), whom=call.who,
+        what=f"{what} ({reasons})" if reasons else what,
+        ts="" if call.channel else call.ts,
+    )  # fmt: skip
 
 
 def state_of(one: HandoffEntry) -> str:

@@ -16,7 +16,7 @@ from bot.blocks.kit import Json, actions, button, context, header, section
 from bot.bus.events import Enqueue, Event, SuggestionMade
 from bot.feature import DocumentOwners, Feature, FeatureContext
 from bot.features.owner_drafts.delivery import REMIND, SEND, DraftDelivery
-from bot.features.owner_drafts.posts import DraftPosts, DraftRights
+from bot.features.owner_drafts.posts import DraftPosts, DraftRights, PreviewDraft
 from bot.features.owner_drafts.service import (
     COMMENT,
     NOT_YOURS,
@@ -24,6 +24,8 @@ from bot.features.owner_drafts.service import (
     DraftDecisions,
     DraftDismissed,
     DraftEdited,
+    DraftPreviewRequested,
+    DraftPreviews,
 )
 from bot.features.owner_drafts.store import DraftStore, OwnerDraftRow
 from bot.features.owner_drafts.views import (
@@ -32,6 +34,7 @@ from bot.features.owner_drafts.views import (
     DISMISS_VIEW,
     EDIT,
     EDIT_VIEW,
+    PREVIEW,
     DraftVisibility,
     draft_message,
     headline,
@@ -68,6 +71,12 @@ class DraftActions:
             put(event_id, DraftAccepted(key=key, user=user, channel=channel))
             ack()
 
+        def preview(ack: Ack, body: Json, action: Json) -> None:
+            key, user = str(action.get("value") or ""), user_of(body)
+            event_id = f"owner-preview-{key}-{user}-{action.get('action_ts')}"
+            put(event_id, DraftPreviewRequested(key=key, user=user))
+            ack()
+
         def submit_words(ack: Ack, body: Json, view: Json) -> None:
             form = submitted_words(view)
             if not form["words"]:
@@ -83,6 +92,7 @@ class DraftActions:
             ack()
 
         app.action(ACCEPT)(accept)
+        app.action(PREVIEW)(preview)
         app.action(EDIT)(ack=lambda ack: ack(), lazy=[self._opener(words_form)])
         app.action(DISMISS)(ack=lambda ack: ack(), lazy=[self._opener(reason_form)])
         app.view(EDIT_VIEW)(submit_words)
@@ -144,11 +154,18 @@ class WordsWithdrawn(Event):
     part: int
 
 
-def build_owner_drafts(context: FeatureContext, owners: DocumentOwners | None) -> Feature:
-    """`owners` of None: no document has a known owner, and no comment is written."""
+def build_owner_drafts(
+    context: FeatureContext, owners: DocumentOwners | None, preview: PreviewDraft | None
+) -> Feature:
+    """`owners` of None: no document has a known owner, and no comment is written. `preview` of
+    None: no draft can be tried."""
     drafts = DraftStore(context.engine)
     posts = DraftPosts(
-        context=context, drafts=drafts, rights=DraftRights(context, drafts), owners=owners
+        context=context,
+        drafts=drafts,
+        rights=DraftRights(context, drafts),
+        owners=owners,
+        preview=preview,
     )
     decisions = DraftDecisions(context=context, drafts=drafts, posts=posts, owners=owners)
     delivery = DraftDelivery(
@@ -171,6 +188,7 @@ def build_owner_drafts(context: FeatureContext, owners: DocumentOwners | None) -
             DraftAccepted: decisions.accept,
             DraftEdited: decisions.accept_edited,
             DraftDismissed: decisions.dismiss,
+            DraftPreviewRequested: DraftPreviews(posts=posts).answer,
             WordsWithdrawn: lambda _, event: posts.withdraw(event.key, event.part),
         },
         timers={

@@ -3,6 +3,7 @@ found again after a crash, updated."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import structlog
@@ -31,6 +32,9 @@ from index.search import Snapshot
 
 DRIVE_ROLES = frozenset({"owner", "editor", "manager"})
 """Roles in Drive: these people may read the document."""
+
+PreviewDraft = Callable[[str, str, str, str], str]
+"""(domain, document, heading, words) → what would change, in numbers. Raises CopilotError."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,8 @@ class DraftPosts:
     drafts: DraftStore
     rights: DraftRights
     owners: DocumentOwners | None
+    preview: PreviewDraft | None = None
+    """None: no draft can be tried."""
 
     def visibility(self, draft: OwnerDraftRow, showing: Showing) -> DraftVisibility:
         domain, user = self.context.domains().get(draft.domain), showing.user
@@ -128,7 +134,11 @@ class DraftPosts:
             public=self.rights.is_public(draft),
             comments=bool(self.owners and self.owners.comments_are_on),
             domain=domain.title if domain else draft.domain,
-        )
+            can_preview=bool(
+                self.preview and domain and domain.evaluation.preview_drafts
+                and words and draft.words and place and draft.document
+            ),
+        )  # fmt: skip
 
     def showing(self, user: str) -> Showing:
         readers = self.context.readers

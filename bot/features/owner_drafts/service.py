@@ -1,4 +1,5 @@
-"""Decisions on drafts: the first one counts, and its consequences happen once."""
+"""Decisions on drafts: the first one counts, and its consequences happen once. And drafts that are
+tried: only numbers are posted, below the draft, in a message that a second press updates."""
 
 from __future__ import annotations
 
@@ -9,12 +10,15 @@ from typing import ClassVar
 
 import structlog
 
+from bot.blocks.kit import context, section
+from bot.blocks.render import SlackMessage, text_message
 from bot.bus.events import Event, SlackEvent, SuggestionDecided
 from bot.feature import DocumentOwners, FeatureContext
-from bot.features.owner_drafts.posts import DraftPosts
-from bot.features.owner_drafts.store import DraftStore, OwnerDraftRow
-from bot.slack.messages import whisper
-from config.errors import CopilotError
+from bot.features.owner_drafts.posts import DraftPosts, PreviewDraft
+from bot.features.owner_drafts.store import DraftStore, OwnerDraftRow, OwnerMessageRow
+from bot.posting.posts import metadata_of, post_once, post_with_fallback
+from bot.slack.messages import fetch, question_id, whisper
+from config.errors import CopilotError, DatabaseAway, ModelUnavailable, UsageError
 from durable.database import now
 from loaders.google.owners import Commented
 
@@ -193,3 +197,72 @@ class DraftDecisions:
             words=draft.final_words, words_by=draft.final_by,
         )  # fmt: skip
         self.context.put(f"outcome-{draft.id}", event)
+
+
+PREVIEW_EVENT = "oncall_draft_preview"
+ASKING = ":hourglass_flowing_sand: I ask last month's questions again, with these words…"
+NO_BUDGET = "I could not try it: no language model is available for it today. Please press later."
+CLOSED = "I can't try it: the document is gone, or not everyone may read it."
+FAILED = "I could not try it. Please press the button again later."
+HOW = (
+    "Asked for everyone, with the words as a paragraph at the end of their section. Nothing was "
+    "published."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DraftPreviewRequested(Event):
+    kind: ClassVar[str] = "owner_preview"
+    key: str
+    user: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DraftPreviews:
+    posts: DraftPosts
+
+    def answer(self, _: str, event: DraftPreviewRequested) -> None:
+        """Safe to repeat: it then asks again, and updates the same message."""
+        draft = self.posts.drafts.get(event.key)
+        if draft is None or not draft.waits or not self.posts.rights.may_decide(event.user, draft):
+            return
+        if not self.posts.visibility(draft, self.posts.showing(event.user)).can_preview:
+            return
+        messages = self.posts.drafts.messages(draft.key)
+        theirs = [one for one in messages.values() if one.ts and one.addressee == event.user]
+        if theirs and self.posts.preview:
+            self._answer_below(theirs[0], draft, self.posts.preview)
+
+    def _answer_below(
+        self, message: OwnerMessageRow, draft: OwnerDraftRow, preview: PreviewDraft
+    ) -> None:
+        def find() -> str | None:
+            thread = fetch(web, message.channel, message.ts)
+            own = (one for one in thread if question_id(one, PREVIEW_EVENT) == draft.key)
+            return next((str(one["ts"]) for one in own), None)
+
+        web, metadata = self.posts.context.web, metadata_of(PREVIEW_EVENT, draft.key)
+        asking = text_message(ASKING)
+        ts = find() or post_once(
+            web,
+            asking,
+            channel=message.channel,
+            thread_ts=message.ts,
+            metadata=metadata,
+            find=find,
+        )
+        arguments = {"channel": message.channel, "ts": ts, "metadata": metadata}
+        post_with_fallback(web, web.call, "chat.update", _outcome(draft, preview), arguments)
+
+
+def _outcome(draft: OwnerDraftRow, preview: PreviewDraft) -> SlackMessage:
+    try:
+        numbers = preview(draft.domain, draft.document, draft.heading, draft.words)
+    except DatabaseAway:
+        raise  # whoever handles the event tries again
+    except CopilotError as error:
+        log.info("draft not previewed", draft=draft.key, reason=type(error).__name__)
+        refusals = {ModelUnavailable: NO_BUDGET, UsageError: CLOSED}
+        return text_message(refusals.get(type(error), FAILED))
+    text = f"*With these words, in the last 30 days:* {numbers}"
+    return SlackMessage(text=text, blocks=[section(text), context([HOW])])

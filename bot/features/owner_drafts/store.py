@@ -218,6 +218,8 @@ class DraftStore:
             record = self._records.get(draft.question_id)
             question = replace(question, own="", drawn_from=sources)
             question = question_words(record) if record else question
+        elif draft.kind == "drill":
+            question = replace(question, own="", drawn_from=sources)
         elif draft.kind == "step":
             question = replace(question, own="", drawn_from=frozenset((draft.document,)))
         return DraftWords(words=replace(words, own=""), question=question)

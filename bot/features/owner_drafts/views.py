@@ -26,6 +26,7 @@ from bot.slack.messages import ERASED, mention
 
 ACCEPT = "owner_draft_accept"
 EDIT = "owner_draft_edit"
+PREVIEW = "owner_draft_preview"
 DISMISS = "owner_draft_dismiss"
 MAX_QUOTE_CHARS = 1_200
 """The form shows more."""
@@ -35,8 +36,10 @@ _WHAT = {
     "answer": "A human answered what {place} doesn't say.",
     "outdated": "Somebody says that {place} is out of date.",
     "step": "Somebody says that a step is wrong in {place}.",
+    "steps": "The checklists of {place} suggest a change to one step.",
     "contradiction": "Something that a human chose to keep says otherwise than {place}.",
     "review": "{place} is due to be looked over.",
+    "drill": "A drill of the runbooks found what to mend in {place}.",
 }
 _WHY = {
     "owner": "You get this because you own the document in Drive.",
@@ -64,6 +67,8 @@ class DraftVisibility:
     """Accepted words become a comment."""
     domain: str
     """Title."""
+    can_preview: bool = False
+    """They may try what the words would change."""
 
 
 def draft_message(
@@ -88,11 +93,13 @@ def buttons(draft: OwnerDraftRow, visibility: DraftVisibility) -> list[Json]:
     dismiss = button("Dismiss…", DISMISS, draft.key)
     if not (visibility.words and draft.words):
         return [button("Write…", EDIT, draft.key), dismiss]
+    preview = button("What would this change?", PREVIEW, draft.key)
+    others = [preview, dismiss] if visibility.can_preview else [dismiss]
     if not (visibility.public and visibility.place):
         # More people may read a document than a channel: the form says so first.
-        return [button("Review…", EDIT, draft.key, style="primary"), dismiss]
+        return [button("Review…", EDIT, draft.key, style="primary"), *others]
     accept = button("Accept", ACCEPT, draft.key, style="primary")
-    return [accept, button("Edit…", EDIT, draft.key), dismiss]
+    return [accept, button("Edit…", EDIT, draft.key), *others]
 
 
 def erased_message() -> SlackMessage:
@@ -125,7 +132,7 @@ def place_of(draft: OwnerDraftRow, visibility: DraftVisibility) -> str:
 
 
 def question_section(draft: OwnerDraftRow, visibility: DraftVisibility) -> Json:
-    title = "Why" if draft.kind == "review" else "Asked"
+    title = "Why" if draft.kind in {"review", "steps", "drill"} else "Asked"
     return section(f"*{title}*\n{quote(visibility.question)}")
 
 

@@ -35,7 +35,7 @@ from agents.tools.mcp import AllowedTools
 from bot.blocks.render import render
 from config.domain import Domain
 from config.models import Prompt
-from config.tool_server import ToolServer
+from config.sections import ToolServer
 from enrichment.safety.injection import MARK
 from tests.agents.corpus import domain, snapshot
 from tests.agents.scripted import PLAN, ScriptedModel, Watching, in_turn
@@ -381,7 +381,7 @@ def test_the_sdk_is_loaded_before_a_server_s_time_runs() -> None:
     script = """if True:
         import sys
         from agents.tools.mcp import McpToolServer
-        from config.tool_server import ToolServer
+        from config.sections import ToolServer
 
         async def within(self, work, seconds):
             return ["mcp.client.streamable_http" in sys.modules]

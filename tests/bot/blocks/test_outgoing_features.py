@@ -6,16 +6,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from agents.freshness.cited_places import CitedSection
 from agents.runbooks.step import RunbookStep, StepPart
-from bot.blocks.kit import link, section
+from bot.blocks.kit import link, section, short
 from bot.blocks.sanitize.text import sanitize_mrkdwn
-from bot.feature import DigestPart
+from bot.feature import ChecklistRun, DigestPart, StepRun
 from bot.features.alerts.episodes import Episode, Tally
 from bot.features.alerts.views import with_course
+from bot.features.changes.views import ChangeLine, Changes, ChannelCount, changes_message
 from bot.features.checklists.progress import Checklist, Press, Runbook, StepReport, progress_of
 from bot.features.checklists.views import checklist_message, summary_messages
 from bot.features.digest.views import digest
@@ -28,6 +29,12 @@ from bot.features.handoff.notifications import call_text
 from bot.features.handoff.store import Handoff, HandoffCall
 from bot.features.owner_drafts.store import OwnerDraftRow
 from bot.features.owner_drafts.views import DraftVisibility, draft_message
+from bot.features.snooze.views import Meanwhile, ended_line, form, waking_message
+from bot.features.snooze.views import line as snooze_line
+from bot.features.snooze.waking import End, Snooze, Waking
+from bot.features.step_counts.views import count, home_blocks, suggestion_text
+from bot.features.track_record.record import EntryUse
+from bot.features.track_record.views import grade_message, wrong_line
 from bot.rotas.on_call import OnCall
 from index.permissions.words import Words
 from playground.slack.rules.block_rules import problems
@@ -67,6 +74,9 @@ def surfaces(text: str) -> Iterator[Any]:
     yield from checklists(text)
     yield from drafts(text)
     yield from gaps(text)
+    yield from step_counts(text)
+    yield from changes(text)
+    yield from snoozes(text)
     yield with_course([section("said")], alerts(text))
     lines = [link(URL, text), sanitize_mrkdwn(text)]
     parts = [DigestPart(title="Without an answer", lines=lines)] * 2
@@ -82,6 +92,11 @@ def surfaces(text: str) -> Iterator[Any]:
         question_id="q", channel="C1", card_ts="1", called="U0DANA", requested_by="U0YOU",
         taken_by="", resolved_by="", resolution="",
     )  # fmt: skip
+    use = EntryUse(
+        question_id="C1:1.0", entry="e", domain="security", document="d", name=text, began_at=NOW
+    )
+    asked = grade_message([use], {"e": {"fixed": 1}})
+    yield [said(asked.text), *asked.blocks, section(wrong_line(use, 2, TALK))]
     call = HandoffCall(question_id="q", step="level-1", who="U0INES", label=text, called_at=NOW)
     yield [section(call_text(call, handoff))]
 
@@ -115,9 +130,24 @@ def checklists(text: str) -> Iterator[Any]:
         yield message.blocks
 
 
-def drafts(text: str) -> Iterator[Any]:
+def step_counts(text: str) -> Iterator[Any]:
+    step = RunbookStep(number="1", level=0, parts=(StepPart(kind="words", text=text),))
+    taken = StepRun(
+        step=step, act="skipped", minutes=None, copied=True,
+        reporters=frozenset(("U0YOU", "U0DANA")),
+    )  # fmt: skip
+    run = ChecklistRun(
+        document="d", place=("", text), name=text, url=URL, driver="", steps=(taken,)
+    )
+    counted = count([replace(run, driver=who) for who in ("U0YOU", "U0DANA", "U0INES")], [step])
+    yield list(home_blocks(domain().model_copy(update={"title": text}), [counted]))
+    for trouble in counted.steps[0].troubles:
+        yield from drafts(suggestion_text(counted.steps[0], trouble), kind="steps")
+
+
+def drafts(text: str, kind: str = "answer") -> Iterator[Any]:
     waiting = {
-        "key": "k" * 16, "id": "s", "kind": "answer", "domain": "security", "document": "d",
+        "key": "k" * 16, "id": "s", "kind": kind, "domain": "security", "document": "d",
         "title": text, "url": URL, "heading": text, "question": text, "words": text,
         "by": "U0DANA", "question_id": "C1:1.0", "channel": "C1", "permalink": TALK,
         "made_at": NOW, "state": "waiting", "addressee": "U0YOU", "role": "admin",
@@ -158,6 +188,22 @@ def gaps(text: str) -> Iterator[Any]:
         yield [said(message.text), *message.blocks]
 
 
+def changes(text: str) -> Iterator[Any]:
+    lines = [
+        ChangeLine(at=NOW, label=text, url=TALK, by=text),
+        ChangeLine(at=NOW, label=text, url=TALK, by=text, profile=TALK),
+        ChangeLine(at=NOW, label=text, url=URL, document="d"),
+    ]
+    for shown in ([], lines):
+        found = Changes(
+            since=NOW, until=NOW, alert_at=NOW, names=[text], common=[text], lines=shown,
+            channels=[ChannelCount(channel="C0SECURITY", others=1, read_back_to=NOW)],
+            not_joined=["C0SECURITY"], closed=1, documents=False,
+        )  # fmt: skip
+        message = changes_message(found)
+        yield [said(message.text), *message.blocks]
+
+
 def alerts(text: str) -> list[tuple[Episode, Tally]]:
     episode = Episode(
         id="e", kind="k", domain="security", channel="C1", name=text, outcome="found",
@@ -165,6 +211,38 @@ def alerts(text: str) -> list[tuple[Episode, Tally]]:
     )  # fmt: skip
     tally = Tally(fired=3, last_at=NOW, firing=(text,), over=(text,), resolved_at=None)
     return [(episode, tally), (episode, replace(tally, resolved_at=NOW))]
+
+
+def snoozes(text: str) -> Iterator[Any]:
+    snooze = Snooze(
+        id="s", kind="k", name=text, domain="security", channel="C1", question_id="C1:1.0",
+        by="U0INES", reason=text, severities=(text,), places=(text,), rate=1.0, since=NOW,
+        until=NOW + timedelta(days=2),
+    )  # fmt: skip
+    ends: tuple[End, ...] = ("place", "severity")
+    meanwhile = Meanwhile(fired=3, resolved_at=NOW)
+    messages = [
+        snooze_line(snooze, link(URL, short(text, 80))),
+        *(
+            ended_line(snooze, link(URL, short(text, 80)), "", end, meanwhile)
+            for end in (*ends, "time", "replaced", "deleted")
+        ),
+        *(
+            waking_message(snooze, Waking(end=end, before=text, after=text), "", meanwhile)
+            for end in ends
+        ),
+    ]
+    for message in messages:
+        yield [said(message.text), *message.blocks]
+
+
+def test_slack_takes_the_form_of_a_snooze_with_any_text() -> None:
+    for text in (*payloads(), "x" * 4_000, "`" * 90, "&" * 3_000):
+        kinds = {f"{number}": text for number in range(12)}
+        view = form(kinds, [], {"2026-11-28T09:00:00": text}, "C1:1.0")
+        assert problems(view["blocks"], surface="modal") == [], text
+    for text in ("x" * 4_000, "&" * 3_000, "`" * 90):
+        assert all(problems(blocks[1:]) == [] for blocks in snoozes(text)), text
 
 
 def contradictions(text: str, address: str = URL) -> Iterator[Any]:

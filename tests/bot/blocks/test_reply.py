@@ -287,6 +287,16 @@ def test_a_degraded_answer_says_what_that_means(more: dict[str, Any], said: str)
     assert said in str(messages("x", **more)[0].blocks)
 
 
+def test_however_many_notes_there_are_none_is_lost() -> None:
+    notes = [f"Note {number}." for number in range(14)]
+    rendered = render(answer("Yes [1]."), question_id="C1:1.0", now=NOW, notes=notes)
+    assert not problems(rendered[-1].blocks)
+    block = next(b for b in rendered[-1].blocks if b.get("block_id") == "oncall_notes")
+    text = "\n".join(one["text"] for one in block["elements"])
+    assert all(note in text for note in notes)
+    assert "Confidence" in text
+
+
 def test_sources_of_one_place_share_a_line() -> None:
     cited = answer().citations[0]
     sent = messages("x [1] [2]", citations=(cited, replace(cited, number=2)))

@@ -164,6 +164,7 @@ def test_a_site_fills_in_addresses() -> None:
         ("{% if a %}\nx\n{% else %}\ny\n{% endif %}\n", "line 1: conditions and loops of the site"),
         ("export const a = {\n  b: 'c',\n}\n\nx\n", "line 1: code of the site (`export`)"),
         ("a\n\n<!-- b\n\nc\n", "line 3: `<!--` is never closed"),
+        ("a\n\n<![CDATA[ b\n\nc\n", "line 3: `<![CDATA[` is never closed"),
         ("a\n\n```\nb\n", "line 3: a code block is never closed"),
         ("---\nid: a\n---\n| a |\n|---|\n| 1 | 2 |\n", "line 6: a table row has more cells"),
     ],

@@ -12,7 +12,8 @@ from config.errors import ConfigError
 from config.settings import Settings
 from loaders.google.drive.source import open_drive
 from loaders.google.errors import GoogleRefused
-from loaders.google.owners import GoogleOwners
+from loaders.google.owners import GoogleOwners, save_once
+from playground.google.memory_drive import FOLDER
 from playground.google_stand_in import GoogleFault, GoogleStandIn, StoredFile
 
 INES, DANA = "ines@tidewater.example", "dana@tidewater.example"
@@ -36,6 +37,7 @@ FILES = (
     StoredFile(id="closed", name="Closed", drive_id="D", can_list_permissions=False),
     StoredFile(id="read", name="Read", account_role="reader"),
     *(StoredFile(id=f"guide{number}", name="Guide") for number in range(4)),
+    StoredFile(id="it's", name="Reviews", mime_type=FOLDER, drive_id="D", account_role="writer"),
 )  # fmt: skip
 
 
@@ -121,6 +123,34 @@ def test_the_reading_token_can_write_nothing(google: GoogleStandIn, tmp_path: Pa
     request = client.comments.create(fileId="guide3", body={"content": "no"}, fields="id")
     with pytest.raises(GoogleRefused, match="insufficientPermissions"):
         client.call(request)
+    refused = save_once(client, "it's", mark="m", title="t", markdown="x")
+    assert refused.why == "the credentials' scopes don't reach Drive"
+
+
+@pytest.mark.parametrize("kind", ["drop", "truncate", "garble"])
+def test_a_document_whose_reply_was_lost_is_not_saved_again(
+    google: GoogleStandIn, tmp_path: Path, kind: Any
+) -> None:
+    asked = desk(google, tmp_path, comments=False)
+    google.faults.add(GoogleFault(kind=kind, method="files.create", times=2))
+    text = "# Night\n\nÄ “quote”\r\n--boundary\n"
+    for _ in range(2):
+        saved = asked.save("it's", mark="m1", title="Night's end", markdown=text)
+        assert saved.why == ""
+    assert asked.save("it's", mark="m2", title="Night", markdown="# Other").url != saved.url
+    files = [one for one in google.drive.all_visible() if one.parents == ("it's",)]
+    assert [(one.name, one.app_properties) for one in files] == [
+        ("Night's end", {"oncallMark": "m1"}),
+        ("Night", {"oncallMark": "m2"}),
+    ]
+    assert files[0].content == text
+    assert files[0].id in saved.url
+
+
+def test_a_folder_that_is_not_there_is_no_error(google: GoogleStandIn, tmp_path: Path) -> None:
+    saved = desk(google, tmp_path).save("nowhere", mark="m", title="t", markdown="x")
+    assert saved.url == ""
+    assert "share the folder of `runbooks.timeline_folder` with my account" in saved.why
 
 
 def test_a_key_that_is_missing_is_named_when_it_is_needed() -> None:

@@ -117,15 +117,16 @@ TEXTS = {
 }
 
 
-def furnish(folder: Path, texts: Mapping[str, Sequence[str]]) -> None:
-    """Domain files and documents."""
+def furnish(folder: Path, texts: Mapping[str, Sequence[str]], keys: str = "") -> None:
+    """Domain files and documents. `keys`: further ones of the first domain's file."""
     for name, documents in texts.items():
         channel, more = DOMAINS[name]
+        own, keys = keys, ""
         at = folder / "config/domains" / name
         at.mkdir(parents=True)
         at.with_suffix(".yaml").write_text(
             f"domain: {name}\ntitle: {name.title()} help\nchannels: [{channel}]\n"
-            f"admins: [U0INES]\nsources: {{files: [{name}]}}\n{more}\n"
+            f"admins: [U0INES]\nsources: {{files: [{name}]}}\n{more}\n{own}"
         )
         for number, text in enumerate(documents):
             (at / f"{number}.md").write_text(text, "utf-8")
@@ -243,8 +244,9 @@ def alert_house(
     *,
     limits: bool = False,
     database_url: str = "",
+    keys: str = "",
 ) -> Iterator[AlertHouse]:
-    furnish(folder, texts)
+    furnish(folder, texts, keys)
     with SlackStandIn(enforce_rate_limits=limits) as slack:
         add_channels(slack)
         copilot = Copilot(settings_in(folder, slack, database_url))

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from bot.features.alerts.history import AlertCounts
 from bot.features.alerts.replies import ANSWER, AlertReplies
-from bot.features.alerts.store import AlertCounts
 from bot.slack.events import IncomingMessage, read
 from config.errors import IndexUnavailable
 from playground.slack.rules.block_rules import problems

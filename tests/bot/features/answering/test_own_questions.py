@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ def desk(open_desk: Desk, tmp_path: Path) -> Desk:
     open_desk.agents.reset(NONE)
     open_desk.bot.handoffs.rotas._entries.clear()
     now = datetime.now(UTC)
-    turns = [(-1, 8, "U0INES"), (8, 20, "U0DANA")]
+    turns = [(-20 * 24, -1, "U0DANA"), (-1, 8, "U0INES"), (8, 20, "U0DANA"), (30, 40, "U0INES")]
     rota = [
         f"- {{from: {now + timedelta(hours=start):%Y-%m-%dT%H:%M:%SZ}, "
         f"to: {now + timedelta(hours=end):%Y-%m-%dT%H:%M:%SZ}, user: {who}}}"
@@ -98,6 +99,125 @@ def test_who_is_on_call_is_told_by_the_rota_and_notifies_nobody(desk: Desk, text
 )
 def test_what_names_anything_else_goes_to_the_documents(desk: Desk, text: str) -> None:
     assert goes_to_documents(desk, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("who was on call 2 days ago?", "Dana Whitlock"),
+        ("who was on call for security yesterday at 3 am?", "Dana Whitlock"),
+        ("who had the pager 2 hours ago", "Dana Whitlock"),
+        ("who will be on call in 3 hours", "Ines Okafor"),
+        ("who is on call in 10 hours for the security team?", "Dana Whitlock"),
+        ("who's on call in 25 hours?", "nobody until"),
+        ("is anybody on call in 60 hours", "nobody"),
+    ],
+)
+def test_another_time_is_told_by_the_rota_with_what_was_understood(
+    desk: Desk, text: str, named: str
+) -> None:
+    said = reply(desk, text)
+    assert named in said
+    assert "(Europe/Berlin" in said
+    assert ("as the rota says now" in said) == (text.startswith(("who was", "who had")))
+    assert "<@" not in said
+
+
+def test_every_turn_and_gap_of_a_period_is_told(desk: Desk) -> None:
+    said = reply(desk, "who is on call in 2 days?") + reply(desk, "who is on call next week?")
+    assert "nobody" in said
+    said = reply(desk, "who is on call tomorrow?") + reply(desk, "who is on call today?")
+    assert "• <" in said
+    assert " until " in said
+
+
+def test_the_past_beyond_the_copy_is_read_again(desk: Desk) -> None:
+    assert "Dana Whitlock" in reply(desk, "who was on call 18 days ago?")
+    assert ": nobody" in reply(desk, "who was on call 300 days ago?")
+
+
+def test_the_asker_s_own_clock_is_told_where_it_differs(desk: Desk) -> None:
+    people = desk.slack.workspace.people
+    people["U0AWAY"] = replace(people["U0YOU"], id="U0AWAY", timezone="America/New_York")
+    desk.slack.workspace.channels[CHANNEL].members.add("U0AWAY")
+    assert "in America/New_York" in reply(desk, "who is on call in 3 hours?", user="U0AWAY")
+
+
+def test_when_somebody_is_on_call_is_told_to_whoever_asks(desk: Desk) -> None:
+    mine = reply(desk, "when am I next on call?", user="U0DANA")
+    assert (
+        "*Security help*, the next 90 days (Europe/Berlin): you are next on call\\n• from " in mine
+    )
+    assert mine.count("• ") == 2  # in the blocks, and in the text for notifications
+    assert "until" in mine
+    now = reply(desk, "am I on call?", user="U0INES")
+    assert "(Europe/Berlin): you are on call\\n• until " in now
+    assert now.count("• ") == 4
+    none = reply(desk, "when is my next shift?")
+    assert "you are not on call, says the rota" in none
+    hers = reply(desk, "when is Ines next on call?")
+    assert "/team/U0INES|Ines Okafor> is on call" in hers
+    away = reply(desk, "is Ines on call in 25 hours?")
+    assert "/team/U0INES|Ines Okafor> is not on call, says the rota" in away
+    assert "you are not on call" in reply(desk, "am I on call in 25 hours?", user="U0INES")
+    assert "<@" not in mine + now + none + hers
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "when is Zoe on call?",
+        "is the database on call?",
+        "is the team on call?",
+        "when is the on call",
+    ],
+)
+def test_whom_no_rota_names_goes_to_the_documents(desk: Desk, text: str) -> None:
+    assert goes_to_documents(desk, text)
+
+
+def test_somebody_in_a_group_of_the_rota_is_on_call_with_it(desk: Desk, tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    shift = (
+        f"- {{from: {now - timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}, "
+        f"to: {now + timedelta(hours=8):%Y-%m-%dT%H:%M:%SZ}, user: S0SECENG}}"
+    )
+    (tmp_path / "rota.yaml").write_text(shift, encoding="utf-8")
+    assert "you are on call" in reply(desk, "am I on call?", user="U0INES")
+    assert "SecEng on-call" in reply(desk, "who is on call in an hour?")
+
+
+def test_an_address_that_slack_does_not_know_is_told_as_such(desk: Desk, tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    shift = (
+        f"- {{from: {now - timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}, "
+        f"to: {now + timedelta(hours=8):%Y-%m-%dT%H:%M:%SZ}, user: gone@tidewater.example}}"
+    )
+    (tmp_path / "rota.yaml").write_text(shift, encoding="utf-8")
+    said = reply(desk, "who is on call in an hour?")
+    assert "somebody whom Slack doesn't know until" in said
+    assert "gone@" not in said
+    assert "you are not" not in (mine := reply(desk, "am I on call?"))
+    assert "the rota names somebody whom I can't find in Slack now, so I can't tell" in mine
+
+
+def test_a_time_is_not_told_from_a_rota_that_cannot_be_read(desk: Desk, tmp_path: Path) -> None:
+    escalates(tmp_path, {"rota": "gone.yaml", "user": "U0MAREK"})
+    for text in ("who was on call last night?", "when am I next on call?"):
+        assert "the rota can't be read, so I can't tell" in reply(desk, text)
+
+
+def test_without_a_rota_nobody_knows_who_it_was(desk: Desk, tmp_path: Path) -> None:
+    escalates(tmp_path, {"user": "U0MAREK"})
+    assert "no rota that says who it was" in reply(desk, "who was on call last night?")
+    assert "*Ask a human* calls <" in reply(desk, "who is on call tomorrow?")
+    assert goes_to_documents(desk, "when am I next on call?")
+
+
+def test_how_to_reach_them_is_the_escalation(desk: Desk) -> None:
+    said = reply(desk, "how do I reach the person on call?")
+    assert "*Ask a human* calls, until somebody takes it" in said
+    assert "/team/U0INES|" in said
 
 
 def test_without_anybody_configured_the_documents_are_asked(desk: Desk, tmp_path: Path) -> None:

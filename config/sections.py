@@ -1,4 +1,5 @@
-"""Sections of a domain file, and the one about an MCP server that the answerer may call."""
+"""Sections of a domain file: what all have in common, MCP servers that the answerer may call, and
+what the bot does about runbooks."""
 
 from __future__ import annotations
 
@@ -11,9 +12,9 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from config.parsing.fields import invalid
+from config.parsing.fields import Cron, Host, Switch, TimeZone, invalid
 from config.parsing.secret_files import TOKEN_VARIABLE
 
 _HERE = {"localhost", "127.0.0.1", "::1"}
@@ -103,3 +104,40 @@ def _problem_of(url: str) -> str:
     if parts.scheme == "http" and host not in _HERE:
         return "is not encrypted; write https"
     return ""
+
+
+class DrillPolicy(Section):
+    """When all runbook entries are tried. A text alone is `cron`."""
+
+    cron: Cron = Field(json_schema_extra={"examples": ["30 2 * * *"]})
+    """Five fields: minute, hour, day of the month, month, day of the week"""
+    time_zone: TimeZone = "UTC"
+    """Whose clock `cron` is read by, as in Europe/Berlin"""
+    link_hosts: list[Host] = Field([])
+    """Hosts whose links in runbooks are tried; links to other hosts are not"""
+
+
+def cron_alone(value: object) -> object:
+    return {"cron": value} if isinstance(value, str) else value
+
+
+class RunbookPolicy(Section):
+    """What the bot does about runbooks and alerts beyond answering them; all off until set."""
+
+    drill: Annotated[
+        DrillPolicy | None, BeforeValidator(cron_alone, json_schema_input_type=str | DrillPolicy)
+    ] = None
+    """When every runbook entry is tried with a made-up alert, e.g. `30 2 * * *`; left out: never"""
+    track_record: Switch = False
+    """Whether an alert's answer says how often its entry was used and helped, and people are asked
+    how it went"""
+    step_counts: Switch = False
+    """Whether steps that most people skip or report are suggested to the document's owner"""
+    snooze: Switch = False
+    """Whether a kind of alert can be snoozed in its thread"""
+    timeline: Switch = False
+    """Whether a timeline of an incident's thread can be asked for"""
+    timeline_folder: str = ""
+    """Id of the Drive folder in which timelines may be saved as Google Docs; left out: nowhere"""
+    rehearsal: Switch = False
+    """Whether members may rehearse with past alerts, in a direct message"""

@@ -1,0 +1,1 @@
+"""The drill: each runbook entry is tried with a made-up alert."""

@@ -1,0 +1,1 @@
+"""Drills: all runbook entries are tried at night with made-up alerts."""

@@ -1,0 +1,1 @@
+"""Rehearsals: past alerts as a private drill, in a direct message."""

@@ -1,0 +1,1 @@
+"""Replays past questions with an edited document, before anybody publishes the edit."""

@@ -1,0 +1,1 @@
+"""Snoozed kinds of alerts, and those that nobody acts on."""

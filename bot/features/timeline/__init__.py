@@ -1,0 +1,1 @@
+"""Timelines of incidents: who did what when, from what stands in a thread."""

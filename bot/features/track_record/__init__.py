@@ -1,0 +1,1 @@
+"""How often runbook entries were used, and how it went."""
