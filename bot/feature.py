@@ -37,7 +37,7 @@ from config.errors import CopilotError, DatabaseAway, NothingPublished
 from config.models import ChatModel, Vectors
 from index.audit import Audit
 from index.permissions.acts import Act
-from index.permissions.rules import IdentitiesOf
+from index.permissions.rules import EVERYONE, IdentitiesOf, visible_to
 from index.search import Snapshot
 from loaders.google.owners import Commented, OwnersFound, Saved
 
@@ -345,6 +345,11 @@ class FeatureContext:
         if self.published is None:
             raise NothingPublished(domain)
         return self.published.snapshot(domain)
+
+    def channel_snapshot(self, domain: Domain) -> Snapshot:
+        """What all who read the domain's channel may read now. Raises CopilotError."""
+        open_to = None if domain.access.audience == "channel" else EVERYONE
+        return visible_to(self.snapshot(domain.domain), open_to)
 
     @property
     def readers(self) -> Readers:

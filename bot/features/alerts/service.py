@@ -42,8 +42,6 @@ from config.errors import CopilotError, IndexUnavailable, NothingPublished
 from durable.database import naive_utc, now
 from durable.failures import passing_failure
 from enrichment.names import name_key
-from index.permissions.rules import EVERYONE, visible_to
-from index.search import Snapshot
 from telemetry import metrics
 
 log = structlog.get_logger()
@@ -138,7 +136,7 @@ class AlertService:
     def _handle(self, event_id: str, alert: AlertMessage, domain: Domain) -> bool:
         """Whether the bot answers such alerts. Raises IndexUnavailable."""
         message = alert.message
-        matches = match_alerts(alert.alerts, self._snapshot(domain), domain)
+        matches = match_alerts(alert.alerts, self.context.channel_snapshot(domain), domain)
         if not worth_answering(matches):
             return False
         updates = [
@@ -166,7 +164,9 @@ class AlertService:
         record = self.replies.records.get(message.id)
         if record is None or not message.edited or record.state == "withdrawn":
             return None
-        before = match_alerts(alerts_in(record.text, by_bot=True), self._snapshot(domain), domain)
+        before = match_alerts(
+            alerts_in(record.text, by_bot=True), self.context.channel_snapshot(domain), domain
+        )
         answered = {name_key(one.alert.name) for one in before}
         if {name_key(name) for name in names} <= answered:
             return None
@@ -186,10 +186,6 @@ class AlertService:
     def _retry_later(self, question: str) -> None:
         due = datetime.now(UTC) + RETRY_AFTER
         self.context.timers.set(RETRY, question, due, keep=True)
-
-    def _snapshot(self, domain: Domain) -> Snapshot:
-        open_to = None if domain.access.audience == "channel" else EVERYONE
-        return visible_to(self.context.snapshot(domain.domain), open_to)
 
     def _count(self, occurrence: Occurrence, match: RunbookMatch, domain: Domain) -> EpisodeUpdate:
         episodes = self.replies.episodes
@@ -236,7 +232,7 @@ class AlertService:
 
     def _has(self, alert: Alert, domain: Domain) -> bool:
         try:
-            match = match_alerts([alert], self._snapshot(domain), domain)[0]
+            match = match_alerts([alert], self.context.channel_snapshot(domain), domain)[0]
         except CopilotError:
             return False
         return match.outcome in {"found", "several"}

@@ -27,7 +27,6 @@ from bot.slack.events import IncomingMessage, read
 from bot.slack.messages import Message, all_words_of, is_own
 from config.domain import Domain
 from config.errors import CopilotError, DatabaseAway
-from index.permissions.rules import EVERYONE, visible_to
 from index.search import Snapshot
 
 log = structlog.get_logger()
@@ -184,9 +183,8 @@ class ChangeCollector:
     @cached_property
     def _snapshot(self) -> Snapshot | None:
         """What everyone in the channel may read; None where that can't be known."""
-        open_to = None if self.domain.access.audience == "channel" else EVERYONE
         try:
-            snapshot = visible_to(self.context.snapshot(self.domain.domain), open_to)
+            snapshot = self.context.channel_snapshot(self.domain)
             len(snapshot.documents)  # asks who may read them
             return snapshot
         except DatabaseAway:

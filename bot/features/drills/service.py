@@ -29,7 +29,6 @@ from bot.slack.client import SlackBusy, SlackUnsure
 from config.domain import Domain
 from config.errors import CopilotError, DatabaseAway
 from durable.database import now
-from index.permissions.rules import EVERYONE, visible_to
 from index.search import Snapshot
 
 log = structlog.get_logger()
@@ -104,7 +103,7 @@ class DrillService:
         if domain.runbooks.drill is None or not cited:
             return AnswerExtras()
         try:
-            snapshot = self._snapshot(domain)
+            snapshot = self.context.channel_snapshot(domain)
             matches = match_alerts(alerts_in(outgoing.record.text, by_bot=True), snapshot, domain)
         except DatabaseAway:
             raise  # the answer waits for it
@@ -127,7 +126,7 @@ class DrillService:
         if not wrong:
             return []
         open_ones = [one for one in by_document(wrong) if showing.names(name, one)]
-        cards = self._snapshot(domain).cards(open_ones[:MAX_LINES])
+        cards = self.context.channel_snapshot(domain).cards(open_ones[:MAX_LINES])
         return [digest_part(wrong, sum(self.store.counts(name).values()), cards)]
 
     def _batch(self, state: DrillState, drill: Drill) -> bool:
@@ -195,7 +194,7 @@ class DrillService:
 
     def _drill(self, domain: Domain) -> Drill:
         """Raises CopilotError."""
-        snapshot, name = self._snapshot(domain), domain.domain
+        snapshot, name = self.context.channel_snapshot(domain), domain.domain
         generation, renames = self._renames.get(name, (-1, []))
         if generation != snapshot.generation:
             renames = all_renames(snapshot)
@@ -205,11 +204,6 @@ class DrillService:
         return Drill(
             snapshot=snapshot, domain=domain, now=datetime.now(UTC), renames=renames, shapes=shapes
         )
-
-    def _snapshot(self, domain: Domain) -> Snapshot:
-        """What all who read the domain's channel may read."""
-        open_to = None if domain.access.audience == "channel" else EVERYONE
-        return visible_to(self.context.snapshot(domain.domain), open_to)
 
 
 def _rows(drill: Drill, state: DrillState) -> Iterator[tuple[str, int, DrillRow]]:

@@ -49,7 +49,6 @@ from config.errors import CopilotError, DatabaseAway
 from durable.database import naive_utc, now
 from enrichment.names import name_key
 from index.permissions.acts import Act
-from index.permissions.rules import EVERYONE, visible_to
 from telemetry import metrics
 
 log = structlog.get_logger()
@@ -186,8 +185,7 @@ class TrackRecordService:
         episodes = self.sources.episodes(record.id)
         if not episodes:
             return
-        open_to = None if domain.access.audience == "channel" else EVERYONE
-        visible = visible_to(self.context.snapshot(domain.domain), open_to)
+        visible = self.context.channel_snapshot(domain)
         alerts = [one for one in alerts_in(record.text, by_bot=True) if one.status != "resolved"]
         cited = {one.document for one in outgoing.answer.citations}
         uses: dict[str, EntryUse] = {}
